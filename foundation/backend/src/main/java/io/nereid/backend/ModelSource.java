@@ -1,0 +1,15 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backend;
+
+import io.nereid.spi.ServableId;
+import java.nio.file.Path;
+
+/**
+ * Where a version's files lie. Immutable.
+ *
+ * @param id the version
+ * @param modelDirectory the model's directory (configuration, labels, warm-up data)
+ * @param versionDirectory the version's directory inside it
+ */
+public record ModelSource(ServableId id, Path modelDirectory, Path versionDirectory) {}

@@ -1,0 +1,18 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.base;
+
+/** The machine's clock. Immutable. */
+enum SystemClock implements Clock {
+    INSTANCE;
+
+    @Override
+    public long nanos() {
+        return System.nanoTime();
+    }
+
+    @Override
+    public long millis() {
+        return System.currentTimeMillis();
+    }
+}

@@ -1,0 +1,71 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.endpoint;
+
+import io.nereid.base.ServingException;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * A status, a content type, further headers and a body. Immutable but for the ownership of its tensors.
+ *
+ * @param status the HTTP status
+ * @param contentType the value of {@code content-type}; empty to send none
+ * @param headers further headers as name, value, name, value, …; names in lower case
+ * @param content the body
+ */
+public record HttpReply(int status, String contentType, String[] headers, Content content) {
+    /** The content type of JSON. */
+    public static final String JSON = "application/json";
+
+    private static final String[] NO_HEADERS = {};
+
+    /** A JSON reply of the first {@code length} bytes of {@code text}. */
+    public static HttpReply json(int status, byte[] text, int length) {
+        return new HttpReply(status, JSON, NO_HEADERS, new Content(text, length));
+    }
+
+    /** A JSON reply. */
+    public static HttpReply json(int status, String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return json(status, bytes, bytes.length);
+    }
+
+    /** A reply of some other type. */
+    public static HttpReply text(int status, String contentType, String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return new HttpReply(status, contentType, NO_HEADERS, new Content(bytes, bytes.length));
+    }
+
+    /** {@code {"error": text}} under the status that {@link StatusCodes#http} gives. */
+    public static HttpReply error(ServingException e) {
+        return error(StatusCodes.http(e.code()), e.describe());
+    }
+
+    /** {@code {"error": text}}. */
+    public static HttpReply error(int status, String text) {
+        return json(status, "{\"error\":" + quote(text) + "}");
+    }
+
+    /** A text as a JSON string, quotes included. */
+    public static String quote(String text) {
+        StringBuilder b = new StringBuilder(text.length() + 2).append('"');
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            switch (c) {
+                case '"' -> b.append("\\\"");
+                case '\\' -> b.append("\\\\");
+                case '\n' -> b.append("\\n");
+                case '\r' -> b.append("\\r");
+                case '\t' -> b.append("\\t");
+                default -> {
+                    if (c < 0x20) {
+                        b.append(String.format("\\u%04x", (int) c));
+                    } else {
+                        b.append(c);
+                    }
+                }
+            }
+        }
+        return b.append('"').toString();
+    }
+}

@@ -1,0 +1,7 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+/** The seam between protocols and transport: routes, exchanges and calls. No sockets and no models here. */
+@NullMarked
+package io.nereid.endpoint;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,17 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.spi;
+
+import io.nereid.base.ServingException;
+
+/**
+ * Where the answers to one request go: any number of {@link #next}, the last of them with {@code last} true, or a
+ * {@link #fail}; nothing after that. Called on any thread, one call at a time; must not block.
+ */
+public interface ResponseSink {
+    /** One response, which the sink now owns. */
+    void next(InferenceResponse response, boolean last);
+
+    /** The request came to nothing. */
+    void fail(ServingException e);
+}

@@ -1,0 +1,182 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.tensor;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.PooledByteBufAllocator;
+import io.netty.buffer.Unpooled;
+import io.netty.buffer.UnpooledByteBufAllocator;
+import io.netty.buffer.UnpooledUnsafeDirectByteBuf;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * A reference-counted stretch of direct memory. It starts with one count, owned by whoever made it; it is freed, or given
+ * back to its foreign owner, when the count reaches zero. Counting is thread-safe; the bytes are not guarded.
+ *
+ * <p>Pooled regions start on a 64-byte boundary and hold whatever was there before: overwrite them fully.
+ */
+public final class MemoryRegion {
+    /** The size of a cache line and the widest alignment an engine asks for. */
+    public static final int ALIGNMENT = 64;
+
+    private static final MemoryRegion EMPTY = new MemoryRegion(Unpooled.EMPTY_BUFFER);
+
+    private final ByteBuf buf;
+
+    private MemoryRegion(ByteBuf buf) {
+        this.buf = buf;
+    }
+
+    /** A pooled, 64-byte aligned region of exactly {@code size} bytes (0 gives the shared empty region). */
+    public static MemoryRegion allocate(int size) {
+        return size == 0 ? EMPTY : new MemoryRegion(Pool.ALLOCATOR.directBuffer(size, size).writerIndex(size));
+    }
+
+    /** The region of no bytes; its count is never used up. */
+    public static MemoryRegion empty() {
+        return EMPTY;
+    }
+
+    /** A region that takes over one count of the readable bytes of {@code buf}, which must be direct. */
+    public static MemoryRegion ofByteBuf(ByteBuf buf) {
+        if (!buf.isReadable()) {
+            buf.release();
+            return EMPTY;
+        }
+        return new MemoryRegion(buf.readerIndex() == 0 ? buf : buf.slice());
+    }
+
+    /** A pooled copy of {@code length} bytes of {@code bytes}. */
+    public static MemoryRegion copyOf(byte[] bytes, int offset, int length) {
+        MemoryRegion region = allocate(length);
+        if (length > 0) {
+            region.buf.setBytes(0, bytes, offset, length);
+        }
+        return region;
+    }
+
+    /**
+     * A region over memory of a foreign owner.
+     *
+     * @param memory a direct buffer; all of it is used, whatever its position
+     * @param onFree run once, on the thread that drops the last count; must not throw
+     */
+    public static MemoryRegion ofForeign(ByteBuffer memory, Runnable onFree) {
+        if (memory.capacity() == 0) {
+            onFree.run();
+            return EMPTY;
+        }
+        return new MemoryRegion(new ForeignBuf(memory.duplicate().clear(), onFree));
+    }
+
+    /** Bytes in the region. */
+    public int size() {
+        return buf.writerIndex() - buf.readerIndex();
+    }
+
+    /** The address of the first byte; valid while the caller holds a count. */
+    public long address() {
+        return buf.memoryAddress() + buf.readerIndex();
+    }
+
+    /** A fresh little-endian view of {@code length} bytes at {@code offset}; it holds no count. */
+    public ByteBuffer nio(int offset, int length) {
+        return buf.nioBuffer(buf.readerIndex() + offset, length).order(ByteOrder.LITTLE_ENDIAN);
+    }
+
+    /** Copies bytes out. */
+    public void getBytes(int offset, byte[] target, int targetOffset, int length) {
+        buf.getBytes(buf.readerIndex() + offset, target, targetOffset, length);
+    }
+
+    /** Copies bytes in. */
+    public void setBytes(int offset, byte[] source, int sourceOffset, int length) {
+        buf.setBytes(buf.readerIndex() + offset, source, sourceOffset, length);
+    }
+
+    /** Copies bytes from another region. */
+    public void setBytes(int offset, MemoryRegion source, int sourceOffset, int length) {
+        if (length > 0) {
+            buf.setBytes(buf.readerIndex() + offset, source.buf, source.buf.readerIndex() + sourceOffset, length);
+        }
+    }
+
+    /** The byte at {@code offset}. */
+    public byte getByte(int offset) {
+        return buf.getByte(buf.readerIndex() + offset);
+    }
+
+    /** The little-endian int at {@code offset}. */
+    public int getInt(int offset) {
+        return buf.getIntLE(buf.readerIndex() + offset);
+    }
+
+    /** Sets the little-endian int at {@code offset}. */
+    public void setInt(int offset, int value) {
+        buf.setIntLE(buf.readerIndex() + offset, value);
+    }
+
+    /** Fills the region with zero bytes. */
+    public MemoryRegion zero() {
+        if (size() > 0) {
+            buf.setZero(buf.readerIndex(), size());
+        }
+        return this;
+    }
+
+    /** Adds a count, to be dropped by {@link #release()}. */
+    public MemoryRegion retain() {
+        buf.retain();
+        return this;
+    }
+
+    /** Drops a count; true when it was the last one. */
+    public boolean release() {
+        return buf.release();
+    }
+
+    /** The bytes as a Netty buffer with a count of its own; for {@code transport} only. */
+    public ByteBuf toByteBuf(int offset, int length) {
+        return buf.retainedSlice(buf.readerIndex() + offset, length);
+    }
+
+    /** Bytes of pooled direct memory in use by the process, caches included. */
+    public static long pooledBytes() {
+        return Pool.ALLOCATOR.metric().usedDirectMemory();
+    }
+
+    /** The allocator behind {@link #allocate(int)}; for {@code transport} only, so that both share one pool. */
+    public static PooledByteBufAllocator allocator() {
+        return Pool.ALLOCATOR;
+    }
+
+    /** Held apart so that the pool is made on first use. */
+    private static final class Pool {
+        static final PooledByteBufAllocator ALLOCATOR = new PooledByteBufAllocator(
+                true,
+                0,
+                Math.max(1, Math.min(Runtime.getRuntime().availableProcessors(), 16)),
+                PooledByteBufAllocator.defaultPageSize(),
+                PooledByteBufAllocator.defaultMaxOrder(),
+                PooledByteBufAllocator.defaultSmallCacheSize(),
+                PooledByteBufAllocator.defaultNormalCacheSize(),
+                true,
+                PooledByteBufAllocator.isDirectMemoryCacheAlignmentSupported() ? ALIGNMENT : 0);
+    }
+
+    private static final class ForeignBuf extends UnpooledUnsafeDirectByteBuf {
+        private final Runnable onFree;
+
+        ForeignBuf(ByteBuffer memory, Runnable onFree) {
+            super(UnpooledByteBufAllocator.DEFAULT, memory, memory.remaining());
+            this.onFree = onFree;
+        }
+
+        @Override
+        protected void deallocate() {
+            super.deallocate();
+            onFree.run();
+        }
+    }
+}
