@@ -1,0 +1,23 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.ModelSource;
+import io.nereid.spi.Loader;
+import io.nereid.spi.ModelConfig;
+
+/** Makes the loader of one stored version. Implementations are thread-safe, cheap, and do no I/O. */
+@FunctionalInterface
+public interface LoaderFactory {
+    /**
+     * A loader for one version; a new one for every emission, whether or not it will be used.
+     *
+     * @param source where the version's files lie
+     * @param config what the repository says of the model: name, backend, platform, labels filled in; anything else
+     *     as far as it was given
+     * @param backend the backend that {@code config} names or that recognised the files
+     * @param fingerprint changes whenever a reload would give something else
+     */
+    Loader create(ModelSource source, ModelConfig config, Backend backend, String fingerprint);
+}
