@@ -1,0 +1,110 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.json;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Objects;
+
+/** A byte array that grows; made once and reused. Confined to one thread. */
+public final class ByteSink {
+    private static final int MAX_CAPACITY = Integer.MAX_VALUE - 16;
+
+    private byte[] bytes;
+    private int length;
+
+    /** An empty sink that holds {@code initialCapacity} bytes before it grows. */
+    public ByteSink(int initialCapacity) {
+        bytes = new byte[initialCapacity];
+    }
+
+    /** Forgets the content and keeps the memory. */
+    public void reset() {
+        length = 0;
+    }
+
+    /** Number of bytes held. */
+    public int length() {
+        return length;
+    }
+
+    /** The memory itself: content in [0, {@link #length()}). Valid until the next append. */
+    public byte[] array() {
+        return bytes;
+    }
+
+    /** Appends one byte. */
+    public void append(byte b) {
+        if (length == bytes.length) {
+            grow(1);
+        }
+        bytes[length++] = b;
+    }
+
+    /** Appends {@code count} bytes of {@code src}, beginning at {@code from}. */
+    public void append(byte[] src, int from, int count) {
+        ensureWritable(count);
+        System.arraycopy(src, from, bytes, length, count);
+        length += count;
+    }
+
+    /** Appends a 4-byte little-endian integer. */
+    public void appendIntLE(int v) {
+        ensureWritable(4);
+        LittleEndian.putInt(bytes, length, v);
+        length += 4;
+    }
+
+    /**
+     * Makes room for {@code count} more bytes.
+     *
+     * @throws ServingException RESOURCE_EXHAUSTED when the content would pass 2 GiB
+     */
+    public void ensureWritable(int count) {
+        if (bytes.length - length < count) {
+            grow(count);
+        }
+    }
+
+    /** Cuts the content down to its first {@code newLength} bytes. */
+    public void truncate(int newLength) {
+        Objects.checkIndex(newLength, length + 1);
+        length = newLength;
+    }
+
+    /** Copies the content to {@code dst} at the absolute position {@code dstPos}. */
+    public void copyTo(ByteBuffer dst, int dstPos) {
+        dst.put(dstPos, bytes, 0, length);
+    }
+
+    /** Forgets the content and, when more than {@code maxCapacity} bytes are held, gives the rest back. */
+    public void shrinkTo(int maxCapacity) {
+        length = 0;
+        if (bytes.length > maxCapacity) {
+            bytes = new byte[maxCapacity];
+        }
+    }
+
+    /** Says that the caller has written up to {@code newLength} straight into {@link #array()}. */
+    void advanceTo(int newLength) {
+        length = newLength;
+    }
+
+    /** Overwrites four bytes that were appended before. */
+    void setIntLE(int at, int v) {
+        LittleEndian.putInt(bytes, at, v);
+    }
+
+    private void grow(int count) {
+        long needed = (long) length + count;
+        if (needed > MAX_CAPACITY) {
+            throw ServingException.of(
+                    Code.RESOURCE_EXHAUSTED,
+                    "a JSON value needs " + needed + " bytes of memory (expected: <= " + MAX_CAPACITY + ")");
+        }
+        long target = Math.min(MAX_CAPACITY, Math.max(needed, 2L * bytes.length));
+        bytes = Arrays.copyOf(bytes, (int) target);
+    }
+}

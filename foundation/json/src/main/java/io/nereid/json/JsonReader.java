@@ -1,0 +1,718 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.json;
+
+import io.nereid.base.ServingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A strict pull reader over a byte array. It allocates nothing but the strings it is asked for, and is made once and
+ * reused. Beyond the standard the bare words {@code NaN}, {@code Infinity} and {@code -Infinity} are numbers.
+ *
+ * <pre>{@code
+ * reader.reset(bytes, 0, length);
+ * reader.beginObject();
+ * while (reader.nextField()) {
+ *     if (reader.keyEquals("id")) {
+ *         id = reader.readString();
+ *     } else {
+ *         reader.skipValue();
+ *     }
+ * }
+ * reader.expectEnd();
+ * }</pre>
+ *
+ * <p>Exactly one value is read after each {@link #nextField()} or {@link #hasNext()} that returns true. A name seen twice
+ * is reported twice. Malformed text and values of the wrong kind or range are refused with INVALID_ARGUMENT, naming the
+ * byte offset from the beginning of the document. Confined to one thread.
+ */
+public final class JsonReader {
+    /** Bytes of the array behind the document that {@link #reset} needs and overwrites. */
+    public static final int SLACK = 16;
+
+    /** Levels of nesting allowed unless the constructor says otherwise. */
+    public static final int DEFAULT_MAX_DEPTH = 100;
+
+    /** The current document and the position in it; {@link TensorReader} moves it too. */
+    byte[] buffer = new byte[SLACK];
+
+    int pos;
+    final NumberScanner numbers = new NumberScanner();
+
+    private int start;
+    private int end;
+    private final int maxDepth;
+    private int depth;
+    private boolean fresh;
+    private final boolean[] objects;
+    private @Nullable String context;
+
+    private final ByteSink unescaped = new ByteSink(256);
+    private byte[] text = buffer;
+    private int textFrom;
+    private int textLength;
+
+    /** A reader that allows {@link #DEFAULT_MAX_DEPTH} levels. */
+    public JsonReader() {
+        this(DEFAULT_MAX_DEPTH);
+    }
+
+    /** A reader that allows {@code maxDepth} levels of objects and arrays. */
+    public JsonReader(int maxDepth) {
+        this.maxDepth = maxDepth;
+        this.objects = new boolean[maxDepth + 1];
+    }
+
+    /**
+     * Begins a document: bytes [from, to) of {@code buffer}. The next {@link #SLACK} bytes are overwritten. The array is
+     * lent until the next reset.
+     *
+     * @throws IllegalArgumentException when the array has fewer than {@link #SLACK} bytes behind {@code to}
+     */
+    public void reset(byte[] buffer, int from, int to) {
+        Objects.checkFromToIndex(from, to, buffer.length);
+        if (buffer.length - to < SLACK) {
+            throw new IllegalArgumentException("the array has " + (buffer.length - to)
+                    + " bytes behind the document (expected: >= " + SLACK + ")");
+        }
+        // a NUL is allowed nowhere in a document, so it ends every inner loop
+        Arrays.fill(buffer, to, to + SLACK, (byte) 0);
+        this.buffer = buffer;
+        this.start = from;
+        this.end = to;
+        this.pos = from;
+        this.depth = 0;
+        this.fresh = false;
+        this.context = null;
+        this.text = buffer;
+        this.textFrom = from;
+        this.textLength = 0;
+        this.unescaped.shrinkTo(1 << 16);
+    }
+
+    /** Puts {@code context}, such as {@code input 'x'}, before the messages of errors; null takes it away. */
+    public void describe(@Nullable String context) {
+        this.context = context;
+    }
+
+    // ---------------------------------------------------------------- structure
+
+    /** Tells what comes next and consumes white space only. */
+    public JsonToken peek() {
+        int c = buffer[skipSpace()];
+        switch (c) {
+            case '{':
+                return JsonToken.OBJECT;
+            case '[':
+                return JsonToken.ARRAY;
+            case '"':
+                return JsonToken.STRING;
+            case 't':
+            case 'f':
+                return JsonToken.BOOLEAN;
+            case 'n':
+                return JsonToken.NULL;
+            case '}':
+                return JsonToken.END_OBJECT;
+            case ']':
+                return JsonToken.END_ARRAY;
+            default:
+                if (c == '-' || c == 'N' || c == 'I' || c >= '0' && c <= '9') {
+                    return JsonToken.NUMBER;
+                }
+                if (pos >= end) {
+                    return JsonToken.END_OF_INPUT;
+                }
+                throw unexpected(pos, "a JSON value");
+        }
+    }
+
+    /** Enters an object. */
+    public void beginObject() {
+        if (buffer[skipSpace()] != '{') {
+            throw unexpected(pos, "an object");
+        }
+        enter();
+        pos++;
+        fresh = true;
+    }
+
+    /** Goes to the value of the next field, whose name is then the key; false when the object ended. */
+    public boolean nextField() {
+        byte[] b = buffer;
+        int c = b[skipSpace()];
+        if (fresh) {
+            fresh = false;
+            if (c == '}') {
+                leave();
+                return false;
+            }
+        } else if (c == ',') {
+            pos++;
+            c = b[skipSpace()];
+        } else if (c == '}') {
+            leave();
+            return false;
+        } else {
+            throw unexpected(pos, "',' or '}'");
+        }
+        if (c != '"') {
+            throw unexpected(pos, "a field name in quotes");
+        }
+        pos = scanString(pos);
+        if (b[skipSpace()] != ':') {
+            throw unexpected(pos, "':' after the field name");
+        }
+        pos++;
+        skipSpace();
+        return true;
+    }
+
+    /** Whether the current field has this name. */
+    public boolean keyEquals(String name) {
+        return textEquals(name);
+    }
+
+    /** Whether the current field has this name, given as UTF-8. */
+    public boolean keyEquals(byte[] utf8Name) {
+        return Arrays.equals(text, textFrom, textFrom + textLength, utf8Name, 0, utf8Name.length);
+    }
+
+    /** The name of the current field; valid until another name, text or value is read. */
+    public String key() {
+        return text();
+    }
+
+    /** Enters an array. */
+    public void beginArray() {
+        if (buffer[skipSpace()] != '[') {
+            throw unexpected(pos, "an array");
+        }
+        enter();
+        pos++;
+        fresh = true;
+    }
+
+    /** Goes to the next element; false when the array ended. Call it once per element. */
+    public boolean hasNext() {
+        int c = buffer[skipSpace()];
+        if (fresh) {
+            fresh = false;
+            if (c == ']') {
+                leave();
+                return false;
+            }
+            return true;
+        }
+        if (c == ',') {
+            pos++;
+            c = buffer[skipSpace()];
+            if (c == ']') {
+                throw unexpected(pos, "a value after ','");
+            }
+            return true;
+        }
+        if (c == ']') {
+            leave();
+            return false;
+        }
+        throw unexpected(pos, "',' or ']'");
+    }
+
+    /**
+     * Index into the array given to {@link #reset}: the first byte of a value after {@link #nextField()},
+     * {@link #hasNext()} or {@link #peek()}, the byte after the value once it is read.
+     */
+    public int position() {
+        return pos;
+    }
+
+    /**
+     * Goes to a value whose {@link #position()} was remembered. Read exactly that value, then go back to where the
+     * document was left.
+     */
+    public void seek(int position) {
+        if (position < start || position > end) {
+            throw new IndexOutOfBoundsException("position " + position + " outside [" + start + ", " + end + "]");
+        }
+        pos = position;
+        fresh = false;
+    }
+
+    /** Checks that nothing but white space follows. */
+    public void expectEnd() {
+        if (skipSpace() < end) {
+            throw unexpected(pos, "the end of the document");
+        }
+    }
+
+    /** Skips one value of any kind, checking its whole syntax. */
+    public void skipValue() {
+        byte[] b = buffer;
+        int base = depth;
+        int p = skipSpace();
+        for (; ; ) {
+            switch (b[p]) {
+                case '{':
+                    pos = p;
+                    enter();
+                    objects[depth] = true;
+                    p = spaces(b, p + 1);
+                    if (b[p] != '}') {
+                        p = skipName(b, p);
+                        continue;
+                    }
+                    break;
+                case '[':
+                    pos = p;
+                    enter();
+                    objects[depth] = false;
+                    p = spaces(b, p + 1);
+                    if (b[p] != ']') {
+                        continue;
+                    }
+                    break;
+                case '"':
+                    p = scanString(p);
+                    break;
+                case 't':
+                    p = skipWord(p, "true");
+                    break;
+                case 'f':
+                    p = skipWord(p, "false");
+                    break;
+                case 'n':
+                    p = skipWord(p, "null");
+                    break;
+                default:
+                    p = skipNumber(b, p);
+            }
+            // behind a value, or at the bracket that closes an empty one
+            for (; ; ) {
+                if (depth == base) {
+                    pos = p;
+                    return;
+                }
+                p = spaces(b, p);
+                boolean object = objects[depth];
+                if (b[p] == ',') {
+                    p = spaces(b, p + 1);
+                    if (object) {
+                        p = skipName(b, p);
+                    }
+                    break;
+                }
+                if (b[p] != (object ? '}' : ']')) {
+                    throw unexpected(p, object ? "',' or '}'" : "',' or ']'");
+                }
+                depth--;
+                p++;
+            }
+        }
+    }
+
+    private int skipName(byte[] b, int from) {
+        if (b[from] != '"') {
+            throw unexpected(from, "a field name in quotes");
+        }
+        int p = spaces(b, scanString(from));
+        if (b[p] != ':') {
+            throw unexpected(p, "':' after the field name");
+        }
+        return spaces(b, p + 1);
+    }
+
+    private int skipWord(int from, String word) {
+        pos = from;
+        expectWord(word, "a JSON value");
+        return pos;
+    }
+
+    private int skipNumber(byte[] b, int from) {
+        int p = numbers.scanFast(b, from);
+        return p == NumberScanner.SLOW ? scanNumber(from, "a JSON value") : p;
+    }
+
+    // ---------------------------------------------------------------- text
+
+    /** Reads a string. */
+    public String readString() {
+        readText();
+        return text();
+    }
+
+    /** Reads a string without making it a {@link String}; it stays readable until another name, text or value is read. */
+    public void readText() {
+        if (buffer[skipSpace()] != '"') {
+            throw unexpected(pos, "a string");
+        }
+        pos = scanString(pos);
+    }
+
+    /** Whether the text read last equals {@code s}. */
+    public boolean textEquals(String s) {
+        int n = s.length();
+        if (n > textLength) {
+            return false;
+        }
+        byte[] t = text;
+        for (int i = 0; i < n; i++) {
+            int c = s.charAt(i);
+            if (c >= 0x80) {
+                return keyEquals(s.getBytes(StandardCharsets.UTF_8));
+            }
+            if (t[textFrom + i] != c) {
+                return false;
+            }
+        }
+        return n == textLength;
+    }
+
+    /** The text read last, as a new string. */
+    public String text() {
+        return new String(text, textFrom, textLength, StandardCharsets.UTF_8);
+    }
+
+    /** Length of the text read last, in bytes of UTF-8. */
+    public int textLength() {
+        return textLength;
+    }
+
+    /** Reads a string, appends its UTF-8 bytes to {@code sink} and returns their number. */
+    public int readStringBytes(ByteSink sink) {
+        readText();
+        sink.append(text, textFrom, textLength);
+        return textLength;
+    }
+
+    /** Reads a string as base64 (padding may be missing), appends the bytes to {@code sink} and returns their number. */
+    public int readBase64(ByteSink sink) {
+        int at = skipSpace();
+        readText();
+        int n = Base64Text.decode(text, textFrom, textLength, sink);
+        if (n < 0) {
+            throw error("invalid base64 in the string" + at(at) + " (expected: letters, digits, '+', '/' and '=' padding)");
+        }
+        return n;
+    }
+
+    /** Scans the string whose opening quote is at {@code from} into the text fields; returns the position after it. */
+    private int scanString(int from) {
+        byte[] b = buffer;
+        int p = from + 1;
+        for (; ; ) {
+            p = Utf8.skipPlain(b, p, end);
+            int c = b[p];
+            if (c == '"') {
+                text = b;
+                textFrom = from + 1;
+                textLength = p - from - 1;
+                return p + 1;
+            }
+            if (c == '\\') {
+                return scanEscaped(from, p);
+            }
+            p += wideCharacter(from, p);
+        }
+    }
+
+    private int scanEscaped(int from, int firstEscape) {
+        byte[] b = buffer;
+        ByteSink sink = unescaped;
+        sink.reset();
+        int run = from + 1;
+        int p = firstEscape;
+        for (; ; ) {
+            int c = b[p];
+            if (c == '"') {
+                sink.append(b, run, p - run);
+                text = sink.array();
+                textFrom = 0;
+                textLength = sink.length();
+                return p + 1;
+            }
+            if (c == '\\') {
+                sink.append(b, run, p - run);
+                p = unescape(p, sink);
+                run = p;
+            } else {
+                p += wideCharacter(from, p);
+            }
+            p = Utf8.skipPlain(b, p, end);
+        }
+    }
+
+    private int unescape(int at, ByteSink sink) {
+        byte[] b = buffer;
+        int c = b[at + 1];
+        int simple;
+        switch (c) {
+            case '"':
+            case '\\':
+            case '/':
+                simple = c;
+                break;
+            case 'b':
+                simple = '\b';
+                break;
+            case 'f':
+                simple = '\f';
+                break;
+            case 'n':
+                simple = '\n';
+                break;
+            case 'r':
+                simple = '\r';
+                break;
+            case 't':
+                simple = '\t';
+                break;
+            case 'u':
+                return unescapeUnit(at, sink);
+            default:
+                throw unexpected(at + 1, "one of \" \\ / b f n r t u after the backslash");
+        }
+        sink.append((byte) simple);
+        return at + 2;
+    }
+
+    private int unescapeUnit(int at, ByteSink sink) {
+        int codePoint = hex4(at + 2);
+        int p = at + 6;
+        if (codePoint >= 0xD800 && codePoint <= 0xDFFF) {
+            boolean paired = codePoint <= 0xDBFF && buffer[p] == '\\' && buffer[p + 1] == 'u';
+            int low = paired ? hex4(p + 2) : 0;
+            if (low < 0xDC00 || low > 0xDFFF) {
+                throw error("lone surrogate" + at(at) + " (expected: a pair from \\ud800\\udc00 to \\udbff\\udfff)");
+            }
+            codePoint = Character.toCodePoint((char) codePoint, (char) low);
+            p += 6;
+        }
+        sink.ensureWritable(4);
+        sink.advanceTo(Utf8.put(sink.array(), sink.length(), codePoint));
+        return p;
+    }
+
+    private int hex4(int at) {
+        int v = 0;
+        for (int i = 0; i < 4; i++) {
+            int digit = Character.digit(buffer[at + i], 16);
+            if (digit < 0) {
+                throw unexpected(at + i, "four hexadecimal digits after \\u");
+            }
+            v = v << 4 | digit;
+        }
+        return v;
+    }
+
+    /** Checks the character at {@code p}, where the plain ones end; returns its length. */
+    private int wideCharacter(int from, int p) {
+        int c = buffer[p];
+        if (p >= end) {
+            throw error("unexpected end of the document" + at(p) + " in the string that begins" + at(from)
+                    + " (expected: a closing quote)");
+        }
+        if (c >= 0) {
+            throw error("control character 0x" + Integer.toHexString(c) + at(p) + " in a string (expected: an escape)");
+        }
+        int length = Utf8.sequenceLength(buffer, p, end);
+        if (length == 0) {
+            throw error("byte 0x" + Integer.toHexString(c & 0xFF) + at(p) + " is not valid UTF-8 (expected: UTF-8 text)");
+        }
+        return length;
+    }
+
+    // ---------------------------------------------------------------- scalars
+
+    /** Reads an integer. A fraction or an exponent is allowed when the value is a whole number. */
+    public long readLong() {
+        return readInteger(Long.MIN_VALUE, Long.MAX_VALUE, "a 64-bit integer");
+    }
+
+    /** Reads an integer from 0 to 2^64-1, as the bits of a long. */
+    public long readUnsignedLong() {
+        int at = skipSpace();
+        pos = scanNumber(at, "a number");
+        return integerBits(at, pos, true, 0, Long.MAX_VALUE, "an unsigned 64-bit integer");
+    }
+
+    /** Reads a 32-bit integer. */
+    public int readInt() {
+        return (int) readInteger(Integer.MIN_VALUE, Integer.MAX_VALUE, "a 32-bit integer");
+    }
+
+    private long readInteger(long min, long max, String what) {
+        byte[] b = buffer;
+        int at = skipSpace();
+        int p = numbers.scanFast(b, at);
+        if (p != NumberScanner.SLOW && numbers.exponent == 0 && numbers.digits >= 0) {
+            long v = numbers.negative ? -numbers.digits : numbers.digits;
+            if (v >= min && v <= max) {
+                pos = p;
+                return v;
+            }
+        }
+        pos = scanNumber(at, "a number");
+        return integerBits(at, pos, false, min, max, what);
+    }
+
+    /** The number scanned last as an integer of a range; {@code unsigned64} widens the range to [0, 2^64). */
+    long integerBits(int from, int to, boolean unsigned64, long min, long max, String what) {
+        NumberScanner n = numbers;
+        if (!n.toInteger()) {
+            throw badNumber(from, to, n.isWhole() ? "out of range for " + what : "not a whole number", what);
+        }
+        long magnitude = n.integerMagnitude();
+        boolean fits;
+        if (unsigned64) {
+            fits = !n.negative || magnitude == 0;
+        } else if (n.negative) {
+            // -2^63 is the one value whose magnitude does not fit a long
+            fits = (magnitude >= 0 || magnitude == Long.MIN_VALUE) && -magnitude >= min;
+        } else {
+            fits = magnitude >= 0 && magnitude <= max;
+        }
+        if (!fits) {
+            String range = unsigned64 ? "0 to 18446744073709551615" : min + " to " + max;
+            throw badNumber(from, to, "out of range for " + what, range);
+        }
+        return n.negative ? -magnitude : magnitude;
+    }
+
+    /** Reads a number as the nearest double. A finite number beyond the range of doubles is refused. */
+    public double readDouble() {
+        int at = skipSpace();
+        pos = scanNumber(at, "a number");
+        double d = numbers.doubleValue();
+        if (Double.isInfinite(d) && !numbers.isSpecial) {
+            throw badNumber(at, pos, "out of range for a double", "magnitude <= " + Double.MAX_VALUE);
+        }
+        return d;
+    }
+
+    /** Reads a number as the nearest float. A finite number beyond the range of floats is refused. */
+    public float readFloat() {
+        int at = skipSpace();
+        pos = scanNumber(at, "a number");
+        float f = Float.intBitsToFloat(numbers.floatBits());
+        if (Float.isInfinite(f) && !numbers.isSpecial) {
+            throw badNumber(at, pos, "out of range for a float", "magnitude <= " + Float.MAX_VALUE);
+        }
+        return f;
+    }
+
+    /** Reads {@code true} or {@code false}. */
+    public boolean readBoolean() {
+        boolean value = buffer[skipSpace()] == 't';
+        expectWord(value ? "true" : "false", "true or false");
+        return value;
+    }
+
+    /** Reads {@code null}. */
+    public void readNull() {
+        skipSpace();
+        expectWord("null", "null");
+    }
+
+    /** Reads {@code null} if that comes next, else consumes nothing but white space. */
+    public boolean tryNull() {
+        if (buffer[skipSpace()] != 'n') {
+            return false;
+        }
+        expectWord("null", "null");
+        return true;
+    }
+
+    /** Whether a number comes next that is written without fraction and exponent. Consumes white space only. */
+    public boolean isIntegral() {
+        return peek() == JsonToken.NUMBER
+                && numbers.scan(buffer, pos) != NumberScanner.SLOW
+                && numbers.integral;
+    }
+
+    // ---------------------------------------------------------------- for the readers of this package
+
+    /** Moves to the next byte that is not white space and returns its position. */
+    int skipSpace() {
+        return pos = spaces(buffer, pos);
+    }
+
+    static int spaces(byte[] b, int from) {
+        int p = from;
+        while (b[p] <= ' ' && (b[p] == ' ' || b[p] == '\n' || b[p] == '\r' || b[p] == '\t')) {
+            p++;
+        }
+        return p;
+    }
+
+    /** One level deeper; the bracket is at {@link #pos}. */
+    void enter() {
+        if (depth >= maxDepth) {
+            throw error("JSON nesting depth exceeds maximum allowed (" + maxDepth + ")" + at(pos));
+        }
+        depth++;
+    }
+
+    /** One level up, past the bracket at {@link #pos}. */
+    void leave() {
+        depth--;
+        pos++;
+    }
+
+    int depth() {
+        return depth;
+    }
+
+    /** Scans the number at {@code from} into {@link #numbers}; returns the position after it. */
+    int scanNumber(int from, String wanted) {
+        int p = numbers.scan(buffer, from);
+        if (p == NumberScanner.SLOW) {
+            throw unexpected(numbers.errorAt, numbers.errorAt == from ? wanted : numbers.expected);
+        }
+        return p;
+    }
+
+    private void expectWord(String word, String wanted) {
+        for (int i = 0; i < word.length(); i++) {
+            if (buffer[pos + i] != word.charAt(i)) {
+                throw unexpected(i == 0 ? pos : pos + i, wanted);
+            }
+        }
+        pos += word.length();
+    }
+
+    ServingException badNumber(int from, int to, String problem, String wanted) {
+        return error("value " + NumberScanner.excerpt(buffer, from, to) + at(from) + " is " + problem + " (expected: "
+                + wanted + ")");
+    }
+
+    ServingException unexpected(int p, String wanted) {
+        String found;
+        int c = p < end ? buffer[p] & 0xFF : -1;
+        if (c < 0) {
+            found = "end of the document";
+        } else if (c == '{') {
+            found = "object";
+        } else if (c == '[') {
+            found = "array";
+        } else if (c == '"') {
+            found = "string";
+        } else if (c > ' ' && c < 0x7F) {
+            found = "character '" + (char) c + "'";
+        } else {
+            found = "byte 0x" + Integer.toHexString(c);
+        }
+        return error("unexpected " + found + at(p) + " (expected: " + wanted + ")");
+    }
+
+    ServingException error(String message) {
+        return ServingException.invalidArgument(context == null ? message : context + ": " + message);
+    }
+
+    String at(int p) {
+        return " at byte offset " + (Math.min(p, end) - start);
+    }
+}

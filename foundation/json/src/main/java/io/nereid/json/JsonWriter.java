@@ -1,0 +1,407 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.json;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.tensor.DataType;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * Writes compact JSON into a byte array that grows and is reused. Commas are put where they belong; that brackets and
+ * names pair up is the caller's business. Floating-point numbers get the fewest digits that read back to the same value
+ * (see {@link FloatStyle}) and always a point or an exponent; NaN, Infinity and -Infinity are bare words. Confined to one
+ * thread.
+ */
+public final class JsonWriter {
+    private static final int MAX_CAPACITY = Integer.MAX_VALUE - 16;
+    private static final byte[] HEX = "0123456789abcdef".getBytes(StandardCharsets.US_ASCII);
+
+    private final NumberPrinter numbers = new NumberPrinter();
+    private final ElementWriter elements = new ElementWriter(this, numbers);
+    private byte[] bytes;
+    private int length;
+    private boolean comma;
+    private FloatStyle floatStyle = FloatStyle.SHORTEST;
+    private BytesStyle bytesStyle = BytesStyle.REFUSE_MALFORMED;
+
+    /** A writer that holds {@code initialCapacity} bytes before it grows. */
+    public JsonWriter(int initialCapacity) {
+        bytes = new byte[Math.max(64, initialCapacity)];
+    }
+
+    /** Forgets the document and keeps memory and styles. */
+    public void reset() {
+        length = 0;
+        comma = false;
+    }
+
+    /** The memory itself: the document in [0, {@link #length()}). Valid until the next write. */
+    public byte[] array() {
+        return bytes;
+    }
+
+    /** Bytes written. */
+    public int length() {
+        return length;
+    }
+
+    /** How elements of FP32, FP16 and BF16 tensors, and float values, are printed; SHORTEST at first. */
+    public JsonWriter floatStyle(FloatStyle style) {
+        floatStyle = style;
+        return this;
+    }
+
+    /** How elements of BYTES tensors are printed; REFUSE_MALFORMED at first. */
+    public JsonWriter bytesStyle(BytesStyle style) {
+        bytesStyle = style;
+        return this;
+    }
+
+    // ---------------------------------------------------------------- structure
+
+    /** Writes an opening brace. */
+    public JsonWriter beginObject() {
+        return open('{');
+    }
+
+    /** Writes a closing brace. */
+    public JsonWriter endObject() {
+        return close('}');
+    }
+
+    /** Writes an opening bracket. */
+    public JsonWriter beginArray() {
+        return open('[');
+    }
+
+    /** Writes a closing bracket. */
+    public JsonWriter endArray() {
+        return close(']');
+    }
+
+    /** Writes the name of a field; exactly one value must follow. */
+    public JsonWriter name(String name) {
+        value(name);
+        ensure(1);
+        bytes[length++] = ':';
+        comma = false;
+        return this;
+    }
+
+    /** Writes a field name made ready before: quotes, escapes and colon included. */
+    public JsonWriter name(byte[] encoded) {
+        rawValue(encoded, 0, encoded.length);
+        comma = false;
+        return this;
+    }
+
+    private JsonWriter open(char bracket) {
+        separate(1);
+        bytes[length++] = (byte) bracket;
+        comma = false;
+        return this;
+    }
+
+    private JsonWriter close(char bracket) {
+        ensure(1);
+        bytes[length++] = (byte) bracket;
+        comma = true;
+        return this;
+    }
+
+    // ---------------------------------------------------------------- values
+
+    /** Writes a string; a lone surrogate becomes U+FFFD. */
+    public JsonWriter value(String s) {
+        int n = s.length();
+        separate(n + 2L);
+        byte[] b = bytes;
+        int p = length;
+        b[p++] = '"';
+        for (int i = 0; i < n; i++) {
+            char c = s.charAt(i);
+            if (c >= 0x80 || c < 0x20 || c == '"' || c == '\\') {
+                length = p;
+                return hardString(s, i);
+            }
+            b[p++] = (byte) c;
+        }
+        b[p++] = '"';
+        length = p;
+        return this;
+    }
+
+    private JsonWriter hardString(String s, int from) {
+        int n = s.length();
+        ensure(6L * (n - from) + 1);
+        byte[] b = bytes;
+        int p = length;
+        for (int i = from; i < n; i++) {
+            char c = s.charAt(i);
+            if (c < 0x80) {
+                p = putAscii(b, p, c);
+            } else if (!Character.isSurrogate(c)) {
+                p = Utf8.put(b, p, c);
+            } else if (Character.isHighSurrogate(c) && i + 1 < n && Character.isLowSurrogate(s.charAt(i + 1))) {
+                p = Utf8.put(b, p, Character.toCodePoint(c, s.charAt(++i)));
+            } else {
+                p = Utf8.put(b, p, 0xFFFD);
+            }
+        }
+        b[p++] = '"';
+        length = p;
+        return this;
+    }
+
+    /** Writes an integer. */
+    public JsonWriter value(long v) {
+        separate(NumberPrinter.MAX_LENGTH);
+        length = NumberPrinter.printInt(bytes, length, v);
+        return this;
+    }
+
+    /** Writes an integer. */
+    public JsonWriter value(int v) {
+        return value((long) v);
+    }
+
+    /** Writes the bits of a long as an integer from 0 to 2^64-1. */
+    public JsonWriter unsignedValue(long v) {
+        separate(NumberPrinter.MAX_LENGTH);
+        length = NumberPrinter.printUnsigned(bytes, length, v);
+        return this;
+    }
+
+    /** Writes {@code true} or {@code false}. */
+    public JsonWriter value(boolean v) {
+        return rawValue(v ? "true" : "false");
+    }
+
+    /** Writes a double. */
+    public JsonWriter value(double v) {
+        separate(NumberPrinter.MAX_LENGTH);
+        length = numbers.printDouble(bytes, length, v);
+        return this;
+    }
+
+    /** Writes a float in the current {@link FloatStyle}. */
+    public JsonWriter value(float v) {
+        if (floatStyle == FloatStyle.WIDENED) {
+            return value((double) v);
+        }
+        separate(NumberPrinter.MAX_LENGTH);
+        length = numbers.printFloat(bytes, length, v);
+        return this;
+    }
+
+    /** Writes {@code null}. */
+    public JsonWriter nullValue() {
+        return rawValue("null");
+    }
+
+    /**
+     * Writes {@code count} bytes of {@code utf8} as a string, or as {@link BytesStyle} says.
+     *
+     * @throws ServingException INVALID_ARGUMENT for malformed UTF-8 under {@link BytesStyle#REFUSE_MALFORMED}
+     */
+    public JsonWriter value(byte[] utf8, int from, int count, BytesStyle style) {
+        if (style == BytesStyle.BASE64) {
+            return base64(utf8, from, count);
+        }
+        separate(count + 2L);
+        bytes[length++] = '"';
+        int p = from;
+        int end = from + count;
+        while (p < end) {
+            int q = Utf8.skipPlain(utf8, p, end);
+            ensure(q - p + 7L);
+            System.arraycopy(utf8, p, bytes, length, q - p);
+            length += q - p;
+            p = q;
+            if (p < end) {
+                p += special(utf8, p, end, style);
+            }
+        }
+        ensure(1);
+        bytes[length++] = '"';
+        return this;
+    }
+
+    /** Writes the one character at {@code p} that is not plain; returns its length. At least 7 bytes are free. */
+    private int special(byte[] utf8, int p, int end, BytesStyle style) {
+        int c = utf8[p];
+        if (c >= 0) {
+            length = putAscii(bytes, length, c);
+            return 1;
+        }
+        int n = Utf8.sequenceLength(utf8, p, end);
+        if (n > 0) {
+            System.arraycopy(utf8, p, bytes, length, n);
+            length += n;
+            return n;
+        }
+        switch (style) {
+            case REPLACE_MALFORMED:
+                length = Utf8.put(bytes, length, 0xFFFD);
+                return 1;
+            case VERBATIM:
+                bytes[length++] = (byte) c;
+                return 1;
+            default:
+                throw ServingException.invalidArgument(
+                        "byte 0x" + Integer.toHexString(c & 0xFF)
+                                + " of a BYTES element is not valid UTF-8 (expected: UTF-8 text, which alone fits JSON)",
+                        "ask for the output as binary data");
+        }
+    }
+
+    private JsonWriter base64(byte[] data, int from, int count) {
+        rawValue("{\"b64\":\"");
+        ensure((count + 2L) / 3 * 4 + 2);
+        length = Base64Text.encode(data, from, count, bytes, length);
+        bytes[length++] = '"';
+        bytes[length++] = '}';
+        return this;
+    }
+
+    /** Writes one finished JSON value as it is. */
+    public JsonWriter rawValue(byte[] json, int from, int count) {
+        separate(count);
+        System.arraycopy(json, from, bytes, length, count);
+        length += count;
+        return this;
+    }
+
+    /** Writes one finished JSON value of ASCII text as it is. */
+    public JsonWriter rawValue(String asciiJson) {
+        int n = asciiJson.length();
+        separate(n);
+        for (int i = 0; i < n; i++) {
+            bytes[length++] = (byte) asciiJson.charAt(i);
+        }
+        return this;
+    }
+
+    // ---------------------------------------------------------------- tensors
+
+    /**
+     * Writes {@code count} elements as one flat array.
+     *
+     * @param src memory with little-endian elements, BYTES as 4-byte length and bytes; read absolutely, whatever its order
+     * @return the position behind the last byte read
+     * @throws IndexOutOfBoundsException when {@code src} ends before the elements do
+     */
+    public int flatArray(DataType type, ByteBuffer src, int srcPos, long count) {
+        elements.begin(type, src, srcPos, count, floatStyle, bytesStyle);
+        open('[');
+        elements.write(count);
+        close(']');
+        return elements.end();
+    }
+
+    /**
+     * Writes elements as arrays nested by the dimensions {@code dims[fromDim]} and on; with none left, as a bare value.
+     *
+     * @param src memory as for {@link #flatArray}
+     * @return the position behind the last byte read
+     * @throws IndexOutOfBoundsException when {@code src} ends before the elements do
+     */
+    public int nestedArray(DataType type, ByteBuffer src, int srcPos, long[] dims, int fromDim) {
+        long count = 1;
+        for (int i = fromDim; i < dims.length; i++) {
+            count = Math.multiplyExact(count, dims[i]);
+        }
+        elements.begin(type, src, srcPos, count, floatStyle, bytesStyle);
+        nest(dims, fromDim);
+        return elements.end();
+    }
+
+    private void nest(long[] dims, int level) {
+        if (level == dims.length) {
+            elements.write(1);
+            return;
+        }
+        open('[');
+        if (level == dims.length - 1) {
+            elements.write(dims[level]);
+        } else {
+            for (long i = 0; i < dims[level]; i++) {
+                nest(dims, level + 1);
+            }
+        }
+        close(']');
+    }
+
+    // ---------------------------------------------------------------- for the writers of this package
+
+    /** Makes room for {@code count} bytes and returns the array to write to at {@link #length()}. */
+    byte[] reserve(long count) {
+        ensure(count);
+        return bytes;
+    }
+
+    /** Says that the document now ends at {@code newLength} and with a value. */
+    void advanceTo(int newLength) {
+        length = newLength;
+        comma = true;
+    }
+
+    boolean needsComma() {
+        return comma;
+    }
+
+    private void separate(long count) {
+        ensure(count + 1);
+        if (comma) {
+            bytes[length++] = ',';
+        }
+        comma = true;
+    }
+
+    private void ensure(long count) {
+        if (bytes.length - length < count) {
+            long needed = length + count;
+            if (needed > MAX_CAPACITY) {
+                throw ServingException.of(
+                        Code.RESOURCE_EXHAUSTED,
+                        "a JSON document needs " + needed + " bytes of memory (expected: <= " + MAX_CAPACITY + ")",
+                        "ask for binary data");
+            }
+            bytes = Arrays.copyOf(bytes, (int) Math.min(MAX_CAPACITY, Math.max(needed, 2L * bytes.length)));
+        }
+    }
+
+    private static int putAscii(byte[] b, int at, int c) {
+        if (c >= 0x20) {
+            int p = at;
+            if (c == '"' || c == '\\') {
+                b[p++] = '\\';
+            }
+            b[p] = (byte) c;
+            return p + 1;
+        }
+        b[at] = '\\';
+        int letter =
+                switch (c) {
+                    case '\b' -> 'b';
+                    case '\f' -> 'f';
+                    case '\n' -> 'n';
+                    case '\r' -> 'r';
+                    case '\t' -> 't';
+                    default -> 0;
+                };
+        if (letter != 0) {
+            b[at + 1] = (byte) letter;
+            return at + 2;
+        }
+        b[at + 1] = 'u';
+        b[at + 2] = '0';
+        b[at + 3] = '0';
+        b[at + 4] = HEX[c >> 4];
+        b[at + 5] = HEX[c & 15];
+        return at + 6;
+    }
+}

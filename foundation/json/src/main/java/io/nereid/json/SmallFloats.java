@@ -1,0 +1,87 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.json;
+
+/** The two 16-bit floating-point types. No state. */
+final class SmallFloats {
+    static final int FP16_FRACTION_BITS = 10;
+    static final int FP16_BIAS = 15;
+    static final int BF16_FRACTION_BITS = 7;
+    static final int BF16_BIAS = 127;
+
+    private SmallFloats() {}
+
+    /** Unsigned bits of the FP16 nearest to a double ≥ 0, ties to even; infinity when out of range. */
+    static int toFp16(double d) {
+        return round(d, FP16_FRACTION_BITS, FP16_BIAS);
+    }
+
+    /** Unsigned bits of the BF16 nearest to a double ≥ 0, ties to even; infinity when out of range. */
+    static int toBf16(double d) {
+        return round(d, BF16_FRACTION_BITS, BF16_BIAS);
+    }
+
+    /** Whether a double ≥ 0 lies exactly between two neighbours of the type, so that rounding it again needs care. */
+    static boolean isTie(double d, int fractionBits, int bias) {
+        int dropped = droppedBits(d, fractionBits, bias);
+        if (dropped > 53) {
+            return false;
+        }
+        long m = significand(d);
+        return (m & ((1L << dropped) - 1)) == 1L << (dropped - 1);
+    }
+
+    static float fp16ToFloat(short bits) {
+        int exponent = bits >> FP16_FRACTION_BITS & 0x1F;
+        int fraction = bits & 0x3FF;
+        float magnitude;
+        if (exponent == 0) {
+            magnitude = fraction * 0x1p-24f;
+        } else if (exponent == 0x1F) {
+            magnitude = fraction == 0 ? Float.POSITIVE_INFINITY : Float.NaN;
+        } else {
+            magnitude = Float.intBitsToFloat((exponent + 112) << 23 | fraction << 13);
+        }
+        return bits < 0 ? -magnitude : magnitude;
+    }
+
+    static float bf16ToFloat(short bits) {
+        return Float.intBitsToFloat(bits << 16);
+    }
+
+    private static int round(double d, int fractionBits, int bias) {
+        int infinity = (2 * bias + 1) << fractionBits;
+        if (d != d) {
+            return infinity | 1 << (fractionBits - 1);
+        }
+        int exponent = Math.getExponent(d);
+        if (exponent > bias) {
+            return infinity;
+        }
+        int dropped = droppedBits(d, fractionBits, bias);
+        if (dropped > 54) {
+            return 0;
+        }
+        long m = significand(d);
+        long kept = m >>> dropped;
+        long rest = m & ((1L << dropped) - 1);
+        long half = 1L << (dropped - 1);
+        if (rest > half || rest == half && (kept & 1) == 1) {
+            kept++;
+        }
+        int base = Math.max(0, exponent + bias - 1) << fractionBits;
+        return (int) Math.min(infinity, base + kept);
+    }
+
+    /** How many low bits of the 53-bit significand the type has no room for. */
+    private static int droppedBits(double d, int fractionBits, int bias) {
+        int exponent = Math.getExponent(d);
+        return 52 - fractionBits + Math.max(0, 1 - bias - exponent);
+    }
+
+    private static long significand(double d) {
+        long bits = Double.doubleToRawLongBits(d);
+        long fraction = bits & 0xFFFFFFFFFFFFFL;
+        return (bits >>> 52 & 0x7FF) == 0 ? fraction : fraction | 1L << 52;
+    }
+}
