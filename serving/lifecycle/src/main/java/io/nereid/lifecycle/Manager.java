@@ -1,0 +1,185 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.lifecycle;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.Source;
+import io.nereid.spi.Source.Aspired;
+import java.time.Duration;
+import java.util.Collection;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+
+/**
+ * The only mover of versions: receives whole lists of aspired versions, loads, warms, swaps, drains and unloads, and gives
+ * handles to what serves. Thread-safe: one thread decides; readers see an immutable map in one volatile field.
+ *
+ * <p>A version goes TRACKED → LOADING → WARMING → AVAILABLE → DRAINING → UNLOADING → GONE; up to AVAILABLE it may become
+ * FAILED, which it leaves on a changed fingerprint, on {@link #retry} or when it is no longer aspired. A version whose
+ * fingerprint changes is reloaded: loaded beside its former self, which goes on to serve and is drained afterwards; if
+ * that fails, the former self stays AVAILABLE and carries the reason.
+ */
+public final class Manager implements Source.Target, AutoCloseable {
+    private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(30);
+
+    private final Map<String, List<Aspired>> pending = new ConcurrentHashMap<>();
+    private final Set<String> retries = ConcurrentHashMap.newKeySet();
+    private final Decider decider;
+
+    /** A manager with threads of its own, started when first needed. */
+    public Manager(ManagerOptions options, Clock clock) {
+        this.decider = new Decider(options, clock);
+    }
+
+    Manager(Decider decider) {
+        this.decider = decider;
+    }
+
+    /**
+     * {@inheritDoc} Of several lists for one model that were not yet looked at, the newest counts.
+     *
+     * @throws ServingException INTERNAL when the list names another model or a version twice; nothing changes then
+     */
+    @Override
+    public void aspire(String model, List<Aspired> versions) {
+        Set<ServableId> seen = new HashSet<>();
+        for (Aspired a : versions) {
+            if (!a.id().model().equals(model) || !seen.add(a.id())) {
+                throw ServingException.of(
+                        Code.INTERNAL,
+                        "the list of versions for model '" + model + "' names " + a.id()
+                                + " (expected: every version once, of this model)");
+            }
+        }
+        if (pending.put(model, List.copyOf(versions)) == null) {
+            decider.decide(() -> {
+                List<Aspired> newest = pending.remove(model);
+                if (newest != null) {
+                    decider.aspired(model, newest, retries.remove(model));
+                }
+            });
+        }
+    }
+
+    /**
+     * Lets the next list for a model bring its failed versions back, even when their fingerprints are the same. To be
+     * called before that list is sent.
+     */
+    public void retry(String model) {
+        retries.add(model);
+    }
+
+    /**
+     * The right to use a version: the one named, or the highest available one. Never blocks; one volatile read and one
+     * counter.
+     *
+     * @throws ServingException NOT_FOUND for a model or version nobody knows and for a model without an available
+     *     version, UNAVAILABLE for a version that is known but not available, and once closing has begun
+     */
+    public ServableHandle acquire(ModelRef ref) {
+        while (true) {
+            ServingMap map = decider.map();
+            Live live = map.find(ref);
+            if (live == null) {
+                throw decider.closing()
+                        ? ServingException.of(Code.UNAVAILABLE, "the server is stopping; no model is served any more")
+                        : map.missing(ref);
+            }
+            if (live.retain()) {
+                return new ServableHandle(live);
+            }
+            // Drained since the map was read, so there is a newer map.
+        }
+    }
+
+    /** Every known model, by name: aspired ones, and those that ended a while ago. */
+    public List<ModelStatus> index() {
+        return decider.map().index();
+    }
+
+    /** The states of one model's versions, by descending version; empty for a model nobody knows. */
+    public List<ServableState> states(String model) {
+        ServingMap.Entry entry = decider.map().entry(model);
+        return entry == null ? List.of() : entry.states();
+    }
+
+    /**
+     * Whether every model with aspired versions answers: at least one of its versions is available, and for each version
+     * that failed an older one (or the same one as loaded before) serves in its place.
+     */
+    public boolean ready() {
+        return !decider.closing() && decider.map().ready();
+    }
+
+    /**
+     * Whether a model (any version, or the one named) answers.
+     *
+     * @throws ServingException NOT_FOUND for a model or version nobody knows
+     */
+    public boolean ready(ModelRef ref) {
+        ServingMap map = decider.map();
+        if (map.find(ref) != null) {
+            return true;
+        }
+        ServingMap.Entry entry = map.entry(ref.model());
+        if (entry == null || ref.label() != null || (ref.version() != ModelRef.ANY && entry.state(ref.version()) == null)) {
+            throw map.missing(ref);
+        }
+        return false;
+    }
+
+    /**
+     * Tells {@code listener} of every step of every version from now on, on the deciding thread: it must be quick. A step
+     * is told after readers can see it. Run the result to stop.
+     */
+    public Runnable listen(Consumer<ServableState> listener) {
+        return decider.listen(listener);
+    }
+
+    /**
+     * Completes when the versions of a model that are aspired now, all lists sent before this call included, are AVAILABLE
+     * or FAILED; with none aspired, when none is available. The result has the state of each, by descending version; a
+     * reload that failed shows as AVAILABLE with a reason. Completes on the deciding thread: what follows must be quick.
+     * Fails with UNAVAILABLE when the manager is closed first.
+     */
+    public CompletionStage<List<ServableState>> settled(String model) {
+        return decider.settled(List.of(model)).minimalCompletionStage();
+    }
+
+    /** As {@link #settled(String)}, for several models: completes when all have settled, with the states of all. */
+    public CompletionStage<List<ServableState>> settled(Collection<String> models) {
+        return decider.settled(List.copyOf(models)).minimalCompletionStage();
+    }
+
+    /** Bytes booked for versions, by estimate. */
+    public long memoryBytes() {
+        return decider.memoryBytes();
+    }
+
+    /** As {@link #close(Duration)}, with half a minute of patience. */
+    @Override
+    public void close() {
+        close(CLOSE_PATIENCE);
+    }
+
+    /**
+     * Ends it: gives out no more handles, unloads every version when its last handle is closed, and waits for that. When
+     * patience runs out, threads are interrupted and what is still in use is left as it is. Idempotent.
+     *
+     * @return whether everything was unloaded
+     */
+    public boolean close(Duration patience) {
+        return decider.close(patience);
+    }
+}

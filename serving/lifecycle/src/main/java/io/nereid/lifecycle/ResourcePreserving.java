@@ -1,0 +1,34 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.lifecycle;
+
+import io.nereid.spi.ServableState.Phase;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Gives unwanted versions up first, waits until they are gone, then loads the highest wanted one. Immutable. */
+final class ResourcePreserving implements TransitionPolicy {
+    @Override
+    public @Nullable Step next(List<VersionSnapshot> versions) {
+        int highestNew = -1;
+        boolean unwantedLeft = false;
+        for (int i = 0; i < versions.size(); i++) {
+            VersionSnapshot v = versions.get(i);
+            if (!v.aspired()) {
+                if (v.phase() == Phase.AVAILABLE) {
+                    return new Step(Step.Kind.UNLOAD, i);
+                }
+                unwantedLeft |= v.phase() != Phase.GONE && v.phase() != Phase.FAILED;
+            } else if (v.phase() == Phase.TRACKED
+                    && (highestNew < 0 || v.version() > versions.get(highestNew).version())) {
+                highestNew = i;
+            }
+        }
+        return unwantedLeft || highestNew < 0 ? null : new Step(Step.Kind.LOAD, highestNew);
+    }
+
+    @Override
+    public boolean reloadsBeside() {
+        return false;
+    }
+}

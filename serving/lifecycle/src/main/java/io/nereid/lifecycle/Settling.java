@@ -1,0 +1,63 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.lifecycle;
+
+import io.nereid.base.ServingException;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/** Somebody who waits until certain versions serve or have failed. Confined to the deciding thread. */
+final class Settling {
+    private final CompletableFuture<List<ServableState>> future;
+    private final List<Waited> models = new ArrayList<>();
+
+    Settling(List<Model> models, CompletableFuture<List<ServableState>> future) {
+        this.future = future;
+        for (Model model : models) {
+            List<Version> waited = new ArrayList<>();
+            for (Version v : model.aspired()) {
+                waited.add(v.successor == null ? v : v.successor);
+            }
+            this.models.add(new Waited(model, waited));
+        }
+    }
+
+    /** Completes when it can; true when it has. */
+    boolean check() {
+        for (Waited waited : models) {
+            if (!waited.settled()) {
+                return false;
+            }
+        }
+        List<ServableState> states = new ArrayList<>();
+        for (Waited waited : models) {
+            for (Version v : waited.versions) {
+                Version shown = waited.model.shown(v.id.version());
+                states.add(shown == null ? v.state() : shown.state());
+            }
+        }
+        future.complete(List.copyOf(states));
+        return true;
+    }
+
+    void fail(ServingException e) {
+        future.completeExceptionally(e);
+    }
+
+    private record Waited(Model model, List<Version> versions) {
+        boolean settled() {
+            if (versions.isEmpty()) {
+                return !model.anyAvailable();
+            }
+            for (Version v : versions) {
+                if (v.phase == Phase.TRACKED || (v.loads() && !v.unwanted)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+    }
+}
