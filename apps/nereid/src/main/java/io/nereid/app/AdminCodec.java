@@ -1,0 +1,86 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.engine.Engine;
+import io.nereid.tensor.ByteBudget;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.TransportStats;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.function.Supplier;
+
+/** What belongs to no inference protocol: the metrics page, and a sign of life at {@code /}. Thread-safe. */
+final class AdminCodec implements ProtocolCodec {
+    private final Engine engine;
+    private final Supplier<TransportStats> transport;
+    private final ByteBudget budget;
+
+    AdminCodec(Engine engine, Supplier<TransportStats> transport, ByteBudget budget) {
+        this.engine = engine;
+        this.transport = transport;
+        this.budget = budget;
+    }
+
+    @Override
+    public String name() {
+        return "admin";
+    }
+
+    @Override
+    public List<HttpRoute> httpRoutes() {
+        return List.of(
+                HttpRoute.get("/", x -> x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"))),
+                HttpRoute.get(
+                        "/metrics",
+                        x -> x.reply(HttpReply.text(200, "text/plain; version=0.0.4; charset=utf-8", page()))));
+    }
+
+    private String page() {
+        TransportStats stats = transport.get();
+        StringBuilder page = new StringBuilder(engine.metrics());
+        gauge(page, "nereid_connections", "Open connections", stats.connections());
+        gauge(page, "nereid_exchanges_in_flight", "Exchanges and calls accepted and not yet answered", stats.inFlight());
+        counter(page, "nereid_exchanges", "Exchanges and calls since the start", stats.exchanges());
+        counter(page, "nereid_exchanges_rejected", "Refused before their body was read", stats.rejected());
+        gauge(page, "nereid_request_bytes_in_flight", "Bytes of request bodies held", budget.used());
+        gauge(page, "nereid_direct_memory_bytes", "Pooled memory outside the heap", MemoryRegion.pooledBytes());
+        Runtime jvm = Runtime.getRuntime();
+        gauge(page, "nereid_heap_used_bytes", "Heap in use", jvm.totalMemory() - jvm.freeMemory());
+        gauge(page, "process_resident_memory_bytes", "Resident memory of the process", residentBytes());
+        return page.toString();
+    }
+
+    private static void gauge(StringBuilder page, String name, String help, long value) {
+        one(page, name, "gauge", help, value);
+    }
+
+    private static void counter(StringBuilder page, String name, String help, long value) {
+        one(page, name, "counter", help, value);
+    }
+
+    private static void one(StringBuilder page, String name, String type, String help, long value) {
+        page.append("# HELP ").append(name).append(' ').append(help).append('\n');
+        page.append("# TYPE ").append(name).append(' ').append(type).append('\n');
+        page.append(name).append(' ').append(value).append('\n');
+    }
+
+    /** From /proc; 0 where there is none. */
+    static long residentBytes() {
+        try {
+            for (String line : Files.readAllLines(Path.of("/proc/self/status"))) {
+                if (line.startsWith("VmRSS:")) {
+                    return Long.parseLong(line.replaceAll("[^0-9]", "")) * 1024;
+                }
+            }
+        } catch (IOException e) {
+            return 0;
+        }
+        return 0;
+    }
+}

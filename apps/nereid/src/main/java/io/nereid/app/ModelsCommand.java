@@ -1,0 +1,68 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.PrintWriter;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code nereid models}: list, load and unload the models of a running server. */
+@Command(
+        name = "models",
+        mixinStandardHelpOptions = true,
+        description = "List, load or unload the models of a running server.")
+@SuppressWarnings("NullAway.Init") // set by picocli
+final class ModelsCommand implements Runnable {
+    @Option(
+            names = "--url",
+            defaultValue = "http://127.0.0.1:8080",
+            scope = picocli.CommandLine.ScopeType.INHERIT,
+            description = "The server (default: ${DEFAULT-VALUE}).")
+    private String url;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public void run() {
+        list();
+    }
+
+    @Command(description = "Show every model, its versions and their states; the default.", mixinStandardHelpOptions = true)
+    void list() {
+        JsonNode index = new ServerClient(url).post("/v2/repository/index", null);
+        Table table = new Table("MODEL", "VERSION", "STATE", "REASON");
+        for (JsonNode model : index) {
+            table.row(
+                    model.path("name").asText(),
+                    model.path("version").asText("-"),
+                    model.path("state").asText("not loaded"),
+                    model.path("reason").asText(""));
+        }
+        PrintWriter out = out();
+        table.print(out);
+        out.flush();
+    }
+
+    @Command(description = "Load or reload a model from the repository.", mixinStandardHelpOptions = true)
+    void load(@Parameters(paramLabel = "MODEL") String model) {
+        new ServerClient(url).post("/v2/repository/models/" + ServerClient.segment(model) + "/load", null);
+        out().println(model + " is loaded");
+        out().flush();
+    }
+
+    @Command(description = "Unload every version of a model.", mixinStandardHelpOptions = true)
+    void unload(@Parameters(paramLabel = "MODEL") String model) {
+        new ServerClient(url).post("/v2/repository/models/" + ServerClient.segment(model) + "/unload", null);
+        out().println(model + " is unloaded");
+        out().flush();
+    }
+
+    private PrintWriter out() {
+        return spec.commandLine().getOut();
+    }
+}

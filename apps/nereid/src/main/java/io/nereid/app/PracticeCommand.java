@@ -1,0 +1,72 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.engine.EngineOptions;
+import io.nereid.repository.RepositorySource;
+import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.ServerOptions;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.logging.Level;
+import picocli.CommandLine.Command;
+
+/**
+ * A short life of the server that touches the classes a start needs; the launcher records them into a class-data archive.
+ * Hidden, because it is of no use by itself.
+ */
+@Command(name = "practice", hidden = true, description = "Start, answer one request, and stop.")
+final class PracticeCommand implements Callable<Integer> {
+    @Override
+    public Integer call() throws Exception {
+        Logging.configure(Logging.Format.TEXT, Level.OFF);
+        Path home = Path.of(System.getProperty("nereid.home", "."));
+        Path models = home.resolve("examples/models");
+        if (!Files.isDirectory(models)) {
+            models = Files.createTempDirectory("nereid-practice");
+        }
+        NereidServer server = new NereidServer(
+                new EngineOptions(
+                        List.of(models),
+                        RepositorySource.Options.DEFAULT
+                                .withMode(RepositorySource.Mode.EXPLICIT)
+                                .withStartModels(List.of("simple")),
+                        1,
+                        1,
+                        100,
+                        0,
+                        Scratch.directory(),
+                        Map.of()),
+                ServerOptions.builder().listen("127.0.0.1", 0),
+                new ByteBudget(1 << 20),
+                1 << 20);
+        InetSocketAddress address = server.listen().get(0);
+        server.load().toCompletableFuture().get();
+        new StartReport(server.engine(), new java.io.PrintWriter(java.io.OutputStream.nullOutputStream()))
+                .print("127.0.0.1", List.of(address));
+        String base = "http://127.0.0.1:" + address.getPort();
+        HttpClient client = HttpClient.newHttpClient();
+        String ones = "[" + "1,".repeat(15) + "1]";
+        String input = "{\"name\":\"INPUT%d\",\"shape\":[1,16],\"datatype\":\"INT32\",\"data\":" + ones + "}";
+        String body = "{\"inputs\":[" + String.format(input, 0) + "," + String.format(input, 1) + "]}";
+        for (String path : List.of("/v2/health/ready", "/metrics", "/v2/models/simple")) {
+            client.send(HttpRequest.newBuilder(URI.create(base + path)).build(), BodyHandlers.ofString());
+        }
+        client.send(
+                HttpRequest.newBuilder(URI.create(base + "/v2/models/simple/infer"))
+                        .POST(HttpRequest.BodyPublishers.ofString(body))
+                        .build(),
+                BodyHandlers.ofString());
+        server.stop(Duration.ofSeconds(1));
+        return 0;
+    }
+}

@@ -1,0 +1,298 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Units;
+import io.nereid.engine.EngineOptions;
+import io.nereid.repository.RepositorySource;
+import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.AccessLog;
+import io.nereid.transport.ServerOptions;
+import java.io.PrintWriter;
+import java.net.InetSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.logging.Level;
+import org.slf4j.LoggerFactory;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code nereid serve}: runs until it is told to stop. */
+@Command(
+        name = "serve",
+        mixinStandardHelpOptions = true,
+        sortOptions = false,
+        description = {
+            "Serve the models of one or more directories.",
+            "A directory holds a folder per model, each with numbered version folders; a single model's folder or an"
+                    + " .onnx file will do as well. Every option can also be given as NEREID_<OPTION>."
+        })
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+final class ServeCommand implements Callable<Integer> {
+    enum Mode {
+        none,
+        poll,
+        explicit
+    }
+
+    enum Compat {
+        triton,
+        tfs,
+        kserve
+    }
+
+    @Parameters(arity = "0..*", paramLabel = "MODELS", description = "Directories of models.")
+    private List<Path> repositories = new ArrayList<>();
+
+    @Option(names = "--model-repository", paramLabel = "DIR", description = "The same as MODELS; may be repeated.")
+    private List<Path> moreRepositories = new ArrayList<>();
+
+    @Option(names = "--host", defaultValue = "127.0.0.1", description = "Address to listen on (default: ${DEFAULT-VALUE}).")
+    private String host;
+
+    @Option(
+            names = "--port",
+            defaultValue = "8080",
+            description = "Port for HTTP/1.1, HTTP/2 and gRPC alike; 0 takes a free one (default: ${DEFAULT-VALUE}).")
+    private int port;
+
+    @Option(names = "--grpc-port", description = "A further port, for those who want gRPC apart.")
+    private Integer grpcPort;
+
+    @Option(names = "--metrics-port", description = "A further port that serves only /metrics.")
+    private Integer metricsPort;
+
+    @Option(
+            names = "--compat-ports",
+            split = ",",
+            paramLabel = "NAME",
+            description = "Also listen on the usual ports of triton (8000, 8001, 8002), tfs (8500, 8501) or kserve (8081).")
+    private List<Compat> compatPorts = new ArrayList<>();
+
+    @Option(
+            names = "--model-control-mode",
+            defaultValue = "poll",
+            description = "poll: follow changes of the directories; none: read them once; explicit: load only what"
+                    + " --load-model and the API ask for (default: ${DEFAULT-VALUE}).")
+    private Mode mode;
+
+    @Option(names = "--poll-interval", defaultValue = "5s", description = "Time between polls (default: ${DEFAULT-VALUE}).")
+    private String pollInterval;
+
+    @Option(names = "--load-model", paramLabel = "NAME", description = "Model to load at the start in explicit mode; * for all.")
+    private List<String> loadModels = new ArrayList<>();
+
+    @Option(
+            names = "--drain-timeout",
+            defaultValue = "30s",
+            description = "How long requests under way may take to finish on Ctrl-C or SIGTERM (default: ${DEFAULT-VALUE}).")
+    private String drainTimeout;
+
+    @Option(
+            names = "--max-request-bytes",
+            defaultValue = "64MiB",
+            description = "Largest HTTP body or gRPC message (default: ${DEFAULT-VALUE}).")
+    private String maxRequestBytes;
+
+    @Option(
+            names = "--request-memory",
+            defaultValue = "1GiB",
+            description = "Most bytes of request bodies held at once; more is refused (default: ${DEFAULT-VALUE}).")
+    private String requestMemory;
+
+    @Option(names = "--model-memory", defaultValue = "0B", description = "Most bytes that models may take; 0B for no limit.")
+    private String modelMemory;
+
+    @Option(names = "--max-queue", defaultValue = "10000", description = "Most waiting requests per model (default: ${DEFAULT-VALUE}).")
+    private int maxQueue;
+
+    @Option(names = "--compute-threads", defaultValue = "0", description = "Threads that run models; 0 for one per processor.")
+    private int computeThreads;
+
+    @Option(names = "--io-threads", defaultValue = "0", description = "Threads that read and write sockets; 0 for a quarter of the processors.")
+    private int ioThreads;
+
+    @Option(names = "--load-threads", defaultValue = "4", description = "Models that may load at once (default: ${DEFAULT-VALUE}).")
+    private int loadThreads;
+
+    @Option(
+            names = "--backend-config",
+            paramLabel = "BACKEND,KEY=VALUE",
+            description = "A setting of a backend for all its models; may be repeated.")
+    private List<String> backendConfig = new ArrayList<>();
+
+    @Option(names = "--log-format", defaultValue = "text", description = "text or json (default: ${DEFAULT-VALUE}).")
+    private Logging.Format logFormat;
+
+    @Option(names = "--log-level", defaultValue = "INFO", description = "SEVERE, WARNING, INFO, FINE … (default: ${DEFAULT-VALUE}).")
+    private String logLevel;
+
+    @Option(names = "--access-log", description = "Log every finished request.")
+    private boolean accessLog;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() throws Exception {
+        List<Path> roots = new ArrayList<>(repositories);
+        roots.addAll(moreRepositories);
+        checkRoots(roots);
+        Logging.configure(logFormat, level(logLevel));
+        Duration drain = Units.duration(drainTimeout);
+        int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
+        ByteBudget budget = new ByteBudget(Units.bytes(requestMemory));
+        NereidServer server = new NereidServer(engineOptions(roots), listen(maxBody), budget, maxBody);
+        PrintWriter out = spec.commandLine().getOut();
+        List<InetSocketAddress> addresses = server.listen();
+        CountDownLatch stopped = new CountDownLatch(1);
+        Runtime.getRuntime().addShutdownHook(io.nereid.base.Threads.named("shutdown").newThread(() -> {
+            // The log is closed by hooks of its own that run beside this one.
+            System.err.println("nereid: draining (readiness is false; up to " + drainTimeout + " for requests under way)");
+            boolean drained = server.stop(drain);
+            System.err.println(drained ? "nereid: stopped" : "nereid: stopped; some requests were cut off at the limit");
+            System.err.flush();
+            stopped.countDown();
+        }));
+        StartReport report = new StartReport(server.engine(), out);
+        await(server.load().toCompletableFuture(), report);
+        report.print(host, addresses);
+        stopped.await();
+        return 0;
+    }
+
+    private static void await(CompletableFuture<Void> loading, StartReport report) throws Exception {
+        while (true) {
+            try {
+                loading.get(1, TimeUnit.SECONDS);
+                return;
+            } catch (TimeoutException e) {
+                report.progress();
+            }
+        }
+    }
+
+    private static void checkRoots(List<Path> roots) {
+        if (roots.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "no models given (expected a directory of models)", "for example: nereid serve examples/models");
+        }
+        for (Path root : roots) {
+            if (!Files.exists(root)) {
+                throw ServingException.of(
+                        Code.NOT_FOUND,
+                        "there is no '" + root + "' (expected a directory of models, a model's folder or a model file)",
+                        "check the path; it is relative to " + Path.of("").toAbsolutePath());
+            }
+        }
+    }
+
+    private EngineOptions engineOptions(List<Path> roots) {
+        RepositorySource.Mode repositoryMode =
+                switch (mode) {
+                    case none -> RepositorySource.Mode.NONE;
+                    case poll -> RepositorySource.Mode.POLL;
+                    case explicit -> RepositorySource.Mode.EXPLICIT;
+                };
+        if (!loadModels.isEmpty() && mode != Mode.explicit) {
+            throw ServingException.invalidArgument(
+                    "--load-model needs --model-control-mode explicit, which is " + mode,
+                    "add --model-control-mode explicit, or leave --load-model out to load every model");
+        }
+        Map<String, Map<String, String>> settings = new HashMap<>();
+        for (String setting : backendConfig) {
+            int comma = setting.indexOf(',');
+            int equals = setting.indexOf('=', comma + 1);
+            if (comma <= 0 || equals <= comma + 1) {
+                throw ServingException.invalidArgument(
+                        "--backend-config '" + setting + "' is not BACKEND,KEY=VALUE",
+                        "for example: --backend-config onnxruntime,default-max-batch-size=8");
+            }
+            settings.computeIfAbsent(setting.substring(0, comma), b -> new HashMap<>())
+                    .put(setting.substring(comma + 1, equals), setting.substring(equals + 1));
+        }
+        return new EngineOptions(
+                roots,
+                RepositorySource.Options.DEFAULT
+                        .withMode(repositoryMode)
+                        .withPollInterval(Units.duration(pollInterval))
+                        .withStartModels(loadModels),
+                computeThreads > 0 ? computeThreads : Runtime.getRuntime().availableProcessors(),
+                loadThreads,
+                maxQueue,
+                Units.bytes(modelMemory),
+                Scratch.directory(),
+                settings);
+    }
+
+    private ServerOptions.Builder listen(int maxBody) {
+        ServerOptions.Builder listen = ServerOptions.builder()
+                .listen(host, port)
+                .eventLoops(ioThreads)
+                .maxBodyBytes(maxBody)
+                .maxMessageBytes(maxBody);
+        if (grpcPort != null) {
+            listen.listen(host, grpcPort);
+        }
+        if (metricsPort != null) {
+            listen.listen(host, metricsPort, ServerOptions.Purpose.METRICS);
+        }
+        for (Compat compat : compatPorts) {
+            switch (compat) {
+                case triton -> listen.listen(host, 8000)
+                        .listen(host, 8001)
+                        .listen(host, 8002, ServerOptions.Purpose.METRICS);
+                case tfs -> listen.listen(host, 8500).listen(host, 8501);
+                case kserve -> listen.listen(host, 8081);
+            }
+        }
+        if (accessLog) {
+            listen.accessLog(new AccessLogger());
+        }
+        return listen;
+    }
+
+    private static Level level(String name) {
+        try {
+            return Level.parse(name.toUpperCase(java.util.Locale.ROOT));
+        } catch (IllegalArgumentException e) {
+            throw ServingException.invalidArgument(
+                    "--log-level '" + name + "' is not a level (expected SEVERE, WARNING, INFO, FINE, FINER or FINEST)");
+        }
+    }
+
+    /** Writes a line a request to the log named {@code access}. */
+    private static final class AccessLogger implements AccessLog {
+        private final org.slf4j.Logger log = LoggerFactory.getLogger("access");
+
+        @Override
+        public void finished(Entry e) {
+            log.info(
+                    "{} {} {} {} {} in={} out={} us={} id={}",
+                    e.remote(),
+                    e.protocol(),
+                    e.method(),
+                    e.path(),
+                    e.status(),
+                    e.bytesIn(),
+                    e.bytesOut(),
+                    e.nanos() / 1_000,
+                    e.requestId() == null ? "-" : e.requestId());
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.URI;
+import java.net.URLEncoder;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import org.jspecify.annotations.Nullable;
+
+/** Speaks Open Inference REST to a running server, for the commands. Confined to one thread. */
+final class ServerClient {
+    static final ObjectMapper JSON = new ObjectMapper();
+
+    private final String url;
+    private final HttpClient http =
+            HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(5)).build();
+
+    ServerClient(String url) {
+        this.url = url.endsWith("/") ? url.substring(0, url.length() - 1) : url;
+    }
+
+    JsonNode get(String path) {
+        return send(request(path).GET().build());
+    }
+
+    JsonNode post(String path, @Nullable JsonNode body) {
+        return send(request(path)
+                .header("content-type", "application/json")
+                .POST(HttpRequest.BodyPublishers.ofString(body == null ? "" : body.toString()))
+                .build());
+    }
+
+    static String segment(String name) {
+        return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
+    }
+
+    private HttpRequest.Builder request(String path) {
+        try {
+            return HttpRequest.newBuilder(URI.create(url + path));
+        } catch (IllegalArgumentException e) {
+            throw ServingException.invalidArgument(
+                    "'" + url + "' is not a server's address", "for example: --url http://127.0.0.1:8080");
+        }
+    }
+
+    private JsonNode send(HttpRequest request) {
+        HttpResponse<String> response;
+        try {
+            response = http.send(request, HttpResponse.BodyHandlers.ofString());
+        } catch (ConnectException e) {
+            throw ServingException.of(
+                    Code.UNAVAILABLE, "no server answers at " + url, "start one with: nereid serve DIR; or give --url");
+        } catch (IOException e) {
+            throw ServingException.wrap(Code.UNAVAILABLE, "talking to " + url + " failed: " + e.getMessage(), e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw ServingException.of(Code.CANCELLED, "interrupted");
+        }
+        JsonNode body;
+        try {
+            body = response.body().isEmpty() ? JSON.createObjectNode() : JSON.readTree(response.body());
+        } catch (JsonProcessingException e) {
+            throw ServingException.of(
+                    Code.UNKNOWN, url + " answered HTTP " + response.statusCode() + " with something that is not JSON");
+        }
+        if (response.statusCode() >= 400) {
+            String text = body.path("error").asText(response.body());
+            throw ServingException.of(
+                    response.statusCode() < 500 ? Code.INVALID_ARGUMENT : Code.UNAVAILABLE,
+                    "HTTP " + response.statusCode() + ": " + text);
+        }
+        return body;
+    }
+}

@@ -1,0 +1,293 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.lifecycle.Manager;
+import io.nereid.lifecycle.ManagerOptions;
+import io.nereid.lifecycle.ServableHandle;
+import io.nereid.repository.RepositorySource;
+import io.nereid.scheduling.DevicePool;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
+import io.nereid.tensor.Tensor;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutorService;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The whole server without a network: a repository of models, their lifecycle, their queues and their backends behind the
+ * two doors {@link InferenceEngine} and {@link ModelControl}. Embeddable in any JVM. Thread-safe.
+ *
+ * <pre>{@code
+ * try (Engine engine = new Engine(EngineOptions.of(Path.of("models")), backends, Clock.system())) {
+ *     engine.start().toCompletableFuture().join();
+ *     engine.infer(request, sink);
+ * }
+ * }</pre>
+ */
+public final class Engine implements InferenceEngine, ModelControl, AutoCloseable {
+    private static final Call ENDED = () -> {};
+
+    private final Clock clock;
+    private final DevicePool pool;
+    private final Servables servables;
+    private final Manager manager;
+    private final RepositorySource repository;
+    private final ExecutorService control;
+    private volatile boolean started;
+    private volatile boolean draining;
+
+    /** Builds the object graph; nothing runs before {@link #start}. Each backend's name must be unique. */
+    public Engine(EngineOptions options, List<Backend> backends, Clock clock) {
+        this.clock = clock;
+        this.pool = new DevicePool("device", options.deviceThreads(), clock);
+        this.servables = new Servables(pool, options.maxQueueSize(), clock);
+        this.manager = new Manager(
+                ManagerOptions.DEFAULT
+                        .withLoadThreads(options.loadThreads())
+                        .withMemoryLimitBytes(options.memoryLimitBytes()),
+                clock);
+        this.repository = new RepositorySource(
+                options.repositories(),
+                backends,
+                (source, config, backend, fingerprint) -> new ModelLoader(
+                        source,
+                        config,
+                        backend,
+                        fingerprint,
+                        new BackendContext(
+                                options.deviceThreads(),
+                                options.scratch(),
+                                options.backendSettings().getOrDefault(backend.name(), Map.of())),
+                        servables),
+                options.repository(),
+                clock);
+        this.control = Threads.single("control");
+    }
+
+    /** Starts reading the repository and loading models. Completes when each has become available or has failed. */
+    public CompletionStage<Void> start() {
+        repository.start(manager);
+        CompletableFuture<Void> settled = new CompletableFuture<>();
+        manager.settled(repository.names()).whenComplete((states, e) -> {
+            started = true;
+            settled.complete(null);
+        });
+        return settled;
+    }
+
+    /** Calls {@code listener} with every step of every version, on the decision thread; it must return at once. */
+    public void onState(Consumer<ServableState> listener) {
+        manager.listen(listener);
+    }
+
+    @Override
+    public Call infer(InferenceRequest request, ResponseSink sink) {
+        ServableHandle handle;
+        try {
+            handle = manager.acquire(request.model());
+        } catch (ServingException e) {
+            request.release();
+            sink.fail(e);
+            return ENDED;
+        }
+        return submit((ModelServable) handle.servable(), handle, request, sink, clock);
+    }
+
+    /** Validates and submits; owns {@code handle} and the request from here on. */
+    static Call submit(
+            ModelServable servable, AutoCloseable handle, InferenceRequest request, ResponseSink sink, Clock clock) {
+        InferenceRequest checked = request;
+        int rows = 0;
+        ServingException refusal = null;
+        try {
+            RequestChecks checks = servable.checks();
+            List<Tensor> inputs = checks.inputs(request);
+            rows = checks.batchSize(inputs);
+            checks.outputs(request.outputs());
+            checked = prepared(servable.config(), request, inputs, clock);
+        } catch (ServingException e) {
+            refusal = e;
+        } catch (RuntimeException e) {
+            refusal = ServingException.from(e);
+        }
+        servable.statistics().inFlight.increment();
+        Job job = new Job(checked, request, rows, servable, handle, sink, clock);
+        if (refusal != null) {
+            job.fail(refusal);
+            return ENDED;
+        }
+        try {
+            servable.submit(job);
+        } catch (RuntimeException e) {
+            job.fail(ServingException.from(e));
+        }
+        return job;
+    }
+
+    /** The request with its inputs in the model's order and the queue's default timeout applied. */
+    private static InferenceRequest prepared(
+            ModelConfig config, InferenceRequest request, List<Tensor> inputs, Clock clock) {
+        long deadline = request.deadlineNanos();
+        Duration timeout = config.queue().defaultTimeout();
+        if (!timeout.isZero() && (deadline == Long.MAX_VALUE || !config.queue().allowTimeoutOverride())) {
+            deadline = clock.nanos() + timeout.toNanos();
+        }
+        return inputs == request.inputs() && deadline == request.deadlineNanos()
+                ? request
+                : new InferenceRequest(
+                        request.model(),
+                        request.id(),
+                        inputs,
+                        request.outputs(),
+                        request.parameters(),
+                        deadline,
+                        request.arrivedNanos());
+    }
+
+    @Override
+    public ModelMetadata metadata(ModelRef model) {
+        try (ServableHandle handle = manager.acquire(model)) {
+            return handle.servable().metadata();
+        }
+    }
+
+    @Override
+    public ModelConfig config(ModelRef model) {
+        try (ServableHandle handle = manager.acquire(model)) {
+            return handle.servable().config();
+        }
+    }
+
+    @Override
+    public boolean live() {
+        return true;
+    }
+
+    @Override
+    public boolean ready() {
+        return started && !draining && manager.ready();
+    }
+
+    @Override
+    public boolean ready(ModelRef model) {
+        return manager.ready(model) && !draining;
+    }
+
+    @Override
+    public List<ModelStatus> index() {
+        Map<String, ModelStatus> byName = new TreeMap<>();
+        for (String name : repository.names()) {
+            byName.put(name, new ModelStatus(name, List.of()));
+        }
+        for (ModelStatus status : manager.index()) {
+            byName.put(status.model(), status);
+        }
+        return new ArrayList<>(byName.values());
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model) {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        control.execute(() -> {
+            try {
+                manager.retry(model);
+                List<ServableId> versions = repository.load(model);
+                manager.settled(model).whenComplete((states, e) -> finish(model, versions, states, done, e));
+            } catch (RuntimeException e) {
+                done.completeExceptionally(e);
+            }
+        });
+        return done;
+    }
+
+    private static void finish(
+            String model,
+            List<ServableId> versions,
+            @Nullable List<ServableState> states,
+            CompletableFuture<Void> done,
+            @Nullable Throwable failure) {
+        if (states == null) {
+            done.completeExceptionally(failure == null ? new IllegalStateException("no states") : failure);
+            return;
+        }
+        StringBuilder reasons = new StringBuilder();
+        for (ServableState state : states) {
+            if (versions.contains(state.id()) && (state.phase() == Phase.FAILED || state.reason() != null)) {
+                reasons.append("version ").append(state.id().version()).append(" is at UNAVAILABLE state: ");
+                reasons.append(state.reason()).append(";\n");
+            }
+        }
+        if (reasons.isEmpty() && !versions.isEmpty()) {
+            done.complete(null);
+        } else {
+            String text = versions.isEmpty() ? "no version is available" : reasons.toString();
+            done.completeExceptionally(
+                    ServingException.invalidArgument("load failed for model '" + model + "': " + text));
+        }
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model) {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        control.execute(() -> {
+            try {
+                repository.unload(model);
+                manager.settled(model).whenComplete((states, e) -> {
+                    if (e != null) {
+                        done.completeExceptionally(e);
+                    } else {
+                        done.complete(null);
+                    }
+                });
+            } catch (RuntimeException e) {
+                done.completeExceptionally(e);
+            }
+        });
+        return done;
+    }
+
+    /** The figures of all models in Prometheus' text format. */
+    public String metrics() {
+        return new MetricsPage(servables.shown()).write();
+    }
+
+    /** Turns readiness false; requests are still served. */
+    public void beginDrain() {
+        draining = true;
+    }
+
+    /** Ends everything: no new requests, waits for those under way up to {@code limit}, unloads. */
+    public void close(Duration limit) {
+        draining = true;
+        repository.close();
+        control.shutdown();
+        manager.close(limit);
+        pool.close();
+    }
+
+    @Override
+    public void close() {
+        close(Duration.ofSeconds(30));
+    }
+}
