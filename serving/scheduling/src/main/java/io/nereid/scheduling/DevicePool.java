@@ -38,12 +38,13 @@ public final class DevicePool implements AutoCloseable {
     /** A pool on the given clock, which must run as fast as the machine's. */
     public DevicePool(String name, int threads, Clock clock) {
         this(name, threads, clock, Timer.threaded(name + "-timer", clock));
-    }
-
-    DevicePool(String name, int threads, Clock clock, Timer timer) {
         if (threads < 1) {
             throw new IllegalArgumentException("threads: " + threads + " (expected: >= 1)");
         }
+    }
+
+    /** With a timer of the caller's; a pool of no threads runs by {@link #runNext} only. */
+    DevicePool(String name, int threads, Clock clock, Timer timer) {
         this.clock = clock;
         this.timer = timer;
         this.threads = threads;
@@ -107,6 +108,24 @@ public final class DevicePool implements AutoCloseable {
             lock.unlock();
         }
         timer.close();
+    }
+
+    /** Lets the calling thread take one turn; false when nothing is in line. */
+    boolean runNext() {
+        Ready ready;
+        lock.lock();
+        try {
+            ready = line.poll();
+        } finally {
+            lock.unlock();
+        }
+        if (ready == null) {
+            return false;
+        }
+        if (ready.runOne()) {
+            var unused = enlist(ready);
+        }
+        return true;
     }
 
     private void work() {

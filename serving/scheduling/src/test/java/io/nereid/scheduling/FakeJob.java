@@ -1,0 +1,135 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.ModelRef;
+import io.nereid.tensor.Tensor;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** A job that remembers how it ended. Thread-safe. */
+final class FakeJob implements InferenceJob {
+    final int number;
+    final int rows;
+    final int shape;
+    final long deadline;
+    final AtomicInteger ends = new AtomicInteger();
+    volatile @Nullable Code code;
+    volatile @Nullable ServingException error;
+    volatile long queuedAt = -1;
+    volatile long startedAt = -1;
+    Consumer<FakeJob> onEnd = job -> {};
+    private boolean cancelled;
+    private @Nullable Runnable onCancel;
+
+    FakeJob(int number, int rows, int shape, long deadline) {
+        this.number = number;
+        this.rows = rows;
+        this.shape = shape;
+        this.deadline = deadline;
+    }
+
+    static FakeJob of(int number) {
+        return new FakeJob(number, 1, 0, Long.MAX_VALUE);
+    }
+
+    static FakeJob rows(int number, int rows) {
+        return new FakeJob(number, rows, 0, Long.MAX_VALUE);
+    }
+
+    static FakeJob shaped(int number, int shape) {
+        return new FakeJob(number, 1, shape, Long.MAX_VALUE);
+    }
+
+    static FakeJob until(int number, long deadline) {
+        return new FakeJob(number, 1, 0, deadline);
+    }
+
+    @Override
+    public InferenceRequest request() {
+        return new InferenceRequest(
+                ModelRef.latest("m"), "r" + number, List.of(), List.of(), Map.of(), deadline, 0);
+    }
+
+    @Override
+    public int batchSize() {
+        return rows;
+    }
+
+    @Override
+    public long deadlineNanos() {
+        return deadline;
+    }
+
+    @Override
+    public synchronized boolean cancelled() {
+        return cancelled;
+    }
+
+    @Override
+    public void onCancel(@Nullable Runnable action) {
+        boolean now;
+        synchronized (this) {
+            onCancel = action;
+            now = cancelled;
+        }
+        if (now && action != null) {
+            action.run();
+        }
+    }
+
+    synchronized boolean hasAction() {
+        return onCancel != null;
+    }
+
+    void cancel() {
+        Runnable action;
+        synchronized (this) {
+            cancelled = true;
+            action = onCancel;
+        }
+        if (action != null) {
+            action.run();
+        }
+    }
+
+    @Override
+    public void queued(long nanos) {
+        queuedAt = nanos;
+    }
+
+    @Override
+    public void started(long nanos) {
+        startedAt = nanos;
+    }
+
+    @Override
+    public void ran(long from, long to, int batchSize) {}
+
+    @Override
+    public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
+        code = Code.OK;
+        ends.incrementAndGet();
+        onEnd.accept(this);
+    }
+
+    @Override
+    public void fail(ServingException e) {
+        error = e;
+        code = e.code();
+        ends.incrementAndGet();
+        onEnd.accept(this);
+    }
+
+    @Override
+    public String toString() {
+        return "job " + number;
+    }
+}
