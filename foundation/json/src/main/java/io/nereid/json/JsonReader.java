@@ -563,7 +563,9 @@ public final class JsonReader {
     long integerBits(int from, int to, boolean unsigned64, long min, long max, String what) {
         NumberScanner n = numbers;
         if (!n.toInteger()) {
-            throw badNumber(from, to, n.isWhole() ? "out of range for " + what : "not a whole number", what);
+            throw n.isWhole()
+                    ? outOfRange(from, to, unsigned64, min, max, what)
+                    : badNumber(from, to, "not a whole number", what);
         }
         long magnitude = n.integerMagnitude();
         boolean fits;
@@ -576,10 +578,14 @@ public final class JsonReader {
             fits = magnitude >= 0 && magnitude <= max;
         }
         if (!fits) {
-            String range = unsigned64 ? "0 to 18446744073709551615" : min + " to " + max;
-            throw badNumber(from, to, "out of range for " + what, range);
+            throw outOfRange(from, to, unsigned64, min, max, what);
         }
         return n.negative ? -magnitude : magnitude;
+    }
+
+    private ServingException outOfRange(int from, int to, boolean unsigned64, long min, long max, String what) {
+        String range = unsigned64 ? "0 to 18446744073709551615" : min + " to " + max;
+        return badNumber(from, to, "out of range for " + what, range);
     }
 
     /** Reads a number as the nearest double. A finite number beyond the range of doubles is refused. */
@@ -637,7 +643,8 @@ public final class JsonReader {
 
     /** Moves to the next byte that is not white space and returns its position. */
     int skipSpace() {
-        return pos = spaces(buffer, pos);
+        pos = spaces(buffer, pos);
+        return pos;
     }
 
     static int spaces(byte[] b, int from) {

@@ -149,7 +149,7 @@ final class NumberPrinter {
     private int printSmall(byte[] b, int at, short v, float value, int fractionBits, int bias) {
         int p = at;
         if (!(Math.abs(value) <= Float.MAX_VALUE)) {
-            return printSpecial(b, p, value != value, v < 0);
+            return printSpecial(b, p, Float.isNaN(value), v < 0);
         }
         if (v < 0) {
             b[p++] = '-';

@@ -51,7 +51,7 @@ final class SmallFloats {
 
     private static int round(double d, int fractionBits, int bias) {
         int infinity = (2 * bias + 1) << fractionBits;
-        if (d != d) {
+        if (Double.isNaN(d)) {
             return infinity | 1 << (fractionBits - 1);
         }
         int exponent = Math.getExponent(d);
