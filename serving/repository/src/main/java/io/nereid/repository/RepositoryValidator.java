@@ -3,21 +3,86 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.ServingException;
+import io.nereid.repository.RepositoryLayout.Listing;
+import io.nereid.repository.StoredModel.ModelEntry;
+import io.nereid.repository.StoredModel.Version;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
-/** Draft of the signatures. */
+/** Looks through a repository without serving it. Immutable; reads the disk on every call. */
 public final class RepositoryValidator {
-    /** A validator that knows these backends. */
-    public RepositoryValidator(List<Backend> backends) {}
+    private final List<Backend> backends;
 
-    /** Every problem of everything under a root: a repository, a model's directory, or a model file. */
-    public List<Problem> validate(Path root) {
-        return List.of();
+    /** A validator that knows these backends, in the order in which a server would ask them. */
+    public RepositoryValidator(List<Backend> backends) {
+        this.backends = List.copyOf(backends);
     }
 
-    /** As {@link #validate(Path)}, and lets the backends load every version that seems right. */
-    public List<Problem> validateDeep(Path root, io.nereid.backend.BackendContext context) {
-        return List.of();
+    /**
+     * Every problem of everything under a root: a repository, a model's directory, or a model's file. Loads nothing.
+     * Empty when a server would serve all of it.
+     */
+    public List<Problem> validate(Path root) {
+        return validate(root, null);
+    }
+
+    /** As {@link #validate(Path)}, and lets the backends load every wanted version that seems right; may take long. */
+    public List<Problem> validateDeep(Path root, BackendContext context) {
+        return validate(root, context);
+    }
+
+    private List<Problem> validate(Path root, @Nullable BackendContext context) {
+        RepositoryLayout layout = new RepositoryLayout(backends);
+        Listing listing = layout.list(root);
+        List<Problem> problems = new ArrayList<>(listing.problems());
+        if (listing.readable() && listing.models().isEmpty() && problems.stream().noneMatch(Problem::isError)) {
+            problems.add(new Problem(
+                    Problem.Severity.ERROR, root, 0, 0, "no model in this directory",
+                    "expected <model>/config.pbtxt, <model>/1/<file>, or a model's file"));
+        }
+        for (ModelEntry entry : listing.models()) {
+            List<ModelEntry> same = listing.models().stream().filter(m -> m.name().equals(entry.name())).toList();
+            if (same.size() > 1) {
+                problems.add(new Problem(
+                        Problem.Severity.ERROR, entry.place(), 0, 0, RepositorySource.duplicateText(entry.name(), same),
+                        "rename or remove one of them"));
+                continue;
+            }
+            StoredModel model = layout.read(entry);
+            problems.addAll(model.problems());
+            for (Version v : model.versions()) {
+                if (v.error() != null) {
+                    problems.add(problem(v.directory(), v.error()));
+                }
+            }
+            if (context != null && !model.hasErrors() && model.backend() != null) {
+                load(model, model.backend(), context, problems);
+            }
+        }
+        return List.copyOf(problems);
+    }
+
+    private static void load(StoredModel model, Backend backend, BackendContext context, List<Problem> problems) {
+        for (Version v : model.wanted()) {
+            if (v.error() != null) {
+                continue;
+            }
+            ModelSource source = new ModelSource(model.id(v.version()), model.entry().directory(), v.directory());
+            try (BackendModel loaded = backend.load(source, model.config(), context)) {
+                loaded.config();
+            } catch (RuntimeException | LinkageError e) {
+                problems.add(problem(v.directory(), ServingException.from(e)));
+            }
+        }
+    }
+
+    private static Problem problem(Path place, ServingException e) {
+        return new Problem(Problem.Severity.ERROR, place, 0, 0, e.getMessage(), e.remedy());
     }
 }

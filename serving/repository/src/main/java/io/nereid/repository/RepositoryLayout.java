@@ -1,0 +1,400 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.backend.Backend;
+import io.nereid.repository.BackendChooser.Choice;
+import io.nereid.repository.StoredModel.ModelEntry;
+import io.nereid.repository.StoredModel.Version;
+import io.nereid.spi.ModelConfig;
+import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads the layout of a repository. Immutable; reads the disk on every call.
+ *
+ * <p>What a root may be:
+ *
+ * <ul>
+ *   <li>a file of a kind that a backend knows ({@code my-model.onnx}): one model of that name, version 1;
+ *   <li>a directory with a {@code config.pbtxt}, with a backend's default file ({@code model.onnx}), or with directories
+ *       that are versions: one model, named by its configuration or else by the directory;
+ *   <li>any other directory: a repository. Each directory in it that looks like a model is one, and so is each file of a
+ *       kind that a backend knows. What starts with a dot is passed over.
+ * </ul>
+ *
+ * <p>What a model's directory holds: {@code config.pbtxt} if there is anything to configure; a directory for each version,
+ * named by a whole number from 1 without leading zeros; label files; {@code warmup}. Without any version directory the
+ * model's file may lie in the model's directory itself and is version 1. A backend that needs no file needs no version
+ * directory either.
+ *
+ * <p>The model's file is {@code default_model_filename}, else the backend's default file, else the only file of its kind.
+ * Without {@code backend} and {@code platform} the backend is the one whose default file is there, else the one that ends
+ * the directory's name ({@code <x>.<backend>}), else the one for whose kind there is a single file.
+ */
+final class RepositoryLayout {
+    private static final String CONFIG = "config.pbtxt";
+    private static final Set<String> RESERVED = Set.of("warmup", "initial_state", "configs");
+
+    private final BackendChooser chooser;
+
+    RepositoryLayout(List<Backend> backends) {
+        chooser = new BackendChooser(backends);
+    }
+
+    /**
+     * What a root holds.
+     *
+     * @param models in the order of their names
+     * @param problems what is wrong with the root itself, or was passed over
+     * @param readable whether the root could be read
+     * @param empty whether there is nothing in it at all
+     */
+    record Listing(List<ModelEntry> models, List<Problem> problems, boolean readable, boolean empty) {}
+
+    Listing list(Path root) {
+        Problems problems = new Problems();
+        List<ModelEntry> models = new ArrayList<>();
+        Path name = root.toAbsolutePath().normalize().getFileName();
+        String rootName = name == null ? "model" : name.toString();
+        if (Files.isRegularFile(root)) {
+            Path parent = root.toAbsolutePath().getParent();
+            if (parent == null || chooser.byFileName(rootName) == null) {
+                problems.error(
+                        root,
+                        "no backend of this server reads such a file",
+                        "expected a file like " + String.join(", ", chooser.defaultFiles()));
+            } else {
+                models.add(bare(rootName, root, root, parent));
+            }
+            return new Listing(models, problems.list(), true, false);
+        }
+        List<Path> children;
+        try {
+            children = children(root);
+        } catch (IOException e) {
+            problems.error(root, "cannot read the repository: " + TextFiles.reason(e), "give a directory that the server can read");
+            return new Listing(models, problems.list(), false, false);
+        }
+        if (isModel(root, children)) {
+            models.add(new ModelEntry(ownName(root, rootName), root, root, null, false));
+            return new Listing(models, problems.list(), true, false);
+        }
+        for (Path child : children) {
+            entry(root, child, models, problems);
+        }
+        models.sort(Comparator.comparing(ModelEntry::name));
+        return new Listing(models, problems.list(), true, children.isEmpty());
+    }
+
+    private void entry(Path root, Path child, List<ModelEntry> models, Problems problems) {
+        String name = fileName(child);
+        if (name.startsWith(".")) {
+            return;
+        }
+        if (Files.isDirectory(child)) {
+            List<Path> inside;
+            try {
+                inside = children(child);
+            } catch (IOException e) {
+                models.add(new ModelEntry(name, root, child, null, true));
+                return;
+            }
+            if (isModel(child, inside) || chooser.hasSuffix(name) || hasModelFile(inside)) {
+                if (ModelNames.valid(name)) {
+                    models.add(new ModelEntry(name, root, child, null, true));
+                } else {
+                    problems.error(child, "invalid model name " + Problems.quote(name), "rename the directory");
+                }
+            } else {
+                problems.warning(
+                        child,
+                        Position.NONE,
+                        "passed over, nothing in it makes it a model",
+                        "expected " + CONFIG + ", a version directory such as '1', or one of "
+                                + String.join(", ", chooser.defaultFiles()));
+            }
+        } else if (Files.isSymbolicLink(child) && !Files.exists(child)) {
+            problems.warning(child, Position.NONE, "passed over, a symbolic link that leads nowhere", "mend or remove it");
+        } else if (chooser.byFileName(name) != null) {
+            models.add(bare(name, root, child, root));
+        }
+    }
+
+    private static ModelEntry bare(String fileName, Path root, Path file, Path directory) {
+        return new ModelEntry(stem(fileName), root, directory, file, true);
+    }
+
+    private static String stem(String fileName) {
+        int dot = fileName.lastIndexOf('.');
+        return dot > 0 ? fileName.substring(0, dot) : fileName;
+    }
+
+    /** Whether a directory is a model: its configuration, a default file, or a version that is not a model itself. */
+    private boolean isModel(Path directory, List<Path> children) {
+        if (Files.exists(directory.resolve(CONFIG), LinkOption.NOFOLLOW_LINKS)) {
+            return true;
+        }
+        for (Path child : children) {
+            String name = fileName(child);
+            if (chooser.defaultFiles().contains(name)) {
+                return true;
+            }
+            if (ModelNames.version(name) > 0 && Files.isDirectory(child) && !isRepositoryOfItsOwn(child)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isRepositoryOfItsOwn(Path directory) {
+        if (Files.exists(directory.resolve(CONFIG))) {
+            return true;
+        }
+        try {
+            return children(directory).stream().anyMatch(c -> ModelNames.version(fileName(c)) > 0 && Files.isDirectory(c));
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private boolean hasModelFile(List<Path> children) {
+        return children.stream().anyMatch(c -> Files.isRegularFile(c) && chooser.byFileName(fileName(c)) != null);
+    }
+
+    /** The name that a model given on its own bears: what its configuration says, else the directory's. */
+    private static String ownName(Path directory, String otherwise) {
+        Path file = directory.resolve(CONFIG);
+        try {
+            String text = TextFiles.read(file, TextFiles.MAX_CONFIG);
+            return ConfigReader.read(file, text, directory, otherwise, false, new Problems()).config().name();
+        } catch (ServingException e) {
+            return otherwise;
+        }
+    }
+
+    /** Looks at one model. */
+    StoredModel read(ModelEntry entry) {
+        Problems problems = new Problems();
+        ModelConfig config = ModelConfig.unspecified(entry.name());
+        Path file = entry.place();
+        String text = "";
+        Position platformAt = Position.NONE;
+        Position backendAt = Position.NONE;
+        List<Path> children;
+        try {
+            children = entry.file() == null ? children(entry.directory()) : List.of(entry.file());
+        } catch (IOException e) {
+            problems.error(
+                    entry.directory(), "cannot read the model's directory: " + TextFiles.reason(e), "make it readable for the server");
+            return new StoredModel(entry, config, null, List.of(), problems.list(), false, "", 0);
+        }
+        Fingerprint common = new Fingerprint();
+        Path configFile = entry.directory().resolve(CONFIG);
+        if (entry.file() == null && Files.exists(configFile, LinkOption.NOFOLLOW_LINKS)) {
+            file = configFile;
+            try {
+                text = TextFiles.read(configFile, TextFiles.MAX_CONFIG);
+                ConfigReader.Result result =
+                        ConfigReader.read(configFile, text, entry.directory(), entry.name(), entry.named(), problems);
+                config = result.config();
+                platformAt = result.platformAt();
+                backendAt = result.backendAt();
+            } catch (ServingException e) {
+                problems.error(configFile, e.getMessage(), e.remedy());
+            }
+        }
+        TreeMap<Long, Path> directories = new TreeMap<>();
+        if (entry.file() == null) {
+            versions(children, directories, problems);
+        }
+        List<Path> files = children;
+        try {
+            files = directories.isEmpty() ? children : children(directories.lastEntry().getValue());
+        } catch (IOException e) {
+            // The version says so itself below.
+            files = List.of();
+        }
+        boolean configRead = !problems.hasErrors();
+        List<String> names = files.stream().map(RepositoryLayout::fileName).toList();
+        Choice choice = configRead || !config.backend().isEmpty() || !config.platform().isEmpty()
+                ? chooser.choose(config, names, file, platformAt, backendAt, problems)
+                : null;
+        if (choice != null) {
+            config = filledIn(config, choice);
+            if (directories.isEmpty() && hasOwnFile(entry, choice, config, names)) {
+                directories.put(1L, entry.directory());
+            }
+        }
+        try {
+            common.text(text).text(config.labels().toString());
+            Path warmup = entry.directory().resolve("warmup");
+            if (!config.warmups().isEmpty() && Files.isDirectory(warmup)) {
+                common.files(warmup, p -> true);
+            }
+            if (file.equals(configFile)) {
+                common.files(entry.directory(), p -> p.equals(configFile));
+            }
+        } catch (IOException e) {
+            problems.error(entry.directory(), "cannot read the model's directory: " + TextFiles.reason(e), null);
+        }
+        String commonSum = common.sum();
+        List<Version> versions = new ArrayList<>();
+        directories.forEach((number, directory) -> versions.add(version(entry, number, directory, commonSum)));
+        StoredModel model = new StoredModel(
+                entry, config, choice == null ? null : choice.backend(), checked(versions, config), List.of(), true, "", 0);
+        policy(model, file, problems);
+        return summed(model, problems, common.newestMillis(), commonSum);
+    }
+
+    private static StoredModel summed(StoredModel m, Problems problems, long commonNewest, String commonSum) {
+        Fingerprint all = new Fingerprint().text(commonSum);
+        long newest = commonNewest;
+        for (Version v : m.versions()) {
+            all.text(v.version() + " " + v.fingerprint() + (v.error() == null ? "" : v.error().getMessage()));
+            newest = Math.max(newest, v.newestMillis());
+        }
+        for (Problem p : problems.list()) {
+            all.text(p.toString());
+        }
+        return new StoredModel(
+                m.entry(), m.config(), m.backend(), m.versions(), problems.list(), true, all.sum(), newest);
+    }
+
+    private static boolean hasOwnFile(ModelEntry entry, Choice choice, ModelConfig config, List<String> names) {
+        if (entry.file() != null || choice.backend().defaultFiles().isEmpty()) {
+            return true;
+        }
+        return config.modelFile().isEmpty()
+                ? choice.backend().defaultFiles().stream().anyMatch(names::contains)
+                : names.contains(config.modelFile());
+    }
+
+    private static ModelConfig filledIn(ModelConfig c, Choice choice) {
+        return new ModelConfig(
+                c.name(), choice.platform(), choice.backend().name(), choice.modelFile(), c.maxBatchSize(), c.inputs(),
+                c.outputs(), c.versionPolicy(), c.batching(), c.queue(), c.instances(), c.parameters(), c.labels(),
+                c.warmups());
+    }
+
+    private static void versions(List<Path> children, TreeMap<Long, Path> into, Problems problems) {
+        for (Path child : children) {
+            String name = fileName(child);
+            if (name.startsWith(".") || RESERVED.contains(name) || !Files.isDirectory(child)) {
+                if (ModelNames.version(name) > 0) {
+                    problems.warning(child, Position.NONE, "passed over, a version must be a directory", "put the files into a directory '" + name + "'");
+                }
+                continue;
+            }
+            long version = ModelNames.version(name);
+            if (version > 0) {
+                into.put(version, child);
+            } else {
+                problems.warning(
+                        child,
+                        Position.NONE,
+                        "passed over, " + Problems.quote(name)
+                                + " is not a version (expected: a whole number from 1 without leading zeros)",
+                        "rename it if it is one");
+            }
+        }
+    }
+
+    private static Version version(ModelEntry entry, long number, Path directory, String commonSum) {
+        Fingerprint sum = new Fingerprint().text(commonSum);
+        try {
+            Path file = entry.file();
+            if (file == null) {
+                sum.files(directory, p -> true);
+            } else {
+                String stem = stem(fileName(file));
+                try (DirectoryStream<Path> own = Files.newDirectoryStream(directory, p -> fileName(p).startsWith(stem))) {
+                    List<Path> paths = new ArrayList<>();
+                    own.forEach(paths::add);
+                    Collections.sort(paths);
+                    for (Path p : paths) {
+                        sum.text(fileName(p)).files(p, Files::isRegularFile);
+                    }
+                }
+            }
+            return new Version(number, directory, sum.sum(), sum.newestMillis(), null);
+        } catch (IOException | DirectoryIteratorException e) {
+            IOException io = e instanceof DirectoryIteratorException d ? d.getCause() : (IOException) e;
+            ServingException error = ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    "cannot read version " + number + " of model '" + entry.name() + "' at " + directory + ": "
+                            + TextFiles.reason(io),
+                    "make its files readable for the server");
+            return new Version(number, directory, "", sum.newestMillis(), error);
+        }
+    }
+
+    /** A version that lacks the file which the configuration names cannot be served; the others can. */
+    private static List<Version> checked(List<Version> versions, ModelConfig config) {
+        if (config.modelFile().isEmpty()) {
+            return List.copyOf(versions);
+        }
+        List<Version> result = new ArrayList<>();
+        for (Version v : versions) {
+            if (v.error() == null && !Files.exists(v.directory().resolve(config.modelFile()))) {
+                ServingException error = ServingException.invalidArgument(
+                        "version " + v.version() + " of model '" + config.name() + "' has no file '" + config.modelFile()
+                                + "' in " + v.directory(),
+                        "add it, or correct 'default_model_filename'");
+                result.add(new Version(v.version(), v.directory(), v.fingerprint(), v.newestMillis(), error));
+            } else {
+                result.add(v);
+            }
+        }
+        return List.copyOf(result);
+    }
+
+    private static void policy(StoredModel model, Path file, Problems problems) {
+        if (problems.hasErrors()) {
+            return;
+        }
+        if (model.wanted().isEmpty()) {
+            problems.error(
+                    file,
+                    "at least one version must be available under the version policy of model '" + model.config().name() + "'",
+                    "put the model's files into a directory '1' in " + model.entry().directory());
+            return;
+        }
+        for (long wanted : model.config().versionPolicy().versions()) {
+            if (model.versions().stream().noneMatch(v -> v.version() == wanted)) {
+                problems.warning(
+                        file, Position.NONE, "version " + wanted + " of the version policy is not there", "add it, or leave it out");
+            }
+        }
+    }
+
+    /** What a directory holds, by name. */
+    private static List<Path> children(Path directory) throws IOException {
+        List<Path> children = new ArrayList<>();
+        try (DirectoryStream<Path> stream = Files.newDirectoryStream(directory)) {
+            stream.forEach(children::add);
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
+        }
+        Collections.sort(children);
+        return children;
+    }
+
+    private static String fileName(Path path) {
+        @Nullable Path name = path.getFileName();
+        return name == null ? "" : name.toString();
+    }
+}

@@ -1,0 +1,80 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import io.nereid.backend.Backend;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.VersionPolicy;
+import io.nereid.spi.ServableId;
+import java.nio.file.Path;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What one look at a model's directory found. Immutable.
+ *
+ * @param entry which model
+ * @param config its configuration with name, platform, backend and file filled in
+ * @param backend what runs it; null when the problems say why there is none
+ * @param versions every stored version, ascending
+ * @param problems what is wrong with the model as a whole
+ * @param readable whether the directory could be read at all
+ * @param fingerprint of everything that was seen
+ * @param newestMillis when the youngest of all files was written
+ */
+record StoredModel(
+        ModelEntry entry,
+        ModelConfig config,
+        @Nullable Backend backend,
+        List<Version> versions,
+        List<Problem> problems,
+        boolean readable,
+        String fingerprint,
+        long newestMillis) {
+    /**
+     * A model that a root contains.
+     *
+     * @param name its name
+     * @param root the root it was found in
+     * @param directory its directory
+     * @param file the model's file, when that is all there is of it; else null
+     * @param named whether its configuration must bear the name of the directory
+     */
+    record ModelEntry(String name, Path root, Path directory, @Nullable Path file, boolean named) {
+        /** Where to point a finger at. */
+        Path place() {
+            return file == null ? directory : file;
+        }
+    }
+
+    /**
+     * A stored version.
+     *
+     * @param version its number
+     * @param directory where its files lie
+     * @param fingerprint of its files and of the configuration
+     * @param newestMillis when the youngest of its files was written
+     * @param error why it cannot be served; null when nothing speaks against it
+     */
+    record Version(
+            long version, Path directory, String fingerprint, long newestMillis, @Nullable ServingException error) {}
+
+    boolean hasErrors() {
+        return problems.stream().anyMatch(Problem::isError);
+    }
+
+    ServableId id(long version) {
+        return new ServableId(entry.name(), version);
+    }
+
+    /** The versions that the policy wants, ascending. */
+    List<Version> wanted() {
+        VersionPolicy policy = config.versionPolicy();
+        return switch (policy.kind()) {
+            case ALL -> versions;
+            case LATEST -> versions.subList(Math.max(0, versions.size() - policy.count()), versions.size());
+            case SPECIFIC -> versions.stream().filter(v -> policy.versions().contains(v.version())).toList();
+        };
+    }
+}
