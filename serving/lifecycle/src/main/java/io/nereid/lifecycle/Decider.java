@@ -580,6 +580,9 @@ final class Decider {
     // ---- the end ----
 
     boolean close(Duration patience) {
+        if (deciding.isShutdown()) {
+            return allEnded.isDone();
+        }
         decide(() -> {
             closing = true;
             for (Model model : List.copyOf(models.values())) {

@@ -1,0 +1,97 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.lifecycle;
+
+import io.nereid.spi.Loader;
+import io.nereid.spi.Servable;
+import io.nereid.spi.ServableId;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** A loader that fails or waits as told, and notes calls in the wrong order. Thread-safe. */
+final class FakeLoader implements Loader {
+    final AtomicInteger loads = new AtomicInteger();
+    final AtomicInteger unloads = new AtomicInteger();
+    final CountDownLatch loading = new CountDownLatch(1);
+    final CountDownLatch unloaded = new CountDownLatch(1);
+    volatile @Nullable FakeServable servable;
+    volatile @Nullable String unloadThread;
+    volatile int failLoads;
+    volatile boolean failWarm;
+    volatile boolean failUnload;
+    volatile long estimate;
+    volatile long memory = -1;
+    volatile @Nullable CountDownLatch gate;
+    private final ServableId id;
+    private final String fingerprint;
+
+    FakeLoader(String model, long version, String fingerprint) {
+        this.id = new ServableId(model, version);
+        this.fingerprint = fingerprint;
+    }
+
+    @Override
+    public ServableId id() {
+        return id;
+    }
+
+    @Override
+    public String fingerprint() {
+        return fingerprint;
+    }
+
+    @Override
+    public String backend() {
+        return "fake";
+    }
+
+    @Override
+    public long estimateBytes() {
+        return estimate;
+    }
+
+    @Override
+    public Servable load() {
+        int n = loads.incrementAndGet();
+        loading.countDown();
+        CountDownLatch wait = gate;
+        if (wait != null) {
+            try {
+                if (!wait.await(20, TimeUnit.SECONDS)) {
+                    throw new IllegalStateException("the test forgot to open the gate");
+                }
+            } catch (InterruptedException e) {
+                throw new IllegalStateException("interrupted", e);
+            }
+        }
+        if (n <= failLoads) {
+            throw new IllegalStateException("load " + n + " is broken");
+        }
+        FakeServable s = new FakeServable(id, fingerprint, memory);
+        servable = s;
+        return s;
+    }
+
+    @Override
+    public void warm() {
+        if (failWarm) {
+            throw new IllegalStateException("warm-up is broken");
+        }
+    }
+
+    @Override
+    public void unload() {
+        unloads.incrementAndGet();
+        unloadThread = Thread.currentThread().getName();
+        FakeServable s = servable;
+        if (s != null) {
+            s.unloaded = true;
+        }
+        unloaded.countDown();
+        if (failUnload) {
+            throw new IllegalStateException("unload is broken");
+        }
+    }
+}
