@@ -4,6 +4,7 @@ package io.nereid.endpoint;
 
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
+import java.util.Locale;
 
 /**
  * A status, a content type, further headers and a body. Immutable but for the ownership of its tensors.
@@ -59,7 +60,7 @@ public record HttpReply(int status, String contentType, String[] headers, Conten
                 case '\t' -> b.append("\\t");
                 default -> {
                     if (c < 0x20) {
-                        b.append(String.format("\\u%04x", (int) c));
+                        b.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
                     } else {
                         b.append(c);
                     }

@@ -17,6 +17,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.Random;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -225,7 +226,7 @@ class RandomDocumentsTest {
         for (int n = random.nextInt(random.nextInt(4) == 0 ? 40 : 6); n > 0; n--) {
             switch (random.nextInt(12)) {
                 case 0 -> b.append('\\').append("\\/bfnrt\"".charAt(random.nextInt(8)));
-                case 1 -> b.append(String.format("\\u%04x", random.nextInt(0xD800)));
+                case 1 -> b.append(String.format(Locale.ROOT, "\\u%04x", random.nextInt(0xD800)));
                 case 2 -> b.append("\\ud83d\\uDE00");
                 case 3 -> b.append((char) (0x80 + random.nextInt(0x700)));
                 case 4 -> b.append((char) (0x800 + random.nextInt(0xC000)));
