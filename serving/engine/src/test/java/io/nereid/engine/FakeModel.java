@@ -1,0 +1,97 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.IoTraits;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.Tensor;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiFunction;
+
+/** A backend model whose runs are a function of the test. Thread-safe. */
+final class FakeModel implements BackendModel {
+    final AtomicInteger runs = new AtomicInteger();
+    final AtomicInteger cancels = new AtomicInteger();
+    private final ModelConfig config;
+    private final IoTraits traits;
+    private final BiFunction<List<Tensor>, List<String>, List<Tensor>> function;
+    final CountDownLatch entered = new CountDownLatch(1);
+    final CountDownLatch cancelled = new CountDownLatch(1);
+    volatile boolean closed;
+
+    FakeModel(ModelConfig config, IoTraits traits, BiFunction<List<Tensor>, List<String>, List<Tensor>> function) {
+        this.config = config;
+        this.traits = traits;
+        this.function = function;
+    }
+
+    static ModelConfig config(int maxBatch, Duration delay, List<TensorSpec> inputs, List<TensorSpec> outputs) {
+        return ModelConfig.unspecified("m")
+                .completed(
+                        "fake",
+                        "fake",
+                        maxBatch,
+                        inputs,
+                        outputs,
+                        maxBatch > 1 ? new Batching(List.of(), delay, false) : null,
+                        1);
+    }
+
+    /** Every output named OUT… is the input of the same position, shared. */
+    static List<Tensor> identity(List<Tensor> inputs, List<String> outputs) {
+        List<Tensor> answer = new ArrayList<>();
+        for (int i = 0; i < outputs.size(); i++) {
+            answer.add(inputs.get(i).retainAs(outputs.get(i), inputs.get(i).shape()));
+        }
+        return answer;
+    }
+
+    @Override
+    public ModelConfig config() {
+        return config;
+    }
+
+    @Override
+    public IoTraits traits() {
+        return traits;
+    }
+
+    @Override
+    public Invocation newInvocation() {
+        return new Invocation() {
+            @Override
+            public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+                runs.incrementAndGet();
+                entered.countDown();
+                return function.apply(inputs, outputs);
+            }
+
+            @Override
+            public void cancel() {
+                cancels.incrementAndGet();
+                cancelled.countDown();
+            }
+
+            @Override
+            public void close() {}
+        };
+    }
+
+    @Override
+    public long memoryBytes() {
+        return 0;
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+    }
+}
