@@ -1,0 +1,151 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.onnx;
+
+import ai.onnxruntime.OrtException;
+import ai.onnxruntime.OrtSession;
+import ai.onnxruntime.OrtSession.SessionOptions;
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
+import io.nereid.spi.ModelConfig;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs ONNX models on ONNX Runtime, on processors. Thread-safe; the engine is started on first use, under a lock.
+ *
+ * <p>All invocations of a model share one session and run side by side, each on the thread that calls it, unless the
+ * model's parameters ask for more threads a run.
+ */
+public final class OnnxBackend implements Backend {
+    static final String NAME = "onnxruntime";
+    static final String PLATFORM = "onnxruntime_onnx";
+    static final String DEFAULT_FILE = "model.onnx";
+
+    private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
+    private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE);
+
+    private final OrtLibrary library;
+    private @Nullable OrtRuntime runtime;
+    private @Nullable String failure;
+
+    /** The backend; nothing native is loaded yet. */
+    public OnnxBackend() {
+        this(OrtLibrary.ofUser());
+    }
+
+    OnnxBackend(OrtLibrary library) {
+        this.library = library;
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of(PLATFORM);
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return List.of(DEFAULT_FILE);
+    }
+
+    @Override
+    public synchronized @Nullable String unavailable() {
+        if (runtime == null && failure == null) {
+            try {
+                runtime = OrtRuntime.start(library);
+            } catch (OrtException | IllegalStateException | LinkageError e) {
+                Throwable cause = e;
+                while (cause.getCause() != null) {
+                    cause = cause.getCause();
+                }
+                failure = "ONNX Runtime cannot be loaded on this machine (" + OrtLibrary.platform() + "): "
+                        + OrtErrors.text(cause);
+            }
+        }
+        return failure;
+    }
+
+    private synchronized OrtRuntime started() {
+        String reason = unavailable();
+        OrtRuntime started = runtime;
+        if (started == null) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    String.valueOf(reason),
+                    "the engine needs Linux with glibc 2.27 or newer on x86-64 or arm64; musl (Alpine) does not do");
+        }
+        return started;
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        int defaultMaxBatchSize = defaultMaxBatchSize(context.settings());
+        OrtSettings settings = OrtSettings.read(config.parameters(), context.cores());
+        OnnxFile file = OnnxFile.find(source, config.modelFile());
+        OrtRuntime engine = started();
+        OrtSession session;
+        try (SessionOptions options = settings.open()) {
+            session = engine.environment().createSession(file.path().toString(), options);
+        } catch (OrtException e) {
+            throw OrtErrors.loading(config.name(), file.path(), e);
+        }
+        boolean loaded = false;
+        try {
+            List<Port> inputs = Port.inputs(session, file, engine);
+            List<Port> outputs = Port.outputs(session, file);
+            int instances = Math.max(1, context.cores() / settings.intraThreads());
+            ModelConfig complete = new ConfigCompletion(config, inputs, outputs, file.facts().defaultedInputs())
+                    .complete(defaultMaxBatchSize, instances);
+            OnnxModel model = new OnnxModel(engine, session, complete, settings, inputs, outputs, file.bytes());
+            loaded = true;
+            return model;
+        } catch (OrtException e) {
+            throw OrtErrors.loading(config.name(), file.path(), e);
+        } finally {
+            if (!loaded) {
+                close(session);
+            }
+        }
+    }
+
+    private static void close(OrtSession session) {
+        try {
+            session.close();
+        } catch (OrtException e) {
+            System.getLogger(OnnxBackend.class.getName())
+                    .log(System.Logger.Level.WARNING, "closing a model that was refused failed", e);
+        }
+    }
+
+    private static int defaultMaxBatchSize(Map<String, String> settings) {
+        for (String key : settings.keySet()) {
+            if (!SETTINGS.contains(key)) {
+                throw ServingException.invalidArgument(
+                        "unknown setting '" + key + "' of the onnxruntime backend (known: " + String.join(", ", SETTINGS) + ")",
+                        Suggestions.didYouMean(key, SETTINGS, "remove it"));
+            }
+        }
+        String text = settings.getOrDefault(DEFAULT_MAX_BATCH_SIZE, "4");
+        try {
+            int value = Integer.parseInt(text.strip());
+            if (value >= 0) {
+                return value;
+            }
+        } catch (NumberFormatException e) {
+            // Refused below, with the same words.
+        }
+        throw ServingException.invalidArgument(
+                "setting '" + DEFAULT_MAX_BATCH_SIZE + "' is '" + text + "' (expected: a whole number >= 0)");
+    }
+}

@@ -1,0 +1,252 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.onnx;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.net.JarURLConnection;
+import java.net.URL;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import java.util.jar.JarEntry;
+import java.util.jar.JarFile;
+import java.util.zip.CRC32;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The engine's shared libraries, unpacked once per user instead of at every start: that saves a few hundred milliseconds.
+ * A directory that anybody else may write is never trusted. Confined to the thread that starts the engine.
+ */
+final class OrtLibrary {
+    static final String PATH_PROPERTY = "onnxruntime.native.path";
+    static final String TELEMETRY_SWITCH = "ORT_DISABLE_TELEMETRY";
+
+    private static final Logger LOG = System.getLogger(OrtLibrary.class.getName());
+    private static final String VERSION = "1.28.0";
+    private static final List<String> NAMES = List.of("onnxruntime", "onnxruntime4j_jni");
+    private static final Set<PosixFilePermission> OTHERS_WRITE =
+            Set.of(PosixFilePermission.GROUP_WRITE, PosixFilePermission.OTHERS_WRITE);
+
+    private final Path cacheRoot;
+
+    /** Libraries kept under {@code cacheRoot/nereid}. */
+    OrtLibrary(Path cacheRoot) {
+        this.cacheRoot = cacheRoot;
+    }
+
+    /** Libraries kept in the user's cache directory. */
+    static OrtLibrary ofUser() {
+        String xdg = System.getenv("XDG_CACHE_HOME");
+        return new OrtLibrary(
+                xdg != null && xdg.startsWith("/")
+                        ? Path.of(xdg)
+                        : Path.of(System.getProperty("user.home", "?"), ".cache"));
+    }
+
+    /** One library inside the jar. */
+    private record Packed(String fileName, URL url, long size, long crc) {}
+
+    /**
+     * The directory with the unpacked libraries, or null when the engine must unpack them itself.
+     *
+     * @throws IllegalStateException when the packaged engine reports to its maker unless told otherwise in time
+     */
+    @Nullable Path directory() {
+        List<Packed> packed = packed();
+        if (packed.isEmpty() || !cacheRoot.isAbsolute()) {
+            refuseTelemetry();
+            return null;
+        }
+        try {
+            CRC32 all = new CRC32();
+            for (Packed p : packed) {
+                all.update((p.fileName + p.size + ':' + p.crc + ';').getBytes(StandardCharsets.UTF_8));
+            }
+            Path home = cacheRoot.resolve("nereid");
+            Path target = home.resolve(
+                    String.format(Locale.ROOT, "onnxruntime-%s-%s-%08x", VERSION, platform(), all.getValue()));
+            if (isPrivate(target) && intact(target, packed)) {
+                return target;
+            }
+            Files.createDirectories(home, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            if (!isPrivate(home) || !isPrivate(cacheRoot)) {
+                LOG.log(Level.WARNING, home + " can be written by other users, so native libraries are not kept there");
+                refuseTelemetry();
+                return null;
+            }
+            unpack(packed, home, target);
+            if (isPrivate(target) && intact(target, packed)) {
+                return target;
+            }
+        } catch (IOException | UnsupportedOperationException e) {
+            LOG.log(Level.DEBUG, "native libraries are not kept under " + cacheRoot, e);
+        }
+        refuseTelemetry();
+        return null;
+    }
+
+    private static void unpack(List<Packed> packed, Path home, Path target) throws IOException {
+        Path fresh = Files.createTempDirectory(home, ".unpacking-");
+        try {
+            for (Packed p : packed) {
+                try (InputStream in = p.url.openStream()) {
+                    Files.copy(in, fresh.resolve(p.fileName));
+                }
+            }
+            refuseTelemetry(fresh.resolve(packed.get(0).fileName));
+            if (Files.exists(target, LinkOption.NOFOLLOW_LINKS)) {
+                // Damaged, or not ours alone: out of the way with it.
+                Path old = Files.createTempDirectory(home, ".damaged-");
+                Files.move(target, old.resolve("old"), StandardCopyOption.ATOMIC_MOVE);
+                delete(old);
+            }
+            Files.move(fresh, target, StandardCopyOption.ATOMIC_MOVE);
+        } catch (IOException e) {
+            // Another process may have been faster; the caller looks again.
+            LOG.log(Level.DEBUG, "could not put " + target + " in place", e);
+        } finally {
+            delete(fresh);
+        }
+    }
+
+    private static void delete(Path directory) throws IOException {
+        if (!Files.exists(directory, LinkOption.NOFOLLOW_LINKS)) {
+            return;
+        }
+        List<Path> found = new ArrayList<>();
+        try (var walk = Files.walk(directory)) {
+            walk.forEach(found::add);
+        }
+        for (int i = found.size() - 1; i >= 0; i--) {
+            Files.deleteIfExists(found.get(i));
+        }
+    }
+
+    /** Whether only this user and root can change what is in the directory. */
+    private static boolean isPrivate(Path directory) throws IOException {
+        if (!Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {
+            return false;
+        }
+        Object owner = Files.getAttribute(directory, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+        Object self = Files.getAttribute(Path.of("/proc/self"), "unix:uid");
+        if (!owner.equals(self) && !owner.equals(0)) {
+            return false;
+        }
+        Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS);
+        return OTHERS_WRITE.stream().noneMatch(permissions::contains);
+    }
+
+    private static boolean intact(Path directory, List<Packed> packed) throws IOException {
+        for (Packed p : packed) {
+            Path file = directory.resolve(p.fileName);
+            if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS) || Files.size(file) != p.size) {
+                return false;
+            }
+            CRC32 crc = new CRC32();
+            crc.update(mapped(file));
+            if (crc.getValue() != p.crc) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static ByteBuffer mapped(Path file) throws IOException {
+        try (FileChannel channel = FileChannel.open(file)) {
+            return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size());
+        }
+    }
+
+    private static List<Packed> packed() {
+        List<Packed> packed = new ArrayList<>();
+        for (String name : NAMES) {
+            String fileName = System.mapLibraryName(name);
+            URL url = resource(fileName);
+            try {
+                if (url == null || !(url.openConnection() instanceof JarURLConnection connection)) {
+                    return List.of();
+                }
+                connection.setUseCaches(false);
+                try (JarFile jar = connection.getJarFile()) {
+                    JarEntry entry = jar.getJarEntry(connection.getEntryName());
+                    packed.add(new Packed(fileName, url, entry.getSize(), entry.getCrc()));
+                }
+            } catch (IOException e) {
+                LOG.log(Level.DEBUG, "cannot look at " + url, e);
+                return List.of();
+            }
+        }
+        return packed;
+    }
+
+    private static @Nullable URL resource(String fileName) {
+        return ai.onnxruntime.OrtEnvironment.class.getResource("/ai/onnxruntime/native/" + platform() + "/" + fileName);
+    }
+
+    /** The folder of this machine's libraries inside the jar. */
+    static String platform() {
+        String os = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
+        String arch = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
+        String system = os.contains("linux") ? "linux" : os.contains("mac") ? "osx" : os.contains("win") ? "win" : os;
+        return system + "-" + (arch.equals("amd64") || arch.equals("x86_64") ? "x64" : arch);
+    }
+
+    /** Some builds of the engine report to their maker from the moment they are loaded. Such a build is not used. */
+    private static void refuseTelemetry() {
+        URL url = resource(System.mapLibraryName(NAMES.get(0)));
+        if (url == null) {
+            return;
+        }
+        try (InputStream in = url.openStream()) {
+            refuseTelemetry(ByteBuffer.wrap(in.readAllBytes()));
+        } catch (IOException e) {
+            LOG.log(Level.DEBUG, "cannot look at " + url, e);
+        }
+    }
+
+    private static void refuseTelemetry(Path library) throws IOException {
+        refuseTelemetry(mapped(library));
+    }
+
+    private static void refuseTelemetry(ByteBuffer library) {
+        if (!"1".equals(System.getenv(TELEMETRY_SWITCH)) && contains(library, TELEMETRY_SWITCH)) {
+            throw new IllegalStateException("this build of ONNX Runtime sends telemetry unless the environment variable "
+                    + TELEMETRY_SWITCH + "=1 is set before the server starts (expected: ONNX Runtime " + VERSION + ")");
+        }
+    }
+
+    /** Whether the text occurs in the bytes. */
+    static boolean contains(ByteBuffer bytes, String text) {
+        byte[] wanted = text.getBytes(StandardCharsets.US_ASCII);
+        int last = wanted.length - 1;
+        int[] skip = new int[256];
+        java.util.Arrays.fill(skip, wanted.length);
+        for (int i = 0; i < last; i++) {
+            skip[wanted[i] & 0xff] = last - i;
+        }
+        for (int at = 0; at <= bytes.limit() - wanted.length; ) {
+            int i = last;
+            while (i >= 0 && bytes.get(at + i) == wanted[i]) {
+                i--;
+            }
+            if (i < 0) {
+                return true;
+            }
+            at += skip[bytes.get(at + last) & 0xff];
+        }
+        return false;
+    }
+}

@@ -1,0 +1,131 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.onnx;
+
+import ai.onnxruntime.OrtException;
+import ai.onnxruntime.OrtSession.SessionOptions;
+import ai.onnxruntime.OrtSession.SessionOptions.ExecutionMode;
+import ai.onnxruntime.OrtSession.SessionOptions.OptLevel;
+import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
+import java.util.List;
+import java.util.Map;
+import java.util.regex.Pattern;
+import java.util.stream.Stream;
+
+/**
+ * A model's settings of the engine, read from its configuration's parameters. Immutable.
+ *
+ * <p>Unlike the engine's own defaults: one thread a run and no spinning, since requests run side by side.
+ */
+record OrtSettings(
+        int intraThreads,
+        int interThreads,
+        boolean parallel,
+        boolean arena,
+        boolean memoryPattern,
+        OptLevel level,
+        String shrinkage,
+        Map<String, String> entries) {
+    private static final String INTRA = "intra_op_thread_count";
+    private static final String INTER = "inter_op_thread_count";
+    private static final String MODE = "execution_mode";
+    private static final String ARENA = "enable_mem_arena";
+    private static final String PATTERN = "enable_mem_pattern";
+    private static final String LEVEL = "optimization.graph.level";
+    static final String SHRINKAGE = "memory.enable_memory_arena_shrinkage";
+    private static final String INTRA_SPIN = "session.intra_op.allow_spinning";
+    private static final String INTER_SPIN = "session.inter_op.allow_spinning";
+    private static final List<String> FLAGS = List.of(
+            INTRA_SPIN, INTER_SPIN, "session.use_device_allocator_for_initializers", "session.set_denormal_as_zero");
+    private static final List<String> KNOWN =
+            Stream.concat(Stream.of(INTRA, INTER, MODE, ARENA, PATTERN, LEVEL, SHRINKAGE), FLAGS.stream())
+                    .toList();
+    private static final Pattern CPU_ARENA = Pattern.compile("cpu:0(;.*)?");
+
+    /**
+     * Reads the parameters of a model's configuration.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an unknown key or a value outside what is allowed
+     */
+    static OrtSettings read(Map<String, String> parameters, int cores) {
+        for (String key : parameters.keySet()) {
+            if (!KNOWN.contains(key)) {
+                throw ServingException.invalidArgument(
+                        "unknown parameter '" + key + "' (the onnxruntime backend knows " + String.join(", ", KNOWN) + ")",
+                        Suggestions.didYouMean(key, KNOWN, "remove it"));
+            }
+        }
+        Map<String, String> entries = new java.util.LinkedHashMap<>();
+        entries.put(INTRA_SPIN, "0");
+        entries.put(INTER_SPIN, "0");
+        for (String flag : FLAGS) {
+            if (parameters.containsKey(flag)) {
+                entries.put(flag, choice(parameters, flag, 0, 0, 1) == 1 ? "1" : "0");
+            }
+        }
+        boolean parallel = choice(parameters, MODE, 0, 0, 1) == 1;
+        String shrinkage = parameters.getOrDefault(SHRINKAGE, "");
+        if (!shrinkage.isEmpty() && !CPU_ARENA.matcher(shrinkage).matches()) {
+            throw ServingException.invalidArgument("parameter '" + SHRINKAGE + "' is '" + shrinkage + "' (expected: cpu:0)");
+        }
+        return new OrtSettings(
+                threads(parameters, INTRA, 1, cores),
+                threads(parameters, INTER, parallel ? cores : 1, cores),
+                parallel,
+                choice(parameters, ARENA, 1, 0, 1) == 1,
+                choice(parameters, PATTERN, 1, 0, 1) == 1,
+                switch (choice(parameters, LEVEL, 0, -1, 2)) {
+                    case -1 -> OptLevel.BASIC_OPT;
+                    case 1 -> OptLevel.EXTENDED_OPT;
+                    case 2 -> OptLevel.NO_OPT;
+                    default -> OptLevel.ALL_OPT;
+                },
+                shrinkage.isEmpty() ? "" : "cpu:0",
+                Map.copyOf(entries));
+    }
+
+    private static int threads(Map<String, String> parameters, String key, int otherwise, int cores) {
+        int given = choice(parameters, key, otherwise, 0, 1024);
+        return given == 0 ? cores : given;
+    }
+
+    private static int choice(Map<String, String> parameters, String key, int otherwise, int least, int most) {
+        String text = parameters.get(key);
+        if (text == null) {
+            return otherwise;
+        }
+        try {
+            int value = Integer.parseInt(text.strip());
+            if (value >= least && value <= most) {
+                return value;
+            }
+        } catch (NumberFormatException e) {
+            // Refused below, with the same words.
+        }
+        String expected = most - least == 1 ? least + " or " + most : "a whole number from " + least + " to " + most;
+        throw ServingException.invalidArgument("Invalid configuration value provided. Expected values for " + key + " are "
+                + expected + " but got " + text);
+    }
+
+    /** Options of a session; the caller closes them after making it. */
+    SessionOptions open() throws OrtException {
+        SessionOptions options = new SessionOptions();
+        try {
+            options.setIntraOpNumThreads(intraThreads);
+            options.setInterOpNumThreads(interThreads);
+            options.setExecutionMode(parallel ? ExecutionMode.PARALLEL : ExecutionMode.SEQUENTIAL);
+            options.setCPUArenaAllocator(arena);
+            options.setMemoryPatternOptimization(memoryPattern);
+            options.setOptimizationLevel(level);
+            options.setSessionLogLevel(ai.onnxruntime.OrtLoggingLevel.ORT_LOGGING_LEVEL_FATAL);
+            for (Map.Entry<String, String> entry : entries.entrySet()) {
+                options.addConfigEntry(entry.getKey(), entry.getValue());
+            }
+            return options;
+        } catch (OrtException e) {
+            options.close();
+            throw e;
+        }
+    }
+}
