@@ -1,0 +1,100 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionException;
+
+/** What both transports say about models and about the server. Immutable. */
+final class Models {
+    /** Under Triton's names and in its order; only what is served. */
+    static final List<String> EXTENSIONS = List.of(
+            "classification",
+            "model_repository",
+            "model_configuration",
+            "binary_tensor_data",
+            "parameters",
+            "model_repository_extension");
+
+    private Models() {}
+
+    /** The versions of a model that answer, highest first. */
+    static List<String> versions(ModelControl control, String model) {
+        List<String> versions = new ArrayList<>();
+        for (ModelStatus status : control.index()) {
+            if (status.model().equals(model)) {
+                for (ServableState state : status.versions()) {
+                    if (state.phase() == Phase.AVAILABLE && !Names.unversioned(state.id().version())) {
+                        versions.add(Long.toString(state.id().version()));
+                    }
+                }
+            }
+        }
+        return versions;
+    }
+
+    /** One row of the repository index; empty texts for what is not known. */
+    record IndexEntry(String model, String version, String state, String reason) {}
+
+    /** The repository's index, by model and then as the control lists the versions. */
+    static List<IndexEntry> index(ModelControl control, boolean readyOnly) {
+        List<IndexEntry> entries = new ArrayList<>();
+        for (ModelStatus status : control.index()) {
+            if (status.versions().isEmpty() && !readyOnly) {
+                entries.add(new IndexEntry(status.model(), "", "", ""));
+            }
+            for (ServableState state : status.versions()) {
+                if (!readyOnly || state.phase() == Phase.AVAILABLE) {
+                    long version = state.id().version();
+                    String reason = state.reason();
+                    entries.add(new IndexEntry(
+                            status.model(),
+                            Names.unversioned(version) ? "" : Long.toString(version),
+                            stateName(state.phase()),
+                            reason != null ? reason : state.phase() == Phase.GONE ? "unloaded" : ""));
+                }
+            }
+        }
+        return entries;
+    }
+
+    private static String stateName(Phase phase) {
+        return switch (phase) {
+            case TRACKED, LOADING, WARMING -> "LOADING";
+            case AVAILABLE -> "READY";
+            case DRAINING, UNLOADING -> "UNLOADING";
+            case GONE, FAILED -> "UNAVAILABLE";
+        };
+    }
+
+    /** Refuses a parameter of a load request that is not served. */
+    static void checkLoadParameter(String name, String type) {
+        if (name.equals("config") || name.startsWith("file:")) {
+            throw ServingException.of(
+                    Code.UNIMPLEMENTED,
+                    "load parameter '" + name + "' is not supported: models load from the repository alone",
+                    "change the files of the model and load it without parameters");
+        }
+        throw ServingException.invalidArgument("Unrecognized load parameter '" + name + "' with type '" + type + "'");
+    }
+
+    static ServingException repositoryName() {
+        return ServingException.of(Code.UNIMPLEMENTED, "'repository_name' specification is not supported");
+    }
+
+    static String notReady(String model) {
+        return "Model with name " + model + " is not ready.";
+    }
+
+    /** The failure of a stage. */
+    static ServingException failure(Throwable t) {
+        return ServingException.from(t instanceof CompletionException && t.getCause() != null ? t.getCause() : t);
+    }
+}

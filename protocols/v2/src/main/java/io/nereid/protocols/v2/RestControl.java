@@ -1,0 +1,230 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.json.JsonReader;
+import io.nereid.json.JsonToken;
+import io.nereid.json.JsonWriter;
+import io.nereid.protocols.v2.proto.ModelConfiguration;
+import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.TensorSpec;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/** The REST calls that are no inference: health, metadata, configuration and the repository. Thread-safe. */
+final class RestControl {
+    private final CodecContext context;
+
+    RestControl(CodecContext context) {
+        this.context = context;
+    }
+
+    void server(HttpExchange exchange) {
+        JsonWriter json = context.workbench().writer();
+        json.beginObject().name("name").value(context.options.serverName());
+        json.name("version").value(context.options.serverVersion());
+        json.name("extensions").beginArray();
+        Models.EXTENSIONS.forEach(json::value);
+        json.endArray().endObject();
+        reply(exchange, 200, json);
+    }
+
+    void live(HttpExchange exchange) {
+        flag(exchange, "live", context.control.live());
+    }
+
+    void ready(HttpExchange exchange) {
+        flag(exchange, "ready", context.control.ready());
+    }
+
+    private void flag(HttpExchange exchange, String name, boolean value) {
+        JsonWriter json = context.workbench().writer();
+        json.beginObject().name(name).value(value).endObject();
+        reply(exchange, value ? 200 : 503, json);
+    }
+
+    void models(HttpExchange exchange) {
+        List<ModelStatus> index = context.control.index();
+        JsonWriter json = context.workbench().writer();
+        json.beginObject().name("models").beginArray();
+        index.forEach(status -> json.value(status.model()));
+        json.endArray().endObject();
+        reply(exchange, 200, json);
+    }
+
+    void modelReady(HttpExchange exchange, ModelRef model) {
+        boolean ready = context.control.ready(model);
+        JsonWriter json = context.workbench().writer();
+        json.beginObject().name("name").value(model.model()).name("ready").value(ready);
+        if (!ready) {
+            json.name("error").value(Models.notReady(model.model()));
+        }
+        json.endObject();
+        reply(exchange, ready ? 200 : 503, json);
+    }
+
+    void metadata(HttpExchange exchange, ModelRef model) {
+        ModelMetadata metadata = context.engine.metadata(model);
+        String name = metadata.id().model();
+        List<String> versions = Models.versions(context.control, name);
+        JsonWriter json = context.workbench().writer();
+        json.beginObject().name("name").value(name).name("versions").beginArray();
+        versions.forEach(json::value);
+        json.endArray().name("platform").value(metadata.platform());
+        specs(json, "inputs", metadata.inputs());
+        specs(json, "outputs", metadata.outputs());
+        if (!metadata.properties().isEmpty()) {
+            json.name("properties").beginObject();
+            for (Map.Entry<String, String> entry : metadata.properties().entrySet()) {
+                json.name(entry.getKey()).value(entry.getValue());
+            }
+            json.endObject();
+        }
+        json.endObject();
+        reply(exchange, 200, json);
+    }
+
+    private static void specs(JsonWriter json, String name, List<TensorSpec> specs) {
+        json.name(name).beginArray();
+        for (TensorSpec spec : specs) {
+            json.beginObject().name("name").value(spec.name());
+            json.name("datatype").value(spec.dataType().name()).name("shape").beginArray();
+            for (long dim : spec.shape().dims()) {
+                json.value(dim);
+            }
+            json.endArray().endObject();
+        }
+        json.endArray();
+    }
+
+    void config(HttpExchange exchange, ModelRef model) {
+        ModelConfiguration.ModelConfig config = ModelConfigMessage.of(context.engine.config(model));
+        JsonWriter json = context.workbench().writer();
+        MessageJson.write(config, json);
+        reply(exchange, 200, json);
+    }
+
+    void index(HttpExchange exchange) {
+        boolean readyOnly = false;
+        JsonReader reader = body(exchange);
+        if (reader != null) {
+            reader.beginObject();
+            while (reader.nextField()) {
+                if (reader.keyEquals("ready")) {
+                    if (reader.peek() != JsonToken.BOOLEAN) {
+                        throw ServingException.invalidArgument("Invalid value for 'ready': expected a boolean");
+                    }
+                    readyOnly = reader.readBoolean();
+                } else {
+                    reader.skipValue();
+                }
+            }
+            reader.expectEnd();
+        }
+        List<Models.IndexEntry> entries = Models.index(context.control, readyOnly);
+        JsonWriter json = context.workbench().writer();
+        json.beginArray();
+        for (Models.IndexEntry entry : entries) {
+            json.beginObject().name("name").value(entry.model());
+            given(json, "version", entry.version());
+            given(json, "state", entry.state());
+            given(json, "reason", entry.reason());
+            json.endObject();
+        }
+        json.endArray();
+        reply(exchange, 200, json);
+    }
+
+    private static void given(JsonWriter json, String name, String value) {
+        if (!value.isEmpty()) {
+            json.name(name).value(value);
+        }
+    }
+
+    void load(HttpExchange exchange) {
+        String model = exchange.pathParameter(0);
+        Names.checkLoadable(model);
+        checkParameters(exchange, true);
+        answer(exchange, model, "load", context.control.load(model));
+    }
+
+    void unload(HttpExchange exchange) {
+        String model = exchange.pathParameter(0);
+        Names.checkLoadable(model);
+        checkParameters(exchange, false);
+        answer(exchange, model, "unload", context.control.unload(model));
+    }
+
+    void withRepositoryName(HttpExchange exchange) {
+        throw Models.repositoryName();
+    }
+
+    private void checkParameters(HttpExchange exchange, boolean load) {
+        JsonReader reader = body(exchange);
+        if (reader == null) {
+            return;
+        }
+        reader.beginObject();
+        while (reader.nextField()) {
+            if (reader.keyEquals("parameters") && !reader.tryNull()) {
+                reader.beginObject();
+                while (reader.nextField()) {
+                    if (load) {
+                        Models.checkLoadParameter(reader.key(), typeName(reader.peek()));
+                    }
+                    reader.skipValue();
+                }
+            } else {
+                reader.skipValue();
+            }
+        }
+        reader.expectEnd();
+    }
+
+    private static String typeName(JsonToken token) {
+        return switch (token) {
+            case STRING -> "string";
+            case NUMBER -> "number";
+            case BOOLEAN -> "bool";
+            case OBJECT -> "object";
+            case ARRAY -> "array";
+            default -> "null";
+        };
+    }
+
+    private void answer(HttpExchange exchange, String model, String what, CompletionStage<Void> stage) {
+        stage.whenComplete((done, failure) -> {
+            if (failure != null) {
+                exchange.fail(Models.failure(failure));
+            } else {
+                JsonWriter json = context.workbench().writer();
+                json.beginObject().name("name").value(model).name(what).value(true).endObject();
+                reply(exchange, 200, json);
+            }
+        });
+    }
+
+    /** A reader at the start of the body, or null when there is none. */
+    private @Nullable JsonReader body(HttpExchange exchange) {
+        int length = exchange.body().size();
+        if (length == 0) {
+            return null;
+        }
+        Workbench bench = context.workbench();
+        byte[] text = bench.text(length);
+        exchange.body().getBytes(0, text, 0, length);
+        bench.reader.reset(text, 0, length);
+        return bench.reader;
+    }
+
+    private static void reply(HttpExchange exchange, int status, JsonWriter json) {
+        exchange.reply(HttpReply.json(status, json.array(), json.length()));
+    }
+}

@@ -1,0 +1,378 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.json.JsonReader;
+import io.nereid.json.JsonToken;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads one inference request from the body of an HTTP request: JSON, JSON followed by tensors, or one bare tensor.
+ * Confined to one thread; used once.
+ */
+final class RestInferReader {
+    private static final String HEADER_LENGTH = "inference-header-content-length";
+
+    private final CodecContext context;
+    private final HttpExchange exchange;
+    private final ModelRef model;
+    private final Workbench bench;
+    private final JsonReader json;
+    private final MemoryRegion body;
+    private final RequestParameters parameters = new RequestParameters(false);
+    private final ArrayList<Tensor> inputs = new ArrayList<>(4);
+    private final boolean headerGiven;
+    private final int jsonLength;
+    private List<RequestedOutput> outputs = List.of();
+    private List<String> binaryNames = List.of();
+    private OutputForm form = OutputForm.JSON;
+    private String id = "";
+    private int binaryAt;
+
+    /** Looks no further than the headers. */
+    RestInferReader(CodecContext context, HttpExchange exchange, ModelRef model) {
+        this.context = context;
+        this.exchange = exchange;
+        this.model = model;
+        this.bench = context.workbench();
+        this.json = bench.reader;
+        this.body = exchange.body();
+        String header = exchange.header(HEADER_LENGTH);
+        this.headerGiven = header != null;
+        this.jsonLength = header == null ? body.size() : headerLength(header);
+    }
+
+    /** Bytes of JSON in the body of a request. */
+    static int jsonLength(HttpExchange exchange) {
+        int size = exchange.body().size();
+        String header = exchange.header(HEADER_LENGTH);
+        return header == null || size <= 0 ? size : Math.min(size, header.length() > 9 ? size : digits(header));
+    }
+
+    private static int digits(String text) {
+        int n = 0;
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c < '0' || c > '9') {
+                return Integer.MAX_VALUE;
+            }
+            n = n * 10 + (c - '0');
+        }
+        return text.isEmpty() ? Integer.MAX_VALUE : n;
+    }
+
+    private int headerLength(String header) {
+        int n = header.length() > 9 ? Integer.MAX_VALUE : digits(header.strip());
+        if (n > body.size()) {
+            throw ServingException.invalidArgument(
+                    "inference header size should be in range (0, " + body.size() + "), got: " + header,
+                    "set Inference-Header-Content-Length to the number of bytes of JSON");
+        }
+        return n;
+    }
+
+    /** The request; its inputs belong to the caller. */
+    InferenceRequest read() {
+        boolean done = false;
+        try {
+            if (headerGiven && jsonLength == 0) {
+                readRaw();
+            } else {
+                readJson();
+            }
+            done = true;
+            return new InferenceRequest(
+                    model,
+                    id,
+                    inputs,
+                    outputs,
+                    parameters.forModel(),
+                    parameters.deadline(Long.MAX_VALUE, exchange.arrivedNanos()),
+                    exchange.arrivedNanos());
+        } finally {
+            bench.tidy();
+            if (!done) {
+                Tensor.closeAll(inputs);
+            }
+        }
+    }
+
+    /** How the outputs are to be written; valid after {@link #read()}. */
+    OutputForm form() {
+        return form;
+    }
+
+    private void readJson() {
+        byte[] text = bench.text(jsonLength);
+        body.getBytes(0, text, 0, jsonLength);
+        json.reset(text, 0, jsonLength);
+        binaryAt = jsonLength;
+        try {
+            readRequest();
+            json.expectEnd();
+        } catch (ServingException e) {
+            throw explain(e);
+        }
+        if (binaryAt != body.size()) {
+            throw ServingException.invalidArgument(
+                    "unexpected additional input data for model '" + model.model() + "'",
+                    "the inputs take " + (binaryAt - jsonLength) + " bytes after the JSON, the body has "
+                            + (body.size() - jsonLength));
+        }
+        if (!outputs.isEmpty()) {
+            form = binaryNames.isEmpty() ? OutputForm.JSON : new OutputForm(true, binaryNames, false, false);
+        } else if (parameters.binaryOutputs()) {
+            form = OutputForm.BINARY;
+        }
+    }
+
+    /** Bytes that are no JSON, under the content type of bytes, most likely lack the header that tells where JSON ends. */
+    private ServingException explain(ServingException e) {
+        String type = headerGiven ? null : exchange.header("content-type");
+        if (type == null || !type.startsWith("application/octet-stream") || e.remedy() != null) {
+            return e;
+        }
+        return ServingException.of(
+                e.code(), e.getMessage(), "a body with binary tensors needs header Inference-Header-Content-Length");
+    }
+
+    private void readRequest() {
+        boolean seen = false;
+        json.beginObject();
+        while (json.nextField()) {
+            if (json.keyEquals("inputs")) {
+                if (seen) {
+                    throw ServingException.invalidArgument("the request has more than one 'inputs'");
+                }
+                seen = true;
+                readInputs();
+            } else if (json.keyEquals("id")) {
+                id = json.tryNull() ? "" : json.readString();
+            } else if (json.keyEquals("outputs")) {
+                readOutputs();
+            } else if (json.keyEquals("parameters")) {
+                readParameters();
+            } else {
+                json.skipValue();
+            }
+        }
+        if (!seen) {
+            throw ServingException.invalidArgument(
+                    "the request has no 'inputs' (expected an array of objects with name, shape, datatype and data)");
+        }
+    }
+
+    private void readParameters() {
+        if (json.tryNull()) {
+            return;
+        }
+        json.beginObject();
+        while (json.nextField()) {
+            String name = json.key();
+            Object value = readParameter(name);
+            if (value != null) {
+                parameters.put(name, value);
+            }
+        }
+    }
+
+    private @Nullable Object readParameter(String name) {
+        JsonToken token = json.peek();
+        switch (token) {
+            case STRING -> {
+                return json.readString();
+            }
+            case BOOLEAN -> {
+                return json.readBoolean();
+            }
+            case NUMBER -> {
+                if (json.isIntegral()) {
+                    return json.readLong();
+                }
+                return json.readDouble();
+            }
+            case NULL -> {
+                json.readNull();
+                return null;
+            }
+            default -> throw ServingException.invalidArgument("parameter '" + name
+                    + "' has invalid type. It should be either 'int', 'bool', 'string', or 'double'.");
+        }
+    }
+
+    private void readInputs() {
+        json.beginArray();
+        while (json.hasNext()) {
+            RestInput input = new RestInput(context, bench, model.model(), inputs.size());
+            Tensor tensor = input.read(jsonLength);
+            if (tensor == null) {
+                tensor = binary(input);
+            }
+            inputs.add(tensor);
+            for (int i = 0; i < inputs.size() - 1; i++) {
+                if (inputs.get(i).name().equals(tensor.name())) {
+                    throw ServingException.invalidArgument("input '" + tensor.name() + "' already exists in request");
+                }
+            }
+        }
+    }
+
+    private Tensor binary(RestInput input) {
+        if (!headerGiven) {
+            throw ServingException.invalidArgument("must specify valid 'Infer-Header-Content-Length' in request header"
+                    + " and 'binary_data_size' when passing inputs in binary data format");
+        }
+        long size = input.binarySize();
+        if (size > body.size() - binaryAt) {
+            throw ServingException.invalidArgument("unexpected size for input '" + input.name() + "', expecting "
+                    + (size - (body.size() - binaryAt)) + " additional bytes for model '" + model.model() + "'");
+        }
+        Tensor tensor = ByteElements.view(
+                input.name(), input.type(), input.shape(), body, binaryAt, (int) size, model.model());
+        binaryAt += (int) size;
+        return tensor;
+    }
+
+    private void readOutputs() {
+        if (json.tryNull()) {
+            return;
+        }
+        ArrayList<RequestedOutput> list = new ArrayList<>(4);
+        ArrayList<String> binary = new ArrayList<>(4);
+        json.beginArray();
+        while (json.hasNext()) {
+            readOutput(list, binary);
+        }
+        outputs = list;
+        binaryNames = binary;
+    }
+
+    private void readOutput(List<RequestedOutput> list, List<String> binary) {
+        String name = null;
+        int classes = 0;
+        boolean wantsBinary = false;
+        json.beginObject();
+        while (json.nextField()) {
+            if (json.keyEquals("name")) {
+                name = bench.name();
+            } else if (json.keyEquals("parameters") && !json.tryNull()) {
+                json.beginObject();
+                while (json.nextField()) {
+                    if (json.keyEquals("binary_data")) {
+                        wantsBinary = json.readBoolean();
+                    } else if (json.keyEquals("classification")) {
+                        classes = classes(json.readLong());
+                    } else if (json.keyEquals("shared_memory_region")) {
+                        throw sharedMemory();
+                    } else {
+                        json.skipValue();
+                    }
+                }
+            } else {
+                json.skipValue();
+            }
+        }
+        if (name == null) {
+            throw ServingException.invalidArgument("output " + list.size() + " of the request has no 'name'");
+        }
+        for (RequestedOutput other : list) {
+            if (other.name().equals(name)) {
+                throw ServingException.invalidArgument("output '" + name + "' already exists in request");
+            }
+        }
+        list.add(new RequestedOutput(name, classes));
+        if (wantsBinary) {
+            binary.add(name);
+        }
+    }
+
+    static int classes(long count) {
+        if (count < 0 || count > Integer.MAX_VALUE) {
+            throw ServingException.invalidArgument(
+                    "invalid value for 'classification' parameter, got " + count + ", expected >= 0");
+        }
+        return (int) count;
+    }
+
+    static ServingException sharedMemory() {
+        return ServingException.of(
+                Code.UNIMPLEMENTED,
+                "shared memory is not supported by this server",
+                "send tensors in the binary data format");
+    }
+
+    /** The whole body is the one input of the model. */
+    private void readRaw() {
+        ModelMetadata metadata = context.engine.metadata(model);
+        int count = metadata.inputs().size();
+        if (count != 1) {
+            throw ServingException.invalidArgument("Raw request must only have 1 input (found " + count
+                    + ") to be deduced but got " + count + " inputs in '" + model.model() + "' model configuration");
+        }
+        TensorSpec input = metadata.inputs().get(0);
+        long[] dims = input.shape().dims();
+        boolean batched = metadata.maxBatchSize() > 0 && dims.length > 0;
+        if (batched) {
+            dims[0] = 1;
+        }
+        if (input.dataType() == DataType.BYTES) {
+            inputs.add(rawText(input, dims, batched));
+        } else {
+            inputs.add(rawNumbers(input, dims));
+        }
+        form = OutputForm.BINARY;
+    }
+
+    private Tensor rawText(TensorSpec input, long[] dims, boolean batched) {
+        int at = batched ? 1 : 0;
+        if (dims.length != at + 1 || (dims[at] != 1 && dims[at] != -1)) {
+            throw ServingException.invalidArgument(
+                    "For BYTE datatype raw input '" + input.name() + "', the model must have input shape [1]");
+        }
+        dims[at] = 1;
+        MemoryRegion region = MemoryRegion.allocate(Math.addExact(body.size(), 4));
+        region.setInt(0, body.size());
+        region.setBytes(4, body, 0, body.size());
+        return Tensor.over(input.name(), DataType.BYTES, Shape.of(dims), region, 0, region.size());
+    }
+
+    private Tensor rawNumbers(TensorSpec input, long[] dims) {
+        int open = -1;
+        long known = input.dataType().size();
+        for (int i = 0; i < dims.length; i++) {
+            if (dims[i] >= 0) {
+                known = Math.multiplyExact(known, dims[i]);
+            } else if (open >= 0) {
+                throw ServingException.invalidArgument("The shape of the raw input '" + input.name()
+                        + "' can not be deduced because there are more than one variable-sized dimension");
+            } else {
+                open = i;
+            }
+        }
+        if (open >= 0) {
+            dims[open] = known == 0 ? 0 : body.size() / known;
+        }
+        return ByteElements.view(
+                input.name(), input.dataType(), Shape.of(dims), body, 0, body.size(), model.model());
+    }
+
+    /** The parameters meant for the model. */
+    Map<String, Object> forModel() {
+        return parameters.forModel();
+    }
+}

@@ -1,0 +1,210 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.json.BytesStyle;
+import io.nereid.json.JsonWriter;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Writes inference responses as HTTP replies: JSON alone, or JSON followed by the outputs that are wanted as bytes. The
+ * order of members is KServe's, which differs between the two. Immutable.
+ */
+final class RestInferWriter {
+    private static final byte[] ID = ascii("\"id\":");
+    private static final byte[] MODEL_NAME = ascii("\"model_name\":");
+    private static final byte[] MODEL_VERSION = ascii("\"model_version\":");
+    private static final byte[] PARAMETERS = ascii("\"parameters\":");
+    private static final byte[] OUTPUTS = ascii("\"outputs\":");
+    private static final byte[] NAME = ascii("\"name\":");
+    private static final byte[] SHAPE = ascii("\"shape\":");
+    private static final byte[] DATATYPE = ascii("\"datatype\":");
+    private static final byte[] DATA = ascii("\"data\":");
+    private static final byte[] BINARY_DATA_SIZE = ascii("\"binary_data_size\":");
+
+    private RestInferWriter() {}
+
+    private static byte[] ascii(String text) {
+        return text.getBytes(StandardCharsets.US_ASCII);
+    }
+
+    /** Bytes of the outputs that will be printed as JSON. */
+    static long jsonBytes(InferenceResponse response, OutputForm form) {
+        long bytes = 0;
+        List<Tensor> outputs = response.outputs();
+        for (int i = 0; i < outputs.size(); i++) {
+            Tensor output = outputs.get(i);
+            if (!form.isBinary(output.name())) {
+                bytes += output.byteLength();
+            }
+        }
+        return bytes;
+    }
+
+    /** The reply. The response's outputs are taken over when this returns, and stay with the caller when it throws. */
+    static HttpReply write(InferenceResponse response, OutputForm form, Workbench bench) {
+        List<Tensor> outputs = response.outputs();
+        int binary = 0;
+        for (int i = 0; i < outputs.size(); i++) {
+            if (form.isBinary(outputs.get(i).name())) {
+                binary++;
+            }
+        }
+        JsonWriter json = bench.writer();
+        if (binary == 0) {
+            writeJson(response, json);
+            for (int i = 0; i < outputs.size(); i++) {
+                outputs.get(i).close();
+            }
+            return HttpReply.json(200, json.array(), json.length());
+        }
+        writeHeader(response, form, json);
+        int length = json.length();
+        String[] headers = {"inference-header-content-length", Integer.toString(length)};
+        Content content = new Content(json.array(), length);
+        for (int i = 0; i < outputs.size(); i++) {
+            Tensor output = outputs.get(i);
+            if (form.isBinary(output.name()) && output.byteLength() > 0) {
+                content.splice(output, length);
+            } else {
+                output.close();
+            }
+        }
+        return new HttpReply(200, "application/octet-stream", headers, content);
+    }
+
+    private static void writeJson(InferenceResponse response, JsonWriter json) {
+        json.beginObject();
+        writeModel(response, json);
+        writeId(response, json);
+        writeParameters(response.parameters(), json);
+        json.name(OUTPUTS).beginArray();
+        List<Tensor> outputs = response.outputs();
+        for (int i = 0; i < outputs.size(); i++) {
+            writeOutput(outputs.get(i), false, json);
+        }
+        json.endArray().endObject();
+    }
+
+    private static void writeHeader(InferenceResponse response, OutputForm form, JsonWriter json) {
+        json.beginObject();
+        writeId(response, json);
+        writeModel(response, json);
+        json.name(OUTPUTS).beginArray();
+        List<Tensor> outputs = response.outputs();
+        for (int i = 0; i < outputs.size(); i++) {
+            Tensor output = outputs.get(i);
+            writeOutput(output, form.isBinary(output.name()), json);
+        }
+        json.endArray();
+        writeParameters(response.parameters(), json);
+        json.endObject();
+    }
+
+    private static void writeModel(InferenceResponse response, JsonWriter json) {
+        json.name(MODEL_NAME).value(response.servable().model());
+        long version = response.servable().version();
+        json.name(MODEL_VERSION);
+        if (Names.unversioned(version)) {
+            json.nullValue();
+        } else {
+            json.value(Long.toString(version));
+        }
+    }
+
+    private static void writeId(InferenceResponse response, JsonWriter json) {
+        if (!response.id().isEmpty()) {
+            json.name(ID).value(response.id());
+        }
+    }
+
+    private static void writeParameters(Map<String, Object> parameters, JsonWriter json) {
+        if (parameters.isEmpty()) {
+            return;
+        }
+        json.name(PARAMETERS).beginObject();
+        for (Map.Entry<String, Object> entry : parameters.entrySet()) {
+            json.name(entry.getKey());
+            Object value = entry.getValue();
+            if (value instanceof Boolean b) {
+                json.value(b.booleanValue());
+            } else if (value instanceof Long n) {
+                json.value(n.longValue());
+            } else if (value instanceof Double d) {
+                json.value(d.doubleValue());
+            } else {
+                json.value(String.valueOf(value));
+            }
+        }
+        json.endObject();
+    }
+
+    private static void writeOutput(Tensor output, boolean binary, JsonWriter json) {
+        json.beginObject().name(NAME).value(output.name()).name(SHAPE).beginArray();
+        for (int i = 0; i < output.shape().rank(); i++) {
+            json.value(output.shape().dim(i));
+        }
+        json.endArray().name(DATATYPE).value(output.dataType().name());
+        if (binary) {
+            json.name(PARAMETERS)
+                    .beginObject()
+                    .name(BINARY_DATA_SIZE)
+                    .value(output.byteLength())
+                    .endObject();
+        } else {
+            json.name(DATA);
+            if (output.dataType() == DataType.BYTES) {
+                writeBytes(output, json);
+            } else {
+                json.flatArray(
+                        output.dataType(), output.buffer(), 0, output.shape().elementCount());
+            }
+        }
+        json.endObject();
+    }
+
+    /** Elements as strings; one that is not UTF-8 as {@code {"b64": …}}, which requests may use as well. */
+    private static void writeBytes(Tensor output, JsonWriter json) {
+        ByteBuffer buffer = output.buffer();
+        byte[] all = new byte[buffer.remaining()];
+        buffer.get(0, all);
+        json.beginArray();
+        int at = 0;
+        while (at < all.length) {
+            int length = buffer.getInt(at);
+            at += 4;
+            json.value(
+                    all,
+                    at,
+                    length,
+                    isText(all, at, length) ? BytesStyle.REFUSE_MALFORMED : BytesStyle.BASE64);
+            at += length;
+        }
+        json.endArray();
+    }
+
+    private static boolean isText(byte[] bytes, int from, int length) {
+        int or = 0;
+        for (int i = 0; i < length; i++) {
+            or |= bytes[from + i];
+        }
+        if (or >= 0) {
+            return true;
+        }
+        try {
+            StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes, from, length));
+            return true;
+        } catch (CharacterCodingException e) {
+            return false;
+        }
+    }
+}

@@ -1,0 +1,236 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.ServingException;
+import io.nereid.json.JsonReader;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads one element of the {@code inputs} of a JSON request. Members may come in any order; data that comes after shape and
+ * datatype, as clients send it, is read in the one pass. Confined to one thread; used once.
+ */
+final class RestInput {
+    private final CodecContext context;
+    private final Workbench bench;
+    private final JsonReader json;
+    private final String model;
+    private final int index;
+    private @Nullable String name;
+    private @Nullable DataType type;
+    private @Nullable Shape shape;
+    private @Nullable Tensor tensor;
+    private int dataAt = -1;
+    private long binarySize = -1;
+    private int jsonEnd;
+
+    RestInput(CodecContext context, Workbench bench, String model, int index) {
+        this.context = context;
+        this.bench = bench;
+        this.json = bench.reader;
+        this.model = model;
+        this.index = index;
+    }
+
+    String name() {
+        return Objects.requireNonNull(name);
+    }
+
+    DataType type() {
+        return Objects.requireNonNull(type);
+    }
+
+    Shape shape() {
+        return Objects.requireNonNull(shape);
+    }
+
+    long binarySize() {
+        return binarySize;
+    }
+
+    /** The tensor, which the caller owns, or null when its bytes come after the JSON. */
+    @Nullable Tensor read(int end) {
+        jsonEnd = end;
+        boolean done = false;
+        try {
+            readMembers();
+            checkMembers();
+            if (dataAt >= 0) {
+                int after = json.position();
+                json.seek(dataAt);
+                tensor = data();
+                json.seek(after);
+            }
+            done = true;
+            return tensor;
+        } finally {
+            if (!done && tensor != null) {
+                tensor.close();
+            }
+        }
+    }
+
+    private void readMembers() {
+        json.beginObject();
+        while (json.nextField()) {
+            if (json.keyEquals("name")) {
+                once(name, "name");
+                name = bench.name();
+            } else if (json.keyEquals("shape")) {
+                once(shape, "shape");
+                shape = readShape();
+            } else if (json.keyEquals("datatype")) {
+                once(type, "datatype");
+                type = readType();
+            } else if (json.keyEquals("data")) {
+                readData();
+            } else if (json.keyEquals("parameters")) {
+                readParameters();
+            } else {
+                json.skipValue();
+            }
+        }
+    }
+
+    private void once(@Nullable Object before, String member) {
+        if (before != null) {
+            throw ServingException.invalidArgument(label() + " has more than one '" + member + "'");
+        }
+    }
+
+    private String label() {
+        return name == null ? "input " + index + " of the request" : "input '" + name + "'";
+    }
+
+    private void checkMembers() {
+        if (name == null || shape == null || type == null) {
+            String missing = name == null ? "name" : shape == null ? "shape" : "datatype";
+            throw ServingException.invalidArgument(label() + " has no '" + missing + "'");
+        }
+        boolean hasData = tensor != null || dataAt >= 0;
+        if (hasData == binarySize >= 0) {
+            throw ServingException.invalidArgument("Input must set only one of the following fields: 'data',"
+                    + " 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But "
+                    + (hasData ? "set 'data' 'binary_data_size'" : "no field is set"), "see " + label());
+        }
+    }
+
+    private Shape readShape() {
+        int rank = 0;
+        json.beginArray();
+        long[] dims = bench.dims(8);
+        while (json.hasNext()) {
+            dims = bench.dims(rank + 1);
+            dims[rank] = json.readLong();
+            rank++;
+        }
+        return shape(label(), dims, rank);
+    }
+
+    /** A concrete shape. */
+    static Shape shape(String label, long[] dims, int rank) {
+        long[] exact = new long[rank];
+        System.arraycopy(dims, 0, exact, 0, rank);
+        for (long d : exact) {
+            if (d < 0) {
+                throw ServingException.invalidArgument("shape " + java.util.Arrays.toString(exact) + " of " + label
+                        + " has dimension " + d + " (expected: >= 0)");
+            }
+        }
+        return Shape.of(exact);
+    }
+
+    private DataType readType() {
+        json.readText();
+        for (DataType candidate : Workbench.TYPES) {
+            if (json.textEquals(candidate.name())) {
+                return candidate;
+            }
+        }
+        throw unknownType(label(), json.text());
+    }
+
+    static ServingException unknownType(String label, String text) {
+        return ServingException.invalidArgument(
+                label + " has unknown datatype '" + text + "' (expected one of " + Workbench.TYPE_NAMES + ")");
+    }
+
+    private void readData() {
+        if (json.tryNull()) {
+            return;
+        }
+        if (tensor != null || dataAt >= 0) {
+            throw ServingException.invalidArgument(label() + " has more than one 'data'");
+        }
+        if (name != null && shape != null && type != null) {
+            tensor = data();
+        } else {
+            dataAt = json.position();
+            json.skipValue();
+        }
+    }
+
+    private Tensor data() {
+        String inputName = name();
+        DataType inputType = type();
+        Shape inputShape = shape();
+        long count = inputShape.elementCount();
+        json.describe("input '" + inputName + "'");
+        if (inputType == DataType.BYTES) {
+            bench.elements.reset();
+            bench.tensors.readBytes(bench.elements, count);
+            json.describe(null);
+            int length = bench.elements.length();
+            MemoryRegion region = MemoryRegion.copyOf(bench.elements.array(), 0, length);
+            return Tensor.over(inputName, inputType, inputShape, region, 0, length);
+        }
+        long bytes = inputShape.byteSize(inputType);
+        if (bytes > context.options.maxTensorBytes()) {
+            throw ServingException.invalidArgument("JSON input '" + inputName + "' has a byte_size (" + bytes
+                    + " bytes) that exceeds the maximum allowed value of " + context.options.maxTensorBytes()
+                    + " bytes.");
+        }
+        if (count > jsonEnd - json.position()) {
+            // A shape must not make us allocate what the text cannot fill.
+            throw ServingException.invalidArgument("input '" + inputName + "' for model '" + model + "' has " + count
+                    + " elements by its shape " + inputShape + ", more than its 'data' can hold");
+        }
+        Tensor made = Tensor.allocate(inputName, inputType, inputShape);
+        boolean done = false;
+        try {
+            bench.tensors.read(inputType, made.buffer(), 0, count);
+            json.describe(null);
+            done = true;
+            return made;
+        } finally {
+            if (!done) {
+                made.close();
+            }
+        }
+    }
+
+    private void readParameters() {
+        if (json.tryNull()) {
+            return;
+        }
+        json.beginObject();
+        while (json.nextField()) {
+            if (json.keyEquals("binary_data_size")) {
+                binarySize = json.readLong();
+                if (binarySize < 0) {
+                    throw ServingException.invalidArgument(
+                            label() + " has 'binary_data_size' " + binarySize + " (expected: >= 0)");
+                }
+            } else if (json.keyEquals("shared_memory_region")) {
+                throw RestInferReader.sharedMemory();
+            } else {
+                json.skipValue();
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.Clock;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelControl;
+import java.util.List;
+import java.util.concurrent.Executor;
+
+/**
+ * The Open Inference Protocol, version 2, over REST and gRPC, with the binary tensor extension, classification, the model
+ * repository and configuration extensions, gRPC health and server reflection. Thread-safe.
+ *
+ * <p>Small messages are decoded and encoded on the calling thread; JSON and typed contents beyond
+ * {@link V2Options#offloadBytes()} are handed to the codec pool.
+ */
+public final class V2Codec implements ProtocolCodec {
+    private final List<HttpRoute> httpRoutes;
+    private final List<GrpcMethod> grpcMethods;
+
+    /**
+     * A codec in front of an engine.
+     *
+     * @param codecPool runs the decoding and encoding of large texts; belongs to the caller
+     */
+    public V2Codec(
+            InferenceEngine engine, ModelControl control, Clock clock, Executor codecPool, V2Options options) {
+        CodecContext context = new CodecContext(engine, control, clock, codecPool, options);
+        this.httpRoutes = RestRoutes.of(context);
+        this.grpcMethods = List.of();
+    }
+
+    @Override
+    public String name() {
+        return "v2";
+    }
+
+    @Override
+    public List<HttpRoute> httpRoutes() {
+        return httpRoutes;
+    }
+
+    @Override
+    public List<GrpcMethod> grpcMethods() {
+        return grpcMethods;
+    }
+}

@@ -1,0 +1,216 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+
+/**
+ * Models in memory: {@code identity} answers every input under its own name; others are put in by tests. Requests may be
+ * held back and answered later. Confined to one thread.
+ */
+final class FakeEngine implements InferenceEngine, ModelControl {
+    /** A model that computes outputs from a request, which still owns its inputs. */
+    record Model(long version, Function<InferenceRequest, List<Tensor>> compute, ModelMetadata metadata) {}
+
+    /** A request whose answer waits for the test. */
+    static final class Held implements Call {
+        final InferenceRequest request;
+        final ResponseSink sink;
+        boolean cancelled;
+
+        Held(InferenceRequest request, ResponseSink sink) {
+            this.request = request;
+            this.sink = sink;
+        }
+
+        @Override
+        public void cancel() {
+            cancelled = true;
+        }
+    }
+
+    final Map<String, Model> models = new LinkedHashMap<>();
+    final List<Held> held = new ArrayList<>();
+    final List<String> loads = new ArrayList<>();
+    boolean holding;
+    boolean ready = true;
+    InferenceRequest last;
+    ServingException loadFailure;
+    Map<String, Object> responseParameters = Map.of();
+
+    FakeEngine() {
+        models.put("identity", new Model(1, FakeEngine::identity, metadata("identity", 1, List.of(
+                new TensorSpec("x", DataType.FP32, Shape.of(-1, 4))))));
+    }
+
+    static ModelMetadata metadata(String name, long version, List<TensorSpec> inputs) {
+        return new ModelMetadata(new ServableId(name, version), "java_builtin", inputs, inputs, 0, Map.of());
+    }
+
+    static List<Tensor> identity(InferenceRequest request) {
+        List<Tensor> outputs = new ArrayList<>();
+        for (Tensor input : request.inputs()) {
+            outputs.add(input.retain());
+        }
+        return outputs;
+    }
+
+    void add(String name, long version, Function<InferenceRequest, List<Tensor>> compute, TensorSpec... inputs) {
+        models.put(name, new Model(version, compute, metadata(name, version, List.of(inputs))));
+    }
+
+    @Override
+    public Call infer(InferenceRequest request, ResponseSink sink) {
+        last = request;
+        Held call = new Held(request, sink);
+        if (holding) {
+            held.add(call);
+        } else {
+            answer(call);
+        }
+        return call;
+    }
+
+    /** Answers a held request. */
+    void answer(Held call) {
+        InferenceRequest request = call.request;
+        List<Tensor> outputs = new ArrayList<>();
+        ServableId id;
+        try {
+            Model model = find(request.model());
+            id = new ServableId(request.model().model(), model.version());
+            outputs.addAll(model.compute().apply(request));
+            select(request, outputs);
+        } catch (ServingException e) {
+            request.release();
+            Tensor.closeAll(outputs);
+            call.sink.fail(e);
+            return;
+        }
+        request.release();
+        call.sink.next(new InferenceResponse(id, request.id(), outputs, responseParameters), true);
+    }
+
+    private static void select(InferenceRequest request, List<Tensor> outputs) {
+        if (request.outputs().isEmpty()) {
+            return;
+        }
+        List<Tensor> chosen = new ArrayList<>();
+        for (RequestedOutput wanted : request.outputs()) {
+            Tensor found = outputs.stream()
+                    .filter(t -> t.name().equals(wanted.name()))
+                    .findFirst()
+                    .orElseThrow(() -> ServingException.invalidArgument("unexpected inference output '" + wanted.name()
+                            + "' for model '" + request.model().model() + "'"));
+            chosen.add(found);
+        }
+        for (Tensor t : outputs) {
+            if (!chosen.contains(t)) {
+                t.close();
+            }
+        }
+        outputs.clear();
+        outputs.addAll(chosen);
+    }
+
+    private Model find(ModelRef ref) {
+        Model model = models.get(ref.model());
+        if (model == null) {
+            throw ServingException.of(
+                    Code.NOT_FOUND, "Request for unknown model: '" + ref.model() + "' is not found");
+        }
+        if (ref.version() != ModelRef.ANY && ref.version() != model.version()) {
+            throw ServingException.of(
+                    Code.NOT_FOUND,
+                    "Request for unknown model: '" + ref.model() + "' version " + ref.version() + " is not found");
+        }
+        return model;
+    }
+
+    @Override
+    public ModelMetadata metadata(ModelRef model) {
+        return find(model).metadata();
+    }
+
+    @Override
+    public ModelConfig config(ModelRef model) {
+        Model found = find(model);
+        return ModelConfig.unspecified(model.model())
+                .completed(
+                        "onnxruntime_onnx",
+                        "onnxruntime",
+                        8,
+                        found.metadata().inputs(),
+                        found.metadata().outputs(),
+                        ModelConfig.Batching.EAGER,
+                        2);
+    }
+
+    @Override
+    public boolean live() {
+        return true;
+    }
+
+    @Override
+    public boolean ready() {
+        return ready;
+    }
+
+    @Override
+    public boolean ready(ModelRef model) {
+        find(model);
+        return ready;
+    }
+
+    @Override
+    public List<ModelStatus> index() {
+        List<ModelStatus> index = new ArrayList<>();
+        models.forEach((name, model) -> index.add(new ModelStatus(
+                name,
+                List.of(new ServableState(
+                        new ServableId(name, model.version()), Phase.AVAILABLE, null, "java", 1, 0)))));
+        index.add(new ModelStatus(
+                "broken",
+                List.of(new ServableState(new ServableId("broken", 3), Phase.FAILED, "no such file", "", 0, -1))));
+        index.add(new ModelStatus("never", List.of()));
+        return index;
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model) {
+        loads.add("load " + model);
+        return loadFailure == null
+                ? CompletableFuture.completedFuture(null)
+                : CompletableFuture.failedFuture(loadFailure);
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model) {
+        loads.add("unload " + model);
+        return CompletableFuture.completedFuture(null);
+    }
+}

@@ -1,0 +1,122 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class RestControlTest {
+    private final FakeEngine engine = new FakeEngine();
+    private final V2Codec codec =
+            new V2Codec(engine, engine, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
+
+    private FakeExchange get(String path) {
+        return Wire.send(codec, new FakeExchange("GET", path, new byte[0]));
+    }
+
+    private FakeExchange post(String path, String body) {
+        return Wire.send(codec, new FakeExchange("POST", path, Wire.utf8(body)));
+    }
+
+    @Test
+    void theServerSaysItsNameAndWhatItServes() {
+        assertThat(get("/v2").text())
+                .isEqualTo("{\"name\":\"nereid\",\"version\":\"1.2.3\",\"extensions\":[\"classification\","
+                        + "\"model_repository\",\"model_configuration\",\"binary_tensor_data\",\"parameters\","
+                        + "\"model_repository_extension\"]}");
+    }
+
+    @Test
+    void healthIsAStatusAndABody() {
+        assertThat(get("/v2/health/live").text()).isEqualTo("{\"live\":true}");
+        assertThat(get("/v2/health/ready").text()).isEqualTo("{\"ready\":true}");
+        assertThat(get("/v2/models/identity/ready").text()).isEqualTo("{\"name\":\"identity\",\"ready\":true}");
+        engine.ready = false;
+        assertThat(get("/v2/health/ready").status).isEqualTo(503);
+        assertThat(get("/v2/health/ready").text()).isEqualTo("{\"ready\":false}");
+        FakeExchange model = get("/v2/models/identity/versions/1/ready");
+        assertThat(model.status).isEqualTo(503);
+        assertThat(model.text())
+                .isEqualTo("{\"name\":\"identity\",\"ready\":false,"
+                        + "\"error\":\"Model with name identity is not ready.\"}");
+        assertThat(get("/v2/models/nobody/ready").status).isEqualTo(404);
+    }
+
+    @Test
+    void modelsAreListedAndDescribed() {
+        assertThat(get("/v2/models").text()).isEqualTo("{\"models\":[\"identity\",\"broken\",\"never\"]}");
+        assertThat(get("/v2/models/identity").text())
+                .isEqualTo("{\"name\":\"identity\",\"versions\":[\"1\"],\"platform\":\"java_builtin\","
+                        + "\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[-1,4]}],"
+                        + "\"outputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[-1,4]}]}");
+        assertThat(get("/v2/models/identity/versions/9").status).isEqualTo(404);
+        assertThat(get("/v2/models/identity/versions/x").status).isEqualTo(400);
+    }
+
+    @Test
+    void theConfigurationIsCompleteAndUnderTheNamesOfTheProto() {
+        assertThat(get("/v2/models/identity/config").text())
+                .startsWith("{\"name\":\"identity\",\"platform\":\"onnxruntime_onnx\","
+                        + "\"version_policy\":{\"latest\":{\"num_versions\":1}},\"max_batch_size\":8,"
+                        + "\"input\":[{\"name\":\"x\",\"data_type\":\"TYPE_FP32\",\"format\":\"FORMAT_NONE\","
+                        + "\"dims\":[-1,4],\"is_shape_tensor\":false,\"allow_ragged_batch\":false,\"optional\":false,"
+                        + "\"is_non_linear_format_io\":false}]")
+                .contains("\"instance_group\":[{\"name\":\"identity\",\"count\":2,")
+                .contains("\"kind\":\"KIND_CPU\"")
+                .contains("\"dynamic_batching\":{\"preferred_batch_size\":[8],\"max_queue_delay_microseconds\":0")
+                .contains("\"model_transaction_policy\":{\"decoupled\":false}")
+                .contains("\"backend\":\"onnxruntime\"");
+    }
+
+    @Test
+    void theIndexListsVersionsStatesAndReasons() {
+        String all = "[{\"name\":\"identity\",\"version\":\"1\",\"state\":\"READY\"},"
+                + "{\"name\":\"broken\",\"version\":\"3\",\"state\":\"UNAVAILABLE\",\"reason\":\"no such file\"},"
+                + "{\"name\":\"never\"}]";
+        assertThat(post("/v2/repository/index", "").text()).isEqualTo(all);
+        assertThat(post("/v2/repository/some/index", "{\"ready\":false}").text()).isEqualTo(all);
+        assertThat(post("/v2/repository/index", "{\"ready\":true}").text())
+                .isEqualTo("[{\"name\":\"identity\",\"version\":\"1\",\"state\":\"READY\"}]");
+        FakeExchange bad = post("/v2/repository/index", "{\"ready\":1}");
+        assertThat(bad.status).isEqualTo(400);
+        assertThat(bad.text()).contains("Invalid value for 'ready': expected a boolean");
+    }
+
+    @Test
+    void modelsAreLoadedAndUnloaded() {
+        FakeExchange load = post("/v2/repository/models/identity/load", "");
+        assertThat(load.status).isEqualTo(200);
+        assertThat(load.text()).isEqualTo("{\"name\":\"identity\",\"load\":true}");
+        FakeExchange unload =
+                post("/v2/repository/models/identity/unload", "{\"parameters\":{\"unload_dependents\":false}}");
+        assertThat(unload.text()).isEqualTo("{\"name\":\"identity\",\"unload\":true}");
+        assertThat(engine.loads).containsExactly("load identity", "unload identity");
+        engine.loadFailure = ServingException.of(Code.FAILED_PRECONDITION, "no version is available");
+        assertThat(post("/v2/repository/models/identity/load", "").status).isEqualTo(400);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "/v2/repository/models/..%2Fetc/load | '' | 400 | invalid model name '../etc', model name must not"
+                        + " contain path traversal characters",
+                "/v2/repository/models/..%5Cetc/unload | '' | 400 | path traversal",
+                "/v2/repository/r/models/m/load | '' | 501 | 'repository_name' specification is not supported",
+                "/v2/repository/models/m/load | {\"parameters\":{\"config\":\"{}\"}} | 501 | load parameter 'config'",
+                "/v2/repository/models/m/load | {\"parameters\":{\"x\":1}} | 400 | Unrecognized load parameter 'x'",
+                "/v2/repository/models/m/load | [] | 400 | unexpected array",
+            })
+    void badRepositoryCallsAreRefused(String path, String body, int status, String reason) {
+        FakeExchange x = post(path, body);
+        assertThat(x.text()).contains(reason);
+        assertThat(x.status).isEqualTo(status);
+        assertThat(engine.loads).isEmpty();
+    }
+}
