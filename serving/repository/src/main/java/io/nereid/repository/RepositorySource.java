@@ -14,6 +14,7 @@ import io.nereid.repository.StoredModel.ModelEntry;
 import io.nereid.repository.StoredModel.Version;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -21,6 +22,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -238,6 +240,7 @@ public final class RepositorySource implements Source {
 
     /** Serves the versions that are completely written; a later read takes up the rest. */
     private void takeUpPartly(String name, StoredModel model, Tracked t) {
+        t.at(model.entry());
         List<Version> settled = model.versions().stream().filter(v -> settledAtStart(v.newestMillis())).toList();
         if (settled.isEmpty() || model.hasErrors() || model.backend() == null) {
             emit(name, t, List.of(Aspired.failed(
@@ -311,7 +314,9 @@ public final class RepositorySource implements Source {
             }
             if (t.root == null || !found.unreadable.contains(t.root)) {
                 t.missing++;
-                if (t.root == null || !found.empty.contains(t.root) || t.missing >= CONFIRMATIONS) {
+                boolean doubtful = t.root != null
+                        && (found.empty.contains(t.root) || (t.directory != null && Files.isDirectory(t.directory)));
+                if (!doubtful || t.missing >= CONFIRMATIONS) {
                     gone.add(e.getKey());
                 }
             }
@@ -330,7 +335,7 @@ public final class RepositorySource implements Source {
         t.takenUp = model.fingerprint();
         t.pending = null;
         report(name, t, model.problems());
-        t.root = model.entry().root();
+        t.at(model.entry());
         if (model.hasErrors() || model.backend() == null) {
             if (t.serving && !vanished) {
                 LOG.warn("model '{}' keeps what it serves, for what is stored now cannot be served", name);
@@ -361,7 +366,7 @@ public final class RepositorySource implements Source {
 
     private List<Aspired> aspired(StoredModel model) {
         List<Aspired> list = new ArrayList<>();
-        Backend backend = java.util.Objects.requireNonNull(model.backend());
+        Backend backend = Objects.requireNonNull(model.backend());
         for (Version v : model.wanted()) {
             ServableId id = model.id(v.version());
             list.add(v.error() != null
@@ -595,10 +600,16 @@ public final class RepositorySource implements Source {
         List<Aspired> emitted = List.of();
         List<Problem> problems = List.of();
         @Nullable Path root;
+        @Nullable Path directory;
         @Nullable String takenUp;
         @Nullable String pending;
         long pendingSince;
         int missing;
         boolean serving;
+
+        void at(ModelEntry entry) {
+            root = entry.root();
+            directory = entry.file() == null ? entry.directory() : null;
+        }
     }
 }

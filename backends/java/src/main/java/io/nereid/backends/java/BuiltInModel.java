@@ -1,0 +1,54 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.Tensor;
+import java.util.List;
+
+/** A model of the server's own. Thread-safe: {@link #run} keeps nothing. */
+abstract class BuiltInModel implements JavaModel {
+    private final ModelConfig config;
+
+    BuiltInModel(ModelConfig config) {
+        this.config = config;
+    }
+
+    /** With inputs and outputs. */
+    final ModelConfig config() {
+        return config;
+    }
+
+    /** Whether a run takes next to no time, whatever the tensors. */
+    abstract boolean inline();
+
+    @Override
+    public abstract List<Tensor> run(List<Tensor> inputs, List<String> outputs);
+
+    @Override
+    public final List<TensorSpec> inputs() {
+        return config.inputs();
+    }
+
+    @Override
+    public final List<TensorSpec> outputs() {
+        return config.outputs();
+    }
+
+    @Override
+    public final int maxBatchSize() {
+        return Math.max(0, config.maxBatchSize());
+    }
+
+    static ModelConfig with(ModelConfig c, List<TensorSpec> inputs, List<TensorSpec> outputs) {
+        return c.completed(
+                c.platform(), c.backend(), c.maxBatchSize(), inputs, outputs, c.batching(), c.instances());
+    }
+
+    static ServingException wrong(ModelConfig config, String what, String expected) {
+        return ServingException.invalidArgument(
+                "model '" + config.name() + "' " + what + " (expected: " + expected + ")", "correct its configuration");
+    }
+}

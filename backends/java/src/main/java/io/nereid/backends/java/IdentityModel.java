@@ -1,0 +1,119 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * Gives every input back as the output of the same position, sharing its memory. An optional input that a request leaves
+ * out comes back as zeros, dimensions of any size as 1. Thread-safe.
+ */
+final class IdentityModel extends BuiltInModel {
+    private static final long MAX_BYTES = Integer.MAX_VALUE - 64;
+
+    IdentityModel(ModelConfig config) {
+        super(config);
+    }
+
+    /** Without anything given: {@code INPUT0} to {@code OUTPUT0}, FP32 [-1]; what only one side says holds for both. */
+    static ModelConfig complete(ModelConfig config) {
+        List<TensorSpec> inputs = config.inputs();
+        List<TensorSpec> outputs = config.outputs();
+        if (inputs.isEmpty() && outputs.isEmpty()) {
+            inputs = List.of(new TensorSpec("INPUT0", DataType.FP32, Shape.of(-1)));
+        }
+        if (inputs.isEmpty()) {
+            inputs = mirrored(outputs, "OUTPUT", "INPUT");
+        } else if (outputs.isEmpty()) {
+            outputs = mirrored(inputs, "INPUT", "OUTPUT");
+        }
+        if (inputs.size() != outputs.size()) {
+            throw wrong(config, "has " + inputs.size() + " inputs and " + outputs.size() + " outputs", "as many of each");
+        }
+        for (int i = 0; i < inputs.size(); i++) {
+            TensorSpec in = inputs.get(i);
+            TensorSpec out = outputs.get(i);
+            if (in.dataType() != out.dataType() || !in.shape().equals(out.shape())) {
+                throw wrong(
+                        config,
+                        "has output '" + out.name() + "' " + out.dataType() + out.shape() + " for input '" + in.name() + "' "
+                                + in.dataType() + in.shape(),
+                        "the same type and dims");
+            }
+        }
+        return with(config, inputs, outputs);
+    }
+
+    private static List<TensorSpec> mirrored(List<TensorSpec> specs, String from, String to) {
+        List<TensorSpec> result = new ArrayList<>();
+        for (TensorSpec s : specs) {
+            String name = s.name().startsWith(from) ? to + s.name().substring(from.length()) : to + result.size();
+            result.add(new TensorSpec(name, s.dataType(), s.shape()));
+        }
+        return List.copyOf(result);
+    }
+
+    @Override
+    boolean inline() {
+        return true;
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        if (outputs.size() == 1 && inputs().size() == 1 && inputs.size() == 1) {
+            return List.of(inputs.get(0).retainAs(outputs.get(0), inputs.get(0).shape()));
+        }
+        List<Tensor> results = new ArrayList<>(outputs.size());
+        try {
+            for (String output : outputs) {
+                results.add(one(output, inputs));
+            }
+        } catch (RuntimeException e) {
+            Tensor.closeAll(results);
+            throw e;
+        }
+        return results;
+    }
+
+    private Tensor one(String output, List<Tensor> inputs) {
+        int position = 0;
+        while (!outputs().get(position).name().equals(output)) {
+            position++;
+        }
+        TensorSpec spec = inputs().get(position);
+        for (Tensor input : inputs) {
+            if (input.name().equals(spec.name())) {
+                return input.retainAs(output, input.shape());
+            }
+        }
+        return zeros(output, spec, inputs);
+    }
+
+    private Tensor zeros(String output, TensorSpec spec, List<Tensor> inputs) {
+        long[] dims = spec.shape().dims();
+        for (int i = 0; i < dims.length; i++) {
+            dims[i] = Math.abs(dims[i]);
+        }
+        Shape shape = Shape.of(dims);
+        if (maxBatchSize() > 0) {
+            shape = shape.prepend(inputs.isEmpty() ? 1 : inputs.get(0).shape().dim(0));
+        }
+        // An empty string is its length, four zero bytes.
+        int size = spec.dataType().isFixedSize() ? spec.dataType().size() : Integer.BYTES;
+        long count = shape.elementCount();
+        if (count > MAX_BYTES / size) {
+            throw ServingException.invalidArgument(
+                    "input '" + spec.name() + "' was left out, and as zeros takes more than 2 GiB", "give the input");
+        }
+        int bytes = (int) count * size;
+        return Tensor.over(output, spec.dataType(), shape, MemoryRegion.allocate(bytes).zero(), 0, bytes);
+    }
+}

@@ -1,0 +1,88 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.backend.Invocation;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.tensor.Tensor;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** One run at a time of a {@link JavaModel}. As thread-safe as an invocation must be: {@link #cancel} from any thread. */
+final class JavaInvocation implements Invocation {
+    private final String name;
+    private final JavaModel model;
+    private final Duration delay;
+    /** Non-null while a run waits; a permit ends the waiting. */
+    private volatile @Nullable Semaphore waiting;
+
+    JavaInvocation(String name, JavaModel model, Duration delay) {
+        this.name = name;
+        this.model = model;
+        this.delay = delay;
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        if (!delay.isZero()) {
+            delay();
+        }
+        List<Tensor> results;
+        try {
+            results = model.run(inputs, outputs);
+        } catch (ServingException e) {
+            throw e;
+        } catch (Exception | LinkageError | StackOverflowError e) {
+            throw ServingException.internal(
+                    "model '" + name + "' failed: " + (e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()),
+                    e);
+        }
+        if (!(model instanceof BuiltInModel)) {
+            check(results, outputs);
+        }
+        return results;
+    }
+
+    private void check(List<Tensor> results, List<String> outputs) {
+        boolean right = results.size() == outputs.size();
+        for (int i = 0; right && i < outputs.size(); i++) {
+            right = results.get(i).name().equals(outputs.get(i));
+        }
+        if (!right) {
+            String gave = results.toString();
+            Tensor.closeAll(results);
+            throw ServingException.of(
+                    Code.INTERNAL, "model '" + name + "' answered " + gave + " (expected: outputs " + outputs + " in this order)");
+        }
+    }
+
+    private void delay() {
+        Semaphore cancelled = new Semaphore(0);
+        waiting = cancelled;
+        try {
+            if (cancelled.tryAcquire(delay.toNanos(), TimeUnit.NANOSECONDS)) {
+                throw ServingException.of(Code.CANCELLED, "the request was cancelled");
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw ServingException.of(Code.CANCELLED, "the run was interrupted");
+        } finally {
+            waiting = null;
+        }
+    }
+
+    @Override
+    public void cancel() {
+        Semaphore cancelled = waiting;
+        if (cancelled != null) {
+            cancelled.release();
+        }
+    }
+
+    @Override
+    public void close() {}
+}
