@@ -1,0 +1,104 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v1;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+
+/** Models that give back what they get, under the outputs' names. Confined to a test. */
+final class FakeEngine implements InferenceEngine, ModelControl {
+    private final Map<String, ModelMetadata> models = new TreeMap<>();
+    private final Map<String, ServableState> states = new TreeMap<>();
+    final List<Shape> shapes = new ArrayList<>();
+
+    void add(String name, List<TensorSpec> inputs, List<TensorSpec> outputs) {
+        ServableId id = new ServableId(name, 3);
+        models.put(name, new ModelMetadata(id, "fake", inputs, outputs, 0, Map.of()));
+        states.put(name, new ServableState(id, ServableState.Phase.AVAILABLE, null, "fake", 1, 1));
+    }
+
+    void addFailed(String name, String reason) {
+        states.put(
+                name,
+                new ServableState(new ServableId(name, 1), ServableState.Phase.FAILED, reason, "fake", 0, -1));
+    }
+
+    @Override
+    public Call infer(InferenceRequest request, ResponseSink sink) {
+        ModelMetadata metadata = metadata(request.model());
+        List<Tensor> outputs = new ArrayList<>();
+        for (int i = 0; i < request.inputs().size(); i++) {
+            Tensor in = request.inputs().get(i);
+            shapes.add(in.shape());
+            outputs.add(in.retainAs(metadata.outputs().get(i).name(), in.shape()));
+        }
+        request.release();
+        sink.next(new InferenceResponse(metadata.id(), request.id(), outputs, Map.of()), true);
+        return () -> {};
+    }
+
+    @Override
+    public ModelMetadata metadata(ModelRef model) {
+        ModelMetadata found = models.get(model.model());
+        if (found == null || (model.version() != ModelRef.ANY && model.version() != 3)) {
+            throw ServingException.of(Code.NOT_FOUND, "Request for unknown model: '" + model.model() + "' is not found");
+        }
+        return found;
+    }
+
+    @Override
+    public ModelConfig config(ModelRef model) {
+        return ModelConfig.unspecified(model.model());
+    }
+
+    @Override
+    public boolean live() {
+        return true;
+    }
+
+    @Override
+    public boolean ready() {
+        return true;
+    }
+
+    @Override
+    public boolean ready(ModelRef model) {
+        return models.containsKey(model.model());
+    }
+
+    @Override
+    public List<ModelStatus> index() {
+        return states.entrySet().stream()
+                .map(e -> new ModelStatus(e.getKey(), List.of(e.getValue())))
+                .toList();
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model) {
+        return new CompletableFuture<>();
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model) {
+        return new CompletableFuture<>();
+    }
+}

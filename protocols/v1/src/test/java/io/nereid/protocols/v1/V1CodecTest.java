@@ -1,0 +1,205 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v1;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class V1CodecTest {
+    private final FakeEngine engine = new FakeEngine();
+    private final V1Codec codec = new V1Codec(engine, engine, Runnable::run);
+
+    @BeforeEach
+    void models() {
+        engine.add("one", specs("x", DataType.FP32), specs("y", DataType.FP32));
+        engine.add(
+                "two",
+                List.of(
+                        new TensorSpec("a", DataType.INT32, Shape.of(-1)),
+                        new TensorSpec("b", DataType.INT32, Shape.of(-1, 2))),
+                List.of(
+                        new TensorSpec("c", DataType.INT32, Shape.of(-1)),
+                        new TensorSpec("d", DataType.INT32, Shape.of(-1, 2))));
+        engine.add("text", specs("x", DataType.BYTES), specs("y", DataType.BYTES));
+        engine.add("blob", specs("x", DataType.BYTES), specs("y_bytes", DataType.BYTES));
+        engine.addFailed("broken", "file is empty");
+    }
+
+    @Test
+    void rowsOfOneInputGiveRowsOfOneOutput() {
+        assertThat(predict("one", "{\"instances\":[[1,2.5],[3,4]]}")).isEqualTo("{\"predictions\":[[1.0,2.5],[3.0,4.0]]}");
+        assertThat(engine.shapes).containsExactly(Shape.of(2, 2));
+    }
+
+    @Test
+    void rowsOfPlainValuesAreAVector() {
+        assertThat(predict("one", "{\"instances\":[1,2,3]}")).isEqualTo("{\"predictions\":[1.0,2.0,3.0]}");
+        assertThat(engine.shapes).containsExactly(Shape.of(3));
+    }
+
+    @Test
+    void rowsOfNamedValuesGiveRowsOfNamedValues() {
+        assertThat(predict("two", "{\"instances\":[{\"a\":1,\"b\":[2,3]},{\"b\":[5,6],\"a\":4}]}"))
+                .isEqualTo("{\"predictions\":[{\"c\":1,\"d\":[2,3]},{\"c\":4,\"d\":[5,6]}]}");
+    }
+
+    @Test
+    void columnsGiveColumns() {
+        assertThat(predict("two", "{\"inputs\":{\"a\":[1,4],\"b\":[[2,3],[5,6]]}}"))
+                .isEqualTo("{\"outputs\":{\"c\":[1,4],\"d\":[[2,3],[5,6]]}}");
+        assertThat(predict("one", "{\"signature_name\":\"serving_default\",\"inputs\":[[1,2]]}"))
+                .isEqualTo("{\"outputs\":[[1.0,2.0]]}");
+    }
+
+    @Test
+    void base64IsBytesAndAnOutputNamedBytesIsBase64() {
+        assertThat(predict("blob", "{\"instances\":[{\"b64\":\"/wAB\"},\"hi\"]}"))
+                .isEqualTo("{\"predictions\":[{\"b64\":\"/wAB\"},{\"b64\":\"aGk=\"}]}");
+        assertThat(predict("text", "{\"instances\":[{\"x\":\"é\"},{\"x\":{\"b64\":\"aGk=\"}}]}"))
+                .isEqualTo("{\"predictions\":[\"é\",\"hi\"]}");
+    }
+
+    @Test
+    void bytesThatAreNotTextAreRefusedWithARemedy() {
+        FakeExchange x = post("text", ":predict", "{\"instances\":[{\"b64\":\"/w==\"}]}");
+        assertThat(x.status()).isEqualTo(400);
+        assertThat(x.text()).contains("output 'y' holds bytes that are not UTF-8").contains("V2 protocol");
+    }
+
+    @Test
+    void notANumberTravelsBothWays() {
+        assertThat(predict("one", "{\"instances\":[NaN,Infinity,-Infinity]}"))
+                .isEqualTo("{\"predictions\":[NaN,Infinity,-Infinity]}");
+    }
+
+    @ParameterizedTest
+    @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
+            one  | {"instances":[[1],[2,3]]}                       | Encountered list at unexpected size
+            one  | {"instances":5}                                 | Expected "instances" to be a list
+            one  | {"foo":1}                                       | Missing 'inputs' or 'instances' key
+            one  | {"instances":[1],"inputs":[1]}                  | both 'instances' and 'inputs'
+            one  | {"instances":[]}                                | 'instances' is empty
+            one  | {"instances":[1                                 | Unrecognized request format
+            one  | nonsense                                        | Unrecognized request format
+            one  | {"instances":["text"]}                          | input 'x'
+            one  | {"instances":[1],"signature_name":"other"}      | Serving signature name
+            two  | {"instances":[[1,2]]}                           | has 2 inputs, but the values are not named
+            two  | {"instances":[{"a":1}]}                         | Missing named input: b
+            two  | {"instances":[{"a":1,"b":[1,2]},{"a":1}]}       | Missing named input: b
+            two  | {"instances":[{"a":1,"b":[1,2],"cc":1}]}        | 'cc' is not an input of model 'two'
+            two  | {"instances":[{"a":1,"b":[1,2]},7]}             | mixes objects and plain values
+            two  | {"inputs":{"a":[1],"a":[2],"b":[[1,2]]}}        | input 'a' is given twice
+            two  | {"instances":[{"a":300000000000,"b":[1,2]}]}    | input 'a'
+            """)
+    void badBodiesAreTheClientsFault(String model, String body, String text) {
+        FakeExchange x = post(model, ":predict", body);
+        assertThat(x.status()).isEqualTo(400);
+        assertThat(x.text()).contains(HttpReply.quote(text).substring(1, HttpReply.quote(text).length() - 1));
+        assertThat(predict("one", "{\"instances\":[1]}")).isEqualTo("{\"predictions\":[1.0]}");
+    }
+
+    @Test
+    void statusCarriesTheKeysOfBothFamilies() {
+        FakeExchange x = get("/v1/models/one");
+        assertThat(x.status()).isEqualTo(200);
+        assertThat(x.text())
+                .isEqualTo("{\"name\":\"one\",\"ready\":true,\"model_version_status\":[{\"version\":\"3\","
+                        + "\"state\":\"AVAILABLE\",\"status\":{\"error_code\":\"OK\",\"error_message\":\"\"}}]}");
+        FakeExchange broken = get("/v1/models/broken");
+        assertThat(broken.status()).isEqualTo(503);
+        assertThat(broken.text()).contains("Model with name broken is not ready.").contains("file is empty");
+        assertThat(get("/v1/models/none").status()).isEqualTo(404);
+        assertThat(get("/v1/models/none").text()).contains("Model with name none does not exist.");
+        assertThat(get("/v1/models").text()).isEqualTo("{\"models\":[\"blob\",\"broken\",\"one\",\"text\",\"two\"]}");
+    }
+
+    @Test
+    void aModelThatIsNotReadyAnswers503AndAnUnknownOne404() {
+        assertThat(post("broken", ":predict", "{\"instances\":[1]}").status()).isEqualTo(503);
+        assertThat(post("none", ":predict", "{\"instances\":[1]}").status()).isEqualTo(404);
+        FakeExchange version = post("one", "/versions/x:predict", "{\"instances\":[1]}");
+        assertThat(version.status()).isEqualTo(400);
+        assertThat(version.text()).contains("Failed to convert version: x to numeric.");
+    }
+
+    @Test
+    void damagedBodiesNeverBreakTheServer() {
+        long before = MemoryRegion.pooledBytes();
+        long seed = 20261121;
+        Random random = new Random(seed);
+        String[] seeds = {
+            "{\"instances\":[{\"a\":1,\"b\":[2,3]},{\"b\":[5,6],\"a\":4}]}",
+            "{\"inputs\":{\"a\":[1,4],\"b\":[[2,3],[5,6]]}}",
+            "{\"signature_name\":\"serving_default\",\"instances\":[[1,2]]}"
+        };
+        for (int i = 0; i < 20_000; i++) {
+            StringBuilder body = new StringBuilder(seeds[random.nextInt(seeds.length)]);
+            for (int n = random.nextInt(4); n >= 0; n--) {
+                int at = random.nextInt(body.length());
+                switch (random.nextInt(3)) {
+                    case 0 -> body.deleteCharAt(at);
+                    case 1 -> body.insert(at, "{}[]\",:0e-.tfn\\".charAt(random.nextInt(15)));
+                    default -> body.setCharAt(at, (char) (32 + random.nextInt(95)));
+                }
+            }
+            FakeExchange x = post("two", ":predict", body.toString());
+            assertThat(x.status()).as("seed %d case %d: %s", seed, i, body).isIn(200, 400);
+        }
+        assertThat(MemoryRegion.pooledBytes() - before).isLessThan(64 << 20);
+    }
+
+    private static List<TensorSpec> specs(String name, DataType type) {
+        return List.of(new TensorSpec(name, type, Shape.of(-1)));
+    }
+
+    private String predict(String model, String body) {
+        FakeExchange x = post(model, ":predict", body);
+        assertThat(x.status()).as(x.text()).isEqualTo(200);
+        return x.text();
+    }
+
+    private FakeExchange post(String model, String rest, String body) {
+        return call("POST", "/v1/models/" + model + rest, body);
+    }
+
+    private FakeExchange get(String path) {
+        return call("GET", path, "");
+    }
+
+    /** What the transport does: the first route that fits, and the mapping of what its handler throws. */
+    private FakeExchange call(String method, String path, String body) {
+        for (HttpRoute route : codec.httpRoutes()) {
+            Matcher m = Pattern.compile(route.template().replaceAll("\\{[a-z]+}", "([^/:]+)")).matcher(path);
+            if (route.method().equals(method) && m.matches()) {
+                List<String> parameters = new ArrayList<>();
+                for (int i = 1; i <= m.groupCount(); i++) {
+                    parameters.add(m.group(i));
+                }
+                FakeExchange x = new FakeExchange(method, path, parameters, body);
+                try {
+                    route.handler().handle(x);
+                } catch (ServingException e) {
+                    x.fail(e);
+                }
+                return x;
+            }
+        }
+        throw new AssertionError("no route for " + path);
+    }
+}
