@@ -1,0 +1,607 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.channel.socket.DuplexChannel;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.io.IOException;
+import java.net.SocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One HTTP/1.x connection: reads requests one after the other, each into an exchange, and the next one only when that is
+ * answered. Confined to the channel's event loop.
+ */
+final class Http1Connection extends ChannelInboundHandlerAdapter {
+    private enum State {
+        HEAD,
+        BODY,
+        CHUNKS,
+        SKIP,
+        ANSWER,
+        DISCARD
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(Http1Connection.class);
+    private static final byte[] CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
+
+    /** Bodies up to this size are read and dropped, so that the connection survives a request without a route. */
+    private static final int MAX_SKIPPED = 64 << 10;
+
+    /** More pipelined bytes than this are left in the socket until the present request is answered. */
+    private static final int MAX_HELD = 64 << 10;
+
+    private static final int BODY_BYTES_PER_SECOND = 64 << 10;
+    private static final long LINGER_MILLIS = 2000;
+
+    private final ServerContext server;
+    private final RouteTable routes;
+    private final ReadAllocator reads;
+    private @Nullable ChannelHandlerContext context;
+    private State state = State.HEAD;
+
+    /** The head in the making. */
+    private byte[] partial = new byte[512];
+
+    private int partialLength;
+    private int scanned;
+    private int lineStart;
+    private int headStart;
+    private @Nullable RequestHead last;
+
+    private long arrivedNanos;
+    private long activeNanos;
+    private long bodyDueNanos;
+    private @Nullable ByteBuf body;
+    private @Nullable ChunkReader chunks;
+    private long skip;
+    private @Nullable HttpReply skippedReply;
+    private @Nullable Http1Exchange current;
+
+    /** Pipelined bytes that wait for the present exchange. */
+    private @Nullable ByteBuf held;
+
+    private boolean reading;
+    private boolean consuming;
+    private boolean unflushed;
+    private @Nullable ScheduledFuture<?> timer;
+
+    Http1Connection(ServerContext server, RouteTable routes, ReadAllocator reads) {
+        this.server = server;
+        this.routes = routes;
+        this.reads = reads;
+    }
+
+    private ChannelHandlerContext context() {
+        return java.util.Objects.requireNonNull(context);
+    }
+
+    EventLoop loop() {
+        return context().channel().eventLoop();
+    }
+
+    SocketAddress remote() {
+        SocketAddress remote = context().channel().remoteAddress();
+        return remote == null ? new java.net.InetSocketAddress(0) : remote;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        context = ctx;
+        activeNanos = server.nanos();
+        arrivedNanos = activeNanos;
+        long period = Math.min(
+                        server.options.idleTimeout().toMillis(),
+                        server.options.requestTimeout().toMillis())
+                / 2;
+        period = Math.max(20, Math.min(period, 30_000));
+        timer = ctx.channel().eventLoop().scheduleAtFixedRate(this::watch, period, period, TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf in = (ByteBuf) message;
+        reading = true;
+        ByteBuf open = body;
+        if (open != null && reads.issued(in)) {
+            open.writerIndex(open.writerIndex() + in.readableBytes());
+            in.release();
+            if (!open.isWritable()) {
+                bodyComplete();
+            }
+            return;
+        }
+        if (held != null) {
+            hold(in);
+            return;
+        }
+        try {
+            consume(in);
+        } finally {
+            in.release();
+        }
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        reading = false;
+        if (unflushed) {
+            unflushed = false;
+            ctx.flush();
+        }
+    }
+
+    private void consume(ByteBuf in) {
+        consuming = true;
+        try {
+            while (in.isReadable()) {
+                switch (state) {
+                    case HEAD -> readHead(in);
+                    case BODY -> {
+                        ByteBuf open = java.util.Objects.requireNonNull(body);
+                        open.writeBytes(in, Math.min(in.readableBytes(), open.writableBytes()));
+                        if (!open.isWritable()) {
+                            bodyComplete();
+                        }
+                    }
+                    case CHUNKS -> readChunks(in);
+                    case SKIP -> {
+                        int n = (int) Math.min(skip, in.readableBytes());
+                        in.skipBytes(n);
+                        skip -= n;
+                        if (skip == 0) {
+                            skipped();
+                        }
+                    }
+                    case ANSWER -> {
+                        hold(in.readRetainedSlice(in.readableBytes()));
+                        return;
+                    }
+                    case DISCARD -> in.skipBytes(in.readableBytes());
+                }
+            }
+        } finally {
+            consuming = false;
+        }
+    }
+
+    /** Keeps pipelined bytes; takes {@code in} over. */
+    private void hold(ByteBuf in) {
+        ByteBuf before = held;
+        if (before == null) {
+            held = in;
+        } else {
+            ByteBuf both = context().alloc().directBuffer(before.readableBytes() + in.readableBytes());
+            both.writeBytes(before).writeBytes(in);
+            before.release();
+            in.release();
+            held = both;
+        }
+        if (java.util.Objects.requireNonNull(held).readableBytes() > MAX_HELD) {
+            context().channel().config().setAutoRead(false);
+        }
+    }
+
+    private void readHead(ByteBuf in) {
+        RequestHead before = last;
+        if (partialLength == 0) {
+            // the same head as before, as nearly every client sends: no need to look into it
+            if (before != null && in.readableBytes() >= before.bytes.length) {
+                int length = before.bytes.length;
+                if (partial.length < length) {
+                    partial = new byte[length];
+                }
+                in.getBytes(in.readerIndex(), partial, 0, length);
+                if (Arrays.equals(partial, 0, length, before.bytes, 0, length)) {
+                    in.skipBytes(length);
+                    arrivedNanos = server.nanos();
+                    begin(before);
+                    return;
+                }
+            }
+            arrivedNanos = server.nanos();
+        }
+        int most = server.options.maxHeadBytes();
+        while (in.isReadable()) {
+            int n = Math.min(in.readableBytes(), Math.max(512, partialLength));
+            n = Math.min(n, most + 4 - partialLength);
+            if (n == 0) {
+                refuse(lineStart == 0 ? 414 : 431, "the request head is larger than " + most + " bytes");
+                return;
+            }
+            if (partialLength + n > partial.length) {
+                partial = Arrays.copyOf(partial, Math.max(2 * partial.length, partialLength + n));
+            }
+            int from = partialLength;
+            in.getBytes(in.readerIndex(), partial, from, n);
+            partialLength += n;
+            int end = scan();
+            if (end < 0) {
+                return;
+            }
+            if (end > 0) {
+                in.skipBytes(end - from);
+                byte[] bytes = Arrays.copyOfRange(partial, headStart, end);
+                clearPartial();
+                RequestHead head = RequestHead.parse(bytes, routes, before);
+                if (head.refusal() == null) {
+                    last = head;
+                }
+                begin(head);
+                return;
+            }
+            in.skipBytes(n);
+        }
+    }
+
+    private void clearPartial() {
+        partialLength = 0;
+        scanned = 0;
+        lineStart = 0;
+        headStart = 0;
+    }
+
+    /** The end of the head in {@code partial}; 0 when it is not there yet, -1 when a refusal was sent. */
+    private int scan() {
+        byte[] b = partial;
+        for (int i = scanned; i < partialLength; i++) {
+            if (b[i] != '\n') {
+                continue;
+            }
+            if (i == 0 || b[i - 1] != '\r') {
+                refuse(400, "bare LF in the request head");
+                return -1;
+            }
+            if (i == lineStart + 1) {
+                if (lineStart > headStart) {
+                    return i + 1;
+                }
+                headStart = i + 1; // empty lines before a request are ignored
+            }
+            lineStart = i + 1;
+        }
+        scanned = partialLength;
+        return 0;
+    }
+
+    private void begin(RequestHead head) {
+        RequestHead.Refusal refusal = head.refusal();
+        if (refusal != null) {
+            last = head;
+            refuse(refusal.status(), refusal.text());
+            return;
+        }
+        long length = head.contentLength();
+        boolean chunked = head.chunked();
+        RouteTable.Match match = head.line().match();
+        boolean hasBody = chunked || length > 0;
+        Encoding encoding = hasBody ? Encoding.of(head.header("content-encoding")) : Encoding.IDENTITY;
+        if (match.route() == null || encoding == null) {
+            server.stats.requestRejected();
+            HttpReply reply = encoding == null ? Exchange.unsupportedEncoding() : Exchange.missing(match);
+            if (chunked || length > MAX_SKIPPED || head.expectsContinue()) {
+                refuse(reply);
+            } else {
+                skip = length;
+                skippedReply = reply;
+                state = State.SKIP;
+                last = head;
+                if (length == 0) {
+                    skipped();
+                }
+            }
+            return;
+        }
+        if (!hasBody) {
+            dispatch(head, Unpooled.EMPTY_BUFFER, 0, 0);
+            return;
+        }
+        int most = server.options.maxBodyBytes();
+        if (length > most) {
+            refuse(413, "the request body of " + length + " bytes is larger than the limit of " + most + " bytes");
+            return;
+        }
+        last = head;
+        bodyDueNanos = arrivedNanos
+                + server.options.requestTimeout().toNanos()
+                + (chunked ? most : length) / BODY_BYTES_PER_SECOND * 1_000_000_000L;
+        if (chunked) {
+            chunks = new ChunkReader(server.options.budget(), most, server.options.maxHeadBytes());
+            state = State.CHUNKS;
+        } else {
+            if (!server.options.budget().tryReserve(length)) {
+                refuse(
+                        429,
+                        "no room for a request body of " + length + " bytes: the server's limit of "
+                                + server.options.budget().limit()
+                                + " bytes of requests in flight is reached (retry later)");
+                return;
+            }
+            ByteBuf buffer = Gather.exact((int) length);
+            body = buffer;
+            reads.target(buffer);
+            state = State.BODY;
+        }
+        if (head.expectsContinue()) {
+            write(Unpooled.wrappedBuffer(CONTINUE));
+        }
+    }
+
+    private void bodyComplete() {
+        ByteBuf complete = java.util.Objects.requireNonNull(body);
+        body = null;
+        reads.target(null);
+        int length = complete.writerIndex();
+        dispatch(java.util.Objects.requireNonNull(last), complete, length, length);
+    }
+
+    private void readChunks(ByteBuf in) {
+        ChunkReader reader = java.util.Objects.requireNonNull(chunks);
+        try {
+            if (!reader.read(in)) {
+                return;
+            }
+        } catch (ServingException e) {
+            in.skipBytes(in.readableBytes());
+            refuse(e.code() == Code.INVALID_ARGUMENT ? 400 : 413, e.describe());
+            return;
+        }
+        int reserved = reader.reserved();
+        chunks = null;
+        ByteBuf complete = reader.take();
+        dispatch(java.util.Objects.requireNonNull(last), complete, complete.readableBytes(), reserved);
+    }
+
+    private void skipped() {
+        HttpReply reply = java.util.Objects.requireNonNull(skippedReply);
+        skippedReply = null;
+        Http1Exchange exchange = new Http1Exchange(
+                server, this, java.util.Objects.requireNonNull(last), MemoryRegion.empty(), 0, 0, arrivedNanos);
+        state = State.ANSWER;
+        current = exchange;
+        server.stats.exchangeStarted();
+        exchange.reply(reply);
+    }
+
+    /** Hands a complete request to its handler; takes over the body and what it took from the budget. */
+    private void dispatch(RequestHead head, ByteBuf complete, int bytesIn, long reserved) {
+        ByteBuf plain = complete;
+        long taken = reserved;
+        HttpReply failure = null;
+        if (bytesIn > 0) {
+            Encoding encoding = Encoding.of(head.header("content-encoding"));
+            if (encoding != null && encoding != Encoding.IDENTITY) {
+                try {
+                    plain = encoding.inflate(complete, server.options.maxBodyBytes(), server.options.budget());
+                    taken = plain.capacity();
+                    server.options.budget().release(reserved);
+                    complete.release();
+                } catch (ServingException e) {
+                    int status = e.remedy() != null ? 429 : e.code() == Code.RESOURCE_EXHAUSTED ? 413 : 400;
+                    failure = HttpReply.error(status, e.describe());
+                }
+            }
+        }
+        Http1Exchange exchange =
+                new Http1Exchange(server, this, head, MemoryRegion.ofByteBuf(plain), bytesIn, taken, arrivedNanos);
+        state = State.ANSWER;
+        current = exchange;
+        if (failure != null) {
+            server.stats.requestRejected();
+            server.stats.exchangeStarted();
+            exchange.reply(failure);
+        } else {
+            exchange.dispatch();
+        }
+    }
+
+    /** Sends the answer of an exchange and turns to the next request. Event loop only; takes the buffers over. */
+    void answered(Http1Exchange exchange, ByteBuf[] parts, boolean keep, long nowNanos) {
+        ChannelHandlerContext ctx = context();
+        if (current != exchange || !ctx.channel().isActive()) {
+            Gather.release(parts);
+            return;
+        }
+        current = null;
+        activeNanos = nowNanos;
+        if (!keep) {
+            writeLast(parts, false);
+            return;
+        }
+        state = State.HEAD;
+        for (ByteBuf part : parts) {
+            write(part);
+        }
+        ByteBuf waiting = held;
+        if (waiting != null && !consuming) {
+            held = null;
+            ctx.channel().config().setAutoRead(ctx.channel().isWritable());
+            boolean outer = reading;
+            reading = true;
+            try {
+                consume(waiting);
+            } finally {
+                waiting.release();
+                reading = outer;
+            }
+            if (!outer && unflushed) {
+                unflushed = false;
+                ctx.flush();
+            }
+        }
+    }
+
+    private void write(ByteBuf part) {
+        ChannelHandlerContext ctx = context();
+        ctx.write(part, ctx.voidPromise());
+        if (reading) {
+            unflushed = true;
+        } else {
+            ctx.flush();
+        }
+    }
+
+    private void refuse(int status, String text) {
+        server.stats.requestRejected();
+        refuse(HttpReply.error(status, text));
+    }
+
+    /** Answers without a handler and closes, as the rest of the input cannot be told apart or is not wanted. */
+    private void refuse(HttpReply reply) {
+        AccessLog log = server.options.accessLog();
+        long now = server.nanos();
+        if (log != null) {
+            RequestHead head = last;
+            RequestLine line = partialLength > 0 || head == null ? null : head.lineOrNull();
+            log.finished(new AccessLog.Entry(
+                    "HTTP/1.1",
+                    line == null ? "-" : line.method(),
+                    line == null ? "-" : line.path(),
+                    reply.status(),
+                    0,
+                    reply.content().length(),
+                    now - arrivedNanos,
+                    remote(),
+                    line == null || head == null ? null : head.header("x-request-id")));
+        }
+        writeLast(Http1Reply.render(reply, Encoding.IDENTITY, server.dateLine(now), 0, false), true);
+    }
+
+    /**
+     * Writes the last answer of the connection. When input is still to come it is read and dropped for a while: closing
+     * over unread input would reset the connection and could take the answer away from the client.
+     */
+    private void writeLast(ByteBuf[] parts, boolean linger) {
+        ChannelHandlerContext ctx = context();
+        dropInput();
+        state = State.DISCARD;
+        for (int i = 0; i < parts.length - 1; i++) {
+            ctx.write(parts[i], ctx.voidPromise());
+        }
+        ChannelPromise written = ctx.newPromise();
+        if (linger && ctx.channel() instanceof DuplexChannel duplex) {
+            written.addListener(f -> {
+                if (f.isSuccess()) {
+                    duplex.shutdownOutput();
+                    duplex.config().setAutoRead(true);
+                    loop().schedule(() -> duplex.close(), LINGER_MILLIS, TimeUnit.MILLISECONDS);
+                } else {
+                    duplex.close();
+                }
+            });
+        } else {
+            written.addListener(ChannelFutureListener.CLOSE);
+        }
+        ctx.writeAndFlush(parts[parts.length - 1], written);
+    }
+
+    private void dropInput() {
+        clearPartial();
+        ByteBuf waiting = held;
+        if (waiting != null) {
+            held = null;
+            waiting.release();
+        }
+        ByteBuf open = body;
+        if (open != null) {
+            body = null;
+            reads.target(null);
+            server.options.budget().release(open.capacity());
+            open.release();
+        }
+        ChunkReader reader = chunks;
+        if (reader != null) {
+            chunks = null;
+            reader.close();
+        }
+    }
+
+    /** Ends connections on which nothing moves and requests that do not arrive. */
+    private void watch() {
+        long now = server.nanos();
+        switch (state) {
+            case HEAD -> {
+                if (partialLength > 0) {
+                    if (now - arrivedNanos > server.options.requestTimeout().toNanos()) {
+                        refuse(408, "the request head did not arrive in time");
+                    }
+                } else if (now - Math.max(activeNanos, arrivedNanos)
+                        > server.options.idleTimeout().toNanos()) {
+                    context().close();
+                }
+            }
+            case BODY, CHUNKS, SKIP -> {
+                if (state == State.SKIP
+                        ? now - arrivedNanos > server.options.requestTimeout().toNanos()
+                        : now - bodyDueNanos > 0) {
+                    refuse(408, "the request body did not arrive in time");
+                }
+            }
+            case ANSWER, DISCARD -> {}
+        }
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        ByteBuf waiting = held;
+        ctx.channel()
+                .config()
+                .setAutoRead(ctx.channel().isWritable()
+                        && (waiting == null || waiting.readableBytes() <= MAX_HELD));
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (event instanceof ServerContext.Drain && state == State.HEAD && partialLength == 0) {
+            ctx.close();
+        }
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        dropInput();
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        dropInput();
+        state = State.DISCARD;
+        Http1Exchange left = current;
+        if (left != null) {
+            current = null;
+            left.gone();
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        if (cause instanceof IOException) {
+            LOG.debug("connection of {} broke", remote(), cause);
+        } else {
+            LOG.error("connection of {} failed", remote(), cause);
+        }
+        ctx.close();
+    }
+}

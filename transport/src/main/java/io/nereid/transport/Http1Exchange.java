@@ -1,0 +1,71 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.endpoint.HttpReply;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.EventLoop;
+import java.net.SocketAddress;
+import org.jspecify.annotations.Nullable;
+
+/** An exchange over HTTP/1.x. Thread-safe, as {@link Exchange} says. */
+final class Http1Exchange extends Exchange {
+    private final Http1Connection connection;
+    private final RequestHead head;
+
+    Http1Exchange(
+            ServerContext server,
+            Http1Connection connection,
+            RequestHead head,
+            MemoryRegion body,
+            long bytesIn,
+            long reserved,
+            long arrivedNanos) {
+        super(server, head.line(), body, bytesIn, reserved, arrivedNanos);
+        this.connection = connection;
+        this.head = head;
+    }
+
+    @Override
+    void send(HttpReply reply) {
+        boolean keep = head.keepAlive() && !server.draining;
+        long now = server.nanos();
+        ByteBuf[] parts = Http1Reply.render(
+                reply,
+                encodingFor(reply),
+                server.dateLine(now),
+                !keep ? 0 : head.sayKeepAlive() ? 2 : 1,
+                line.method().equals("HEAD"));
+        EventLoop loop = loop();
+        if (loop.inEventLoop()) {
+            connection.answered(this, parts, keep, now);
+            return;
+        }
+        try {
+            loop.execute(() -> connection.answered(this, parts, keep, now));
+        } catch (java.util.concurrent.RejectedExecutionException e) {
+            Gather.release(parts);
+        }
+    }
+
+    @Override
+    EventLoop loop() {
+        return connection.loop();
+    }
+
+    @Override
+    SocketAddress remote() {
+        return connection.remote();
+    }
+
+    @Override
+    String protocol() {
+        return "HTTP/1.1";
+    }
+
+    @Override
+    public @Nullable String header(String lowerCaseName) {
+        return head.header(lowerCaseName);
+    }
+}

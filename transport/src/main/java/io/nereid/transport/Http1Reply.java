@@ -1,0 +1,131 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.buffer.ByteBuf;
+import io.netty.handler.codec.http.HttpResponseStatus;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.Map;
+
+/** Renders HTTP/1.1 replies: head and small body in one direct buffer. Holds no mutable state. */
+final class Http1Reply {
+    private static final Map<Integer, byte[]> JSON_HEADS = new HashMap<>();
+    private static final byte[] CLOSE = ascii("connection: close\r\n");
+    private static final byte[] KEEP_ALIVE = ascii("connection: keep-alive\r\n");
+    private static final byte[] JSON_200 = jsonHead(200);
+
+    static {
+        for (int status : new int[] {400, 404, 405, 413, 429, 500, 501, 503, 504}) {
+            JSON_HEADS.put(status, jsonHead(status));
+        }
+    }
+
+    private Http1Reply() {}
+
+    private static byte[] ascii(String s) {
+        return s.getBytes(StandardCharsets.US_ASCII);
+    }
+
+    private static byte[] jsonHead(int status) {
+        return ascii(statusLine(status) + "content-type: application/json\r\n");
+    }
+
+    private static String statusLine(int status) {
+        return "HTTP/1.1 " + status + " " + HttpResponseStatus.valueOf(status).reasonPhrase() + "\r\n";
+    }
+
+    /**
+     * Renders a reply and takes its content over.
+     *
+     * @param keepAlive 0 close, 1 keep without a word, 2 keep and say so
+     * @param headOnly whether the body is only described
+     * @return the buffers to write, in order
+     */
+    static ByteBuf[] render(
+            HttpReply reply, Encoding encoding, byte[] dateLine, int keepAlive, boolean headOnly) {
+        Content content = reply.content();
+        if (encoding != Encoding.IDENTITY) {
+            content = Exchange.compressed(content, encoding);
+        }
+        int status = reply.status();
+        String[] headers = reply.headers();
+        int size = 160 + dateLine.length + (headOnly ? 0 : Gather.copied(content));
+        byte[] head;
+        if (HttpReply.JSON.equals(reply.contentType())) {
+            byte[] known = status == 200 ? JSON_200 : JSON_HEADS.get(status);
+            head = known == null ? jsonHead(status) : known;
+        } else {
+            String type = reply.contentType();
+            head = ascii(statusLine(status) + (type.isEmpty() ? "" : "content-type: " + clean(type) + "\r\n"));
+        }
+        size += head.length;
+        for (String h : headers) {
+            size += h.length() + 4;
+        }
+        ByteBuf out = MemoryRegion.allocator().directBuffer(size);
+        out.writeBytes(head);
+        for (int i = 0; i < headers.length; i += 2) {
+            write(out, clean(headers[i]));
+            out.writeShort(':' << 8 | ' ');
+            write(out, clean(headers[i + 1]));
+            crlf(out);
+        }
+        if (encoding != Encoding.IDENTITY) {
+            write(out, "content-encoding: ");
+            write(out, encoding.token);
+            write(out, "\r\nvary: accept-encoding\r\n");
+        }
+        if (status >= 200 && status != 204 && status != 304) {
+            write(out, "content-length: ");
+            decimal(out, content.length());
+            crlf(out);
+        }
+        out.writeBytes(dateLine);
+        if (keepAlive != 1) {
+            out.writeBytes(keepAlive == 0 ? CLOSE : KEEP_ALIVE);
+        }
+        crlf(out);
+        if (headOnly || status == 204 || status == 304) {
+            content.discard();
+            return new ByteBuf[] {out};
+        }
+        return Gather.into(out, content);
+    }
+
+    /** Control characters in a header would let its author write further headers. */
+    private static String clean(String value) {
+        for (int i = 0; i < value.length(); i++) {
+            char c = value.charAt(i);
+            if (c < ' ' && c != '\t' || c >= 127) {
+                return value.replaceAll("[^\\t\\x20-\\x7e]", "?");
+            }
+        }
+        return value;
+    }
+
+    private static void write(ByteBuf out, String ascii) {
+        out.writeCharSequence(ascii, StandardCharsets.US_ASCII);
+    }
+
+    private static void crlf(ByteBuf out) {
+        out.writeShort('\r' << 8 | '\n');
+    }
+
+    private static void decimal(ByteBuf out, long n) {
+        if (n < 10) {
+            out.writeByte('0' + (int) n);
+            return;
+        }
+        long power = 10;
+        while (n / power >= 10) {
+            power *= 10;
+        }
+        for (; power > 0; power /= 10) {
+            out.writeByte('0' + (int) (n / power % 10));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelHandler;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Looks at the first bytes of a connection and puts the handler for HTTP/1.x or, if they begin the HTTP/2 preface, for
+ * HTTP/2 in its place. Confined to the channel's event loop.
+ */
+final class ProtocolDetector extends ChannelInboundHandlerAdapter {
+    private static final byte[] PREFACE = {'P', 'R', 'I', ' '};
+
+    private final Supplier<ChannelHandler> http1;
+    private final Supplier<ChannelHandler> http2;
+    private final long timeoutMillis;
+    private @Nullable ByteBuf first;
+    private @Nullable ScheduledFuture<?> timer;
+
+    ProtocolDetector(Supplier<ChannelHandler> http1, Supplier<ChannelHandler> http2, long timeoutMillis) {
+        this.http1 = http1;
+        this.http2 = http2;
+        this.timeoutMillis = timeoutMillis;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        timer = ctx.channel().eventLoop().schedule(() -> ctx.close(), timeoutMillis, TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf in = (ByteBuf) message;
+        ByteBuf before = first;
+        if (before != null) {
+            in = ctx.alloc()
+                    .directBuffer(before.readableBytes() + in.readableBytes())
+                    .writeBytes(before)
+                    .writeBytes((ByteBuf) message);
+            before.release();
+            ((ByteBuf) message).release();
+            first = null;
+        }
+        int n = Math.min(in.readableBytes(), PREFACE.length);
+        boolean preface = true;
+        for (int i = 0; i < n && preface; i++) {
+            preface = in.getByte(in.readerIndex() + i) == PREFACE[i];
+        }
+        if (preface && n < PREFACE.length) {
+            first = in;
+            return;
+        }
+        ChannelHandler handler = (preface ? http2 : http1).get();
+        ctx.pipeline().replace(this, null, handler);
+        ctx.pipeline().fireChannelRead(in);
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (event instanceof ServerContext.Drain) {
+            ctx.close();
+        }
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        ByteBuf rest = first;
+        if (rest != null) {
+            first = null;
+            rest.release();
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        ctx.close();
+    }
+}

@@ -1,0 +1,364 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The head of an HTTP/1.x request: its bytes, and where the headers lie in them. Immutable once parsed, so that a
+ * connection can answer the next request with equal bytes from it without looking at them again.
+ */
+final class RequestHead {
+    /** An answer to give instead of serving the request. Immutable. */
+    record Refusal(int status, String text) {}
+
+    private static final byte[] TOKEN = new byte[128];
+
+    static {
+        for (char c = '0'; c <= '9'; c++) {
+            TOKEN[c] = 1;
+        }
+        for (char c = 'a'; c <= 'z'; c++) {
+            TOKEN[c] = 1;
+            TOKEN[c - 32] = 1;
+        }
+        for (char c : "!#$%&'*+-.^_`|~".toCharArray()) {
+            TOKEN[c] = 1;
+        }
+    }
+
+    /** The head from the request line to the empty line, both included. */
+    final byte[] bytes;
+
+    /** For each header: start and end of its name, start and end of its value. */
+    private int[] fields = new int[4 * 12];
+
+    private int fieldCount;
+    private int lineEnd;
+    private @Nullable RequestLine line;
+    private @Nullable Refusal refusal;
+    private long contentLength = -1;
+    private boolean transferEncoding;
+    private boolean chunked;
+    private boolean http10;
+    private boolean close;
+    private boolean keep;
+    private boolean expectsContinue;
+    private int hosts;
+
+    private RequestHead(byte[] bytes) {
+        this.bytes = bytes;
+    }
+
+    /**
+     * Parses a head whose lines are known to end with CRLF.
+     *
+     * @param b the head from the request line to the empty line
+     * @param before the head before this one on the connection
+     */
+    static RequestHead parse(byte[] b, RouteTable routes, @Nullable RequestHead before) {
+        RequestHead head = new RequestHead(b);
+        head.refusal = head.parseAll(routes, before);
+        return head;
+    }
+
+    private @Nullable Refusal parseAll(RouteTable routes, @Nullable RequestHead before) {
+        int end = 0;
+        while (bytes[end] != '\r') {
+            end++;
+        }
+        lineEnd = end;
+        if (bytes[end + 1] != '\n') {
+            return new Refusal(400, "bare CR in the request line");
+        }
+        RequestLine same = before == null ? null : before.line;
+        if (same != null
+                && before != null
+                && before.lineEnd == end
+                && Arrays.equals(bytes, 0, end, before.bytes, 0, end)) {
+            line = same;
+            http10 = before.http10;
+        } else {
+            Refusal r = parseLine(end, routes);
+            if (r != null) {
+                return r;
+            }
+        }
+        int at = end + 2;
+        while (bytes[at] != '\r' || bytes[at + 1] != '\n') {
+            int next = parseField(at);
+            if (next < 0) {
+                return refusal;
+            }
+            at = next;
+        }
+        return check();
+    }
+
+    private @Nullable Refusal parseLine(int end, RouteTable routes) {
+        int methodEnd = 0;
+        while (methodEnd < end && isToken(bytes[methodEnd])) {
+            methodEnd++;
+        }
+        if (methodEnd == 0 || methodEnd == end || bytes[methodEnd] != ' ') {
+            return new Refusal(400, "malformed request line (expected: METHOD target HTTP/1.1)");
+        }
+        int targetEnd = methodEnd + 1;
+        while (targetEnd < end && bytes[targetEnd] > ' ' && bytes[targetEnd] < 127) {
+            targetEnd++;
+        }
+        if (targetEnd == methodEnd + 1 || targetEnd == end || bytes[targetEnd] != ' ') {
+            return new Refusal(400, "malformed request line (expected: METHOD target HTTP/1.1)");
+        }
+        if (end - targetEnd != 9
+                || bytes[targetEnd + 1] != 'H'
+                || bytes[targetEnd + 2] != 'T'
+                || bytes[targetEnd + 3] != 'T'
+                || bytes[targetEnd + 4] != 'P'
+                || bytes[targetEnd + 5] != '/'
+                || !isDigit(bytes[targetEnd + 6])
+                || bytes[targetEnd + 7] != '.'
+                || !isDigit(bytes[targetEnd + 8])) {
+            return new Refusal(400, "malformed protocol version (expected: HTTP/1.1)");
+        }
+        if (bytes[targetEnd + 6] != '1') {
+            return new Refusal(505, "HTTP version not supported (expected: HTTP/1.1 or HTTP/2)");
+        }
+        http10 = bytes[targetEnd + 8] == '0';
+        String method = new String(bytes, 0, methodEnd, StandardCharsets.ISO_8859_1);
+        String target = new String(bytes, methodEnd + 1, targetEnd - methodEnd - 1, StandardCharsets.ISO_8859_1);
+        if (target.charAt(0) != '/') {
+            target = originForm(target);
+        }
+        line = RequestLine.of(method, target, routes);
+        return null;
+    }
+
+    /** Strips scheme and authority, as requests to a proxy carry them. */
+    private static String originForm(String target) {
+        if (!target.regionMatches(true, 0, "http://", 0, 7) && !target.regionMatches(true, 0, "https://", 0, 8)) {
+            return target;
+        }
+        int authority = target.indexOf("//") + 2;
+        for (int i = authority; i < target.length(); i++) {
+            char c = target.charAt(i);
+            if (c == '/') {
+                return target.substring(i);
+            }
+            if (c == '?') {
+                return "/" + target.substring(i);
+            }
+        }
+        return "/";
+    }
+
+    /** Parses one header; the position after it, or -1 with the refusal set. */
+    private int parseField(int start) {
+        int nameEnd = start;
+        while (isToken(bytes[nameEnd])) {
+            nameEnd++;
+        }
+        if (nameEnd == start || bytes[nameEnd] != ':') {
+            refusal = new Refusal(
+                    400,
+                    bytes[start] == ' ' || bytes[start] == '\t'
+                            ? "folded header lines are not allowed"
+                            : "malformed header name (expected: name, colon, value)");
+            return -1;
+        }
+        int at = nameEnd + 1;
+        while (bytes[at] == ' ' || bytes[at] == '\t') {
+            at++;
+        }
+        int valueStart = at;
+        while ((bytes[at] >= ' ' && bytes[at] != 127) || bytes[at] == '\t' || bytes[at] < 0) {
+            at++;
+        }
+        if (bytes[at] != '\r' || bytes[at + 1] != '\n') {
+            refusal = new Refusal(400, "control character in the value of a header");
+            return -1;
+        }
+        int valueEnd = at;
+        while (valueEnd > valueStart && (bytes[valueEnd - 1] == ' ' || bytes[valueEnd - 1] == '\t')) {
+            valueEnd--;
+        }
+        if (fieldCount * 4 == fields.length) {
+            fields = Arrays.copyOf(fields, fields.length * 2);
+        }
+        int f = 4 * fieldCount++;
+        fields[f] = start;
+        fields[f + 1] = nameEnd;
+        fields[f + 2] = valueStart;
+        fields[f + 3] = valueEnd;
+        Refusal r = known(start, nameEnd, valueStart, valueEnd);
+        if (r != null) {
+            refusal = r;
+            return -1;
+        }
+        return at + 2;
+    }
+
+    /** Looks at the headers that say where the message ends and what becomes of the connection. */
+    private @Nullable Refusal known(int start, int nameEnd, int valueStart, int valueEnd) {
+        switch (nameEnd - start) {
+            case 4 -> {
+                if (is("host", start, nameEnd)) {
+                    hosts++;
+                }
+            }
+            case 6 -> {
+                if (is("expect", start, nameEnd)) {
+                    if (!is("100-continue", valueStart, valueEnd)) {
+                        return new Refusal(417, "unknown expectation (expected: 100-continue)");
+                    }
+                    expectsContinue = true;
+                }
+            }
+            case 10 -> {
+                if (is("connection", start, nameEnd)) {
+                    String value = text(valueStart, valueEnd).toLowerCase(java.util.Locale.ROOT);
+                    close |= hasToken(value, "close");
+                    keep |= hasToken(value, "keep-alive");
+                }
+            }
+            case 14 -> {
+                if (is("content-length", start, nameEnd)) {
+                    return contentLength(valueStart, valueEnd);
+                }
+            }
+            case 17 -> {
+                if (is("transfer-encoding", start, nameEnd)) {
+                    if (transferEncoding) {
+                        return new Refusal(400, "repeated transfer-encoding");
+                    }
+                    transferEncoding = true;
+                    if (!is("chunked", valueStart, valueEnd)) {
+                        return new Refusal(501, "unsupported transfer-encoding (expected: chunked)");
+                    }
+                    chunked = true;
+                }
+            }
+            default -> {}
+        }
+        return null;
+    }
+
+    private @Nullable Refusal contentLength(int start, int end) {
+        if (contentLength >= 0) {
+            return new Refusal(400, "repeated content-length");
+        }
+        if (end == start || end - start > 18) {
+            return new Refusal(400, "malformed content-length (expected: a decimal number)");
+        }
+        long n = 0;
+        for (int i = start; i < end; i++) {
+            if (!isDigit(bytes[i])) {
+                return new Refusal(400, "malformed content-length (expected: a decimal number)");
+            }
+            n = n * 10 + bytes[i] - '0';
+        }
+        contentLength = n;
+        return null;
+    }
+
+    private @Nullable Refusal check() {
+        if (transferEncoding && contentLength >= 0) {
+            return new Refusal(400, "both transfer-encoding and content-length");
+        }
+        if (transferEncoding && http10) {
+            return new Refusal(400, "transfer-encoding in an HTTP/1.0 request");
+        }
+        if (hosts > 1 || hosts == 0 && !http10) {
+            return new Refusal(400, hosts == 0 ? "no host header" : "repeated host header");
+        }
+        return null;
+    }
+
+    private static boolean hasToken(String list, String token) {
+        for (String part : list.split(",", -1)) {
+            if (part.strip().equals(token)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean isToken(byte b) {
+        return b > 0 && TOKEN[b] != 0;
+    }
+
+    private static boolean isDigit(byte b) {
+        return b >= '0' && b <= '9';
+    }
+
+    /** Whether the bytes are the given lower-case text in any case. */
+    private boolean is(String lowerCase, int start, int end) {
+        if (end - start != lowerCase.length()) {
+            return false;
+        }
+        for (int i = start; i < end; i++) {
+            byte b = bytes[i];
+            if ((b >= 'A' && b <= 'Z' ? b + 32 : b) != lowerCase.charAt(i - start)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private String text(int start, int end) {
+        return new String(bytes, start, end - start, StandardCharsets.ISO_8859_1);
+    }
+
+    /** The first value of a header by lower-case name, or null. */
+    @Nullable String header(String lowerCaseName) {
+        int length = lowerCaseName.length();
+        for (int f = 0; f < 4 * fieldCount; f += 4) {
+            if (fields[f + 1] - fields[f] == length && is(lowerCaseName, fields[f], fields[f + 1])) {
+                return text(fields[f + 2], fields[f + 3]);
+            }
+        }
+        return null;
+    }
+
+    /** Why the request is refused, or null. */
+    @Nullable Refusal refusal() {
+        return refusal;
+    }
+
+    /** The request line; only when it was well-formed. */
+    RequestLine line() {
+        return java.util.Objects.requireNonNull(line, "line");
+    }
+
+    /** The request line, or null when it was malformed. */
+    @Nullable RequestLine lineOrNull() {
+        return line;
+    }
+
+    /** Length of the body: 0 when neither content-length nor chunked was given. */
+    long contentLength() {
+        return Math.max(0, contentLength);
+    }
+
+    /** Whether the body comes in chunks. */
+    boolean chunked() {
+        return chunked;
+    }
+
+    /** Whether the connection may be used again. */
+    boolean keepAlive() {
+        return !close && (!http10 || keep);
+    }
+
+    /** Whether the connection must be told that it may be used again. */
+    boolean sayKeepAlive() {
+        return http10;
+    }
+
+    /** Whether the client waits for leave to send its body. */
+    boolean expectsContinue() {
+        return expectsContinue && !http10;
+    }
+}

@@ -1,0 +1,214 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.bootstrap.ServerBootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.epoll.Epoll;
+import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollServerSocketChannel;
+import io.netty.channel.group.ChannelGroup;
+import io.netty.channel.group.DefaultChannelGroup;
+import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.util.concurrent.GlobalEventExecutor;
+import java.net.InetSocketAddress;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The server's sockets: HTTP/1.1, HTTP/2 without TLS and gRPC, told apart by the first bytes of a connection, on every
+ * address it listens on. Its life is {@link #start()}, at last {@link #announceDrain()} and {@link #drain(Duration)}, then
+ * {@link #close()}. Thread-safe: its methods may be called from any thread but an event loop.
+ */
+public final class Server implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Server.class);
+
+    private final ServerOptions options;
+    private final ServerContext context;
+    private final List<HttpRoute> routes = new ArrayList<>();
+    private final Map<CharSequence, GrpcMethod> methods = new HashMap<>();
+    private final RouteTable table;
+    private final EventLoopGroup loops;
+    private final boolean epoll;
+    private final List<Channel> listeners = new ArrayList<>();
+    private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
+
+    /**
+     * A server that does not listen yet.
+     *
+     * @param codecs whose routes and methods it serves
+     * @throws ServingException FAILED_PRECONDITION when two codecs serve the same route or method
+     */
+    public Server(ServerOptions options, List<ProtocolCodec> codecs) {
+        this.options = options;
+        this.context = new ServerContext(options);
+        for (ProtocolCodec codec : codecs) {
+            routes.addAll(codec.httpRoutes());
+            for (GrpcMethod method : codec.grpcMethods()) {
+                if (methods.put(new io.netty.util.AsciiString(method.path()), method) != null) {
+                    throw ServingException.of(
+                            Code.FAILED_PRECONDITION, "two codecs serve the gRPC method " + method.path());
+                }
+            }
+        }
+        this.table = new RouteTable(routes);
+        this.epoll = options.nativeTransport() && Epoll.isAvailable();
+        int cores = Runtime.getRuntime().availableProcessors();
+        int count = options.eventLoops() > 0 ? options.eventLoops() : Math.max(1, cores / 4);
+        this.loops = new MultiThreadIoEventLoopGroup(
+                count, Threads.named("nereid-io"), epoll ? EpollIoHandler.newFactory() : NioIoHandler.newFactory());
+        LOG.debug("{} routes, {} event loops, epoll {}", routes.size(), count, epoll);
+    }
+
+    /**
+     * Starts to listen.
+     *
+     * @return the bound addresses in the order of the options, with the ports that were given for port 0
+     * @throws ServingException FAILED_PRECONDITION when an address cannot be bound; the server is closed then
+     */
+    public synchronized List<InetSocketAddress> start() {
+        List<InetSocketAddress> bound = new ArrayList<>();
+        for (ServerOptions.Listen listen : options.listen()) {
+            ChannelFuture future = bootstrap(listen).bind(listen.host(), listen.port());
+            future.awaitUninterruptibly();
+            Throwable cause = future.cause();
+            if (cause != null) {
+                close();
+                throw ServingException.wrap(
+                        Code.FAILED_PRECONDITION,
+                        "cannot listen on " + listen.host() + ":" + listen.port() + ": " + reason(cause),
+                        "stop the process that uses the port, or choose another one; port 0 takes any free one",
+                        cause);
+            }
+            listeners.add(future.channel());
+            bound.add((InetSocketAddress) future.channel().localAddress());
+        }
+        return bound;
+    }
+
+    private static String reason(Throwable cause) {
+        if (cause instanceof java.net.BindException) {
+            return "the port is in use or not allowed";
+        }
+        if (cause instanceof java.net.UnknownHostException || cause instanceof java.nio.channels.UnresolvedAddressException) {
+            return "unknown host";
+        }
+        String message = cause.getMessage();
+        return message == null ? cause.getClass().getSimpleName() : message;
+    }
+
+    private ServerBootstrap bootstrap(ServerOptions.Listen listen) {
+        boolean metricsOnly = listen.purpose() == ServerOptions.Purpose.METRICS;
+        RouteTable offered = metricsOnly
+                ? new RouteTable(routes.stream()
+                        .filter(r -> r.template().equals("/metrics"))
+                        .toList())
+                : table;
+        Map<CharSequence, GrpcMethod> served = metricsOnly ? Map.of() : methods;
+        return new ServerBootstrap()
+                .group(loops)
+                .channel(epoll ? EpollServerSocketChannel.class : NioServerSocketChannel.class)
+                .option(ChannelOption.SO_REUSEADDR, true)
+                .option(ChannelOption.SO_BACKLOG, 1024)
+                .childOption(ChannelOption.TCP_NODELAY, true)
+                .childOption(ChannelOption.SO_KEEPALIVE, true)
+                .childOption(ChannelOption.ALLOCATOR, MemoryRegion.allocator())
+                .childOption(ChannelOption.WRITE_BUFFER_WATER_MARK, new WriteBufferWaterMark(512 << 10, 1 << 20))
+                .childHandler(new ChannelInitializer<Channel>() {
+                    @Override
+                    protected void initChannel(Channel channel) {
+                        accept(channel, offered, served);
+                    }
+                });
+    }
+
+    private void accept(Channel channel, RouteTable offered, Map<CharSequence, GrpcMethod> served) {
+        context.stats.connectionOpened();
+        channel.closeFuture().addListener(f -> context.stats.connectionClosed());
+        connections.add(channel);
+        channel.pipeline().addLast(pipelineHead(context, channel, offered, served));
+    }
+
+    /** The first handler of a connection, which finds out its protocol. */
+    static ProtocolDetector pipelineHead(
+            ServerContext context, Channel channel, RouteTable table, Map<CharSequence, GrpcMethod> served) {
+        ReadAllocator reads = new ReadAllocator();
+        channel.config().setRecvByteBufAllocator(reads);
+        return new ProtocolDetector(
+                () -> new Http1Connection(context, table, reads),
+                () -> new Http1Connection(context, table, reads),
+                context.options.idleTimeout().toMillis());
+    }
+
+    /** What has happened so far. */
+    public TransportStats stats() {
+        return context.stats;
+    }
+
+    /**
+     * First step of stopping: everything is still served, health included, but HTTP/1.1 clients are told with each answer
+     * to connect anew, and so get to servers that stay.
+     */
+    public void announceDrain() {
+        context.draining = true;
+    }
+
+    /**
+     * Second step of stopping: no new connections; HTTP/2 clients are sent GOAWAY, idle connections are closed, and what
+     * is in flight gets up to {@code limit} to finish. Waits until all connections are gone or the time is up.
+     *
+     * @return whether every connection came to its end in time
+     */
+    public boolean drain(Duration limit) {
+        announceDrain();
+        long due = context.nanos() + limit.toNanos();
+        stopListening();
+        connections.forEach(c -> c.eventLoop()
+                .execute(() -> c.pipeline().fireUserEventTriggered(new ServerContext.Drain(limit.toMillis()))));
+        CountDownLatch gone = new CountDownLatch(1);
+        connections.newCloseFuture().addListener(f -> gone.countDown());
+        boolean done = false;
+        try {
+            done = gone.await(due - context.nanos(), TimeUnit.NANOSECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        return done;
+    }
+
+    private synchronized void stopListening() {
+        for (Channel listener : listeners) {
+            listener.close().awaitUninterruptibly();
+        }
+        listeners.clear();
+    }
+
+    /** Closes every socket at once and ends the event loops. Handlers of exchanges in flight hear of the cancellation. */
+    @Override
+    public void close() {
+        stopListening();
+        connections.close().awaitUninterruptibly();
+        loops.shutdownGracefully(0, 2, TimeUnit.SECONDS).awaitUninterruptibly();
+    }
+}
