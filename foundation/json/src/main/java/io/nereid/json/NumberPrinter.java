@@ -95,7 +95,6 @@ final class NumberPrinter {
         return printShortest(b, p);
     }
 
-    /** Prints a float; of FP16 and BF16 values too, when they are to be told apart from floats. */
     int printFloat(byte[] b, int at, float f) {
         int p = at;
         int bits = Float.floatToRawIntBits(f);
@@ -192,9 +191,9 @@ final class NumberPrinter {
         int p = at;
         if (k <= 8) {
             int scale = (int) PowersOfTen.asLong(k);
-            // exact: a quotient of integers below 2^53 never rounds up to the next integer
-            int whole = k == 8 ? (digits >= scale ? digits / scale : 0) : (int) ((double) digits / scale);
-            p = printUpTo8OrMore(b, p, whole);
+            // a quotient of integers below 2^53 never rounds up to the next integer; k = 8 is every number below one
+            int whole = k == 8 ? digits / 100_000_000 : (int) ((double) digits / scale);
+            p = printUnsigned(b, p, whole);
             b[p] = '.';
             long d = eightDigits((int) ((digits - whole * scale) * PowersOfTen.asLong(8 - k)));
             LittleEndian.putLong(b, p + 1, d | ZEROS);
@@ -216,10 +215,6 @@ final class NumberPrinter {
             zeros += Long.numberOfLeadingZeros(first) >>> 3;
         }
         return p + 18 - zeros;
-    }
-
-    private static int printUpTo8OrMore(byte[] b, int at, int v) {
-        return v < 100_000_000 ? printUpTo8(b, at, v) : printUnsigned(b, at, v);
     }
 
     private int printShortest(byte[] b, int at) {
