@@ -27,6 +27,7 @@ import org.slf4j.LoggerFactory;
  * that no promise covers, and that is asked again after every change: at submit, at a cut, at the end of a run, and when
  * the timer rings.
  */
+@SuppressWarnings("NonAtomicVolatileUpdate") // volatile for readers; written under the lock only
 final class JobQueue implements DevicePool.Ready {
     private static final Logger LOG = LoggerFactory.getLogger(JobQueue.class);
     private static final long NEVER = Long.MAX_VALUE;
