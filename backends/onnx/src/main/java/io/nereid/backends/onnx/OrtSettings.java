@@ -69,11 +69,17 @@ record OrtSettings(
         if (!shrinkage.isEmpty() && !CPU_ARENA.matcher(shrinkage).matches()) {
             throw ServingException.invalidArgument("parameter '" + SHRINKAGE + "' is '" + shrinkage + "' (expected: cpu:0)");
         }
+        boolean arena = choice(parameters, ARENA, 1, 0, 1) == 1;
+        if (!shrinkage.isEmpty() && !arena) {
+            throw ServingException.invalidArgument(
+                    "parameter '" + SHRINKAGE + "' shrinks an arena that '" + ARENA + "' turns off",
+                    "remove one of them");
+        }
         return new OrtSettings(
                 threads(parameters, INTRA, 1, cores),
                 threads(parameters, INTER, parallel ? cores : 1, cores),
                 parallel,
-                choice(parameters, ARENA, 1, 0, 1) == 1,
+                arena,
                 choice(parameters, PATTERN, 1, 0, 1) == 1,
                 switch (choice(parameters, LEVEL, 0, -1, 2)) {
                     case -1 -> OptLevel.BASIC_OPT;

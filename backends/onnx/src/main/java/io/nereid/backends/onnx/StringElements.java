@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.onnx;
 
+import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -16,7 +17,7 @@ import java.nio.charset.StandardCharsets;
  *
  * <p>The engine's Java interface passes strings as modified UTF-8, which changes NUL and every character outside the
  * Basic Multilingual Plane on the way in. Such inputs are refused rather than changed. On the way out such characters
- * arrive as one char for each of their four bytes; {@link #mend} puts them together again.
+ * arrive damaged beyond repair; a result that shows it is refused, too.
  */
 final class StringElements {
     private StringElements() {}
@@ -79,12 +80,12 @@ final class StringElements {
         byte[][] encoded = new byte[elements.length][];
         long size = 0;
         for (int i = 0; i < elements.length; i++) {
-            encoded[i] = mend(elements[i]).getBytes(StandardCharsets.UTF_8);
+            encoded[i] = whole(name, i, elements[i]).getBytes(StandardCharsets.UTF_8);
             size += 4L + encoded[i].length;
         }
         if (size > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
-                    io.nereid.base.Code.RESOURCE_EXHAUSTED,
+                    Code.RESOURCE_EXHAUSTED,
                     "output '" + name + "' takes " + size + " bytes (expected: < 2 GiB)");
         }
         MemoryRegion region = MemoryRegion.allocate((int) size);
@@ -97,34 +98,22 @@ final class StringElements {
         return Tensor.over(name, DataType.BYTES, shape, region, 0, (int) size);
     }
 
-    /** Four chars that are the four bytes of one UTF-8 character become that character. */
-    static String mend(String text) {
-        int at = 0;
-        while (at < text.length() && (text.charAt(at) < 0xf0 || text.charAt(at) > 0xf4)) {
-            at++;
-        }
-        if (at == text.length()) {
-            return text;
-        }
-        StringBuilder mended = new StringBuilder(text.length());
-        for (int i = 0; i < text.length(); i++) {
+    /**
+     * Refuses what is left of a character beyond U+FFFF. Where nothing of the text follows it, a lone U+00F0 to U+00F4 is
+     * all that the interface leaves, and that cannot be told from the letter.
+     */
+    private static String whole(String output, int index, String text) {
+        for (int i = 0; i + 1 < text.length(); i++) {
             char c = text.charAt(i);
-            int codePoint = c >= 0xf0 && c <= 0xf4 && i + 3 < text.length()
-                    ? (c & 7) << 18 | low(text, i + 1) << 12 | low(text, i + 2) << 6 | low(text, i + 3)
-                    : -1;
-            if (codePoint >= 0x10000 && codePoint <= 0x10ffff) {
-                mended.appendCodePoint(codePoint);
-                i += 3;
-            } else {
-                mended.append(c);
+            char next = text.charAt(i + 1);
+            if (c >= 0xf0 && c <= 0xf4 && next >= 0x80 && next <= 0xbf) {
+                throw ServingException.of(
+                        Code.UNIMPLEMENTED,
+                        "element " + index + " of output '" + output + "' has a character beyond U+FFFF, such as an emoji, "
+                                + "which ONNX Runtime's Java interface cannot hand over",
+                        "let the model give numbers or text of the Basic Multilingual Plane");
             }
         }
-        return mended.toString();
-    }
-
-    /** The six bits of a continuation byte; negative for anything else. */
-    private static int low(String text, int at) {
-        char c = text.charAt(at);
-        return c >= 0x80 && c <= 0xbf ? c & 0x3f : -1;
+        return text;
     }
 }
