@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,10 +15,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param at where it starts
  * @param fields values by field name: String, Long, Double, Boolean, BoundMessage, or of a map, {@link Entry}
+ * @param faulty names of fields that were given, but wrongly, which has been told
  */
-record BoundMessage(Position at, Map<String, List<Value>> fields) {
+record BoundMessage(Position at, Map<String, List<Value>> fields, Set<String> faulty) {
     BoundMessage(Position at) {
-        this(at, new LinkedHashMap<>());
+        this(at, new LinkedHashMap<>(), new HashSet<>());
     }
 
     /**
@@ -53,6 +56,11 @@ record BoundMessage(Position at, Map<String, List<Value>> fields) {
 
     boolean has(String field) {
         return fields.containsKey(field);
+    }
+
+    /** Whether a field that must be given is not there, and nothing has been said about it yet. */
+    boolean lacks(String field) {
+        return !has(field) && !faulty.contains(field);
     }
 
     List<Value> all(String field) {

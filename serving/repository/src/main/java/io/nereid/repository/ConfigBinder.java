@@ -136,6 +136,7 @@ final class ConfigBinder {
                     ? entry(raw, field, path)
                     : value(raw, given, field.name(), field.type(), path);
             if (value == null) {
+                bound.faulty().add(field.name());
                 continue;
             }
             if (field.support() == Support.ONLY_DEFAULT && !isDefault(value, field)) {

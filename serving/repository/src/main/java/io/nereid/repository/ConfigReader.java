@@ -167,9 +167,9 @@ final class ConfigReader {
             BoundMessage io = v.message();
             String name = io.text("name");
             String who = prefix;
-            if (name.isEmpty()) {
+            if (name.isEmpty() && !io.faulty().contains("name")) {
                 error(v.at(), prefix + "must specify 'name'", null);
-            } else {
+            } else if (!name.isEmpty()) {
                 who = prefix + Problems.quote(name) + " ";
                 if (!names.add(name)) {
                     error(io.place("name"), who + "is given twice (expected: names differ)", "rename or remove one of them");
@@ -193,7 +193,7 @@ final class ConfigReader {
 
     private @Nullable DataType dataType(BoundMessage io, Position at, String who) {
         DataType type = typeOf(io.text("data_type"));
-        if (type == null && !(io.has("data_type") && !io.text("data_type").equals("TYPE_INVALID"))) {
+        if (io.lacks("data_type") || io.text("data_type").equals("TYPE_INVALID")) {
             error(at, who + "must specify 'data_type'", "write data_type: TYPE_FP32, or whichever the model has");
         }
         return type;
@@ -209,6 +209,9 @@ final class ConfigReader {
 
     private @Nullable Shape dims(BoundMessage io, Position at, String who) {
         List<Value> dims = io.all("dims");
+        if (dims.isEmpty() && !io.lacks("dims")) {
+            return null;
+        }
         if (dims.isEmpty()) {
             error(at, who + "must specify 'dims'", "write dims: [ -1 ] for one dimension of any size");
             return null;

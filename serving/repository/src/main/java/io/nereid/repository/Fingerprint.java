@@ -49,6 +49,13 @@ final class Fingerprint {
             throw e.getCause();
         }
         for (Path file : files) {
+            file(directory, file);
+        }
+        return this;
+    }
+
+    /** One file, under its name relative to a directory. */
+    void file(Path directory, Path file) throws IOException {
             BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
             long modified = attributes.lastModifiedTime().toMillis();
             newestMillis = Math.max(newestMillis, modified);
@@ -56,8 +63,6 @@ final class Fingerprint {
             if (!attributes.isDirectory()) {
                 text(attributes.size() + " " + attributes.lastModifiedTime());
             }
-        }
-        return this;
     }
 
     long newestMillis() {

@@ -245,8 +245,8 @@ final class RepositoryLayout {
             if (!config.warmups().isEmpty() && Files.isDirectory(warmup)) {
                 common.files(warmup, p -> true);
             }
-            if (file.equals(configFile)) {
-                common.files(entry.directory(), p -> p.equals(configFile));
+            if (file.equals(configFile) && Files.exists(configFile)) {
+                common.file(entry.directory(), configFile);
             }
         } catch (IOException e) {
             problems.error(entry.directory(), "cannot read the model's directory: " + TextFiles.reason(e), null);

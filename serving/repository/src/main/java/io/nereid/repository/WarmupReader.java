@@ -58,7 +58,7 @@ final class WarmupReader {
                     inputs.put(input.entry().key(), read);
                 }
             }
-            if (w.all("inputs").isEmpty()) {
+            if (w.lacks("inputs")) {
                 problems.error(file, v.at(), who + "must specify 'inputs'", "give one entry for every input of the model");
             }
             warmups.add(new Warmup(
@@ -69,7 +69,7 @@ final class WarmupReader {
 
     private @Nullable WarmupInput input(BoundMessage input, Position at, String who) {
         DataType type = ConfigReader.typeOf(input.text("data_type"));
-        if (type == null) {
+        if (input.lacks("data_type") || input.text("data_type").equals("TYPE_INVALID")) {
             problems.error(file, at, who + "must specify 'data_type'", null);
         }
         List<Value> dims = input.all("dims");

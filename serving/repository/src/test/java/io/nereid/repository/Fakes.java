@@ -1,0 +1,153 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.spi.Loader;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.Servable;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.Source;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
+
+/** Fakes for the tests of this package. */
+final class Fakes {
+    private Fakes() {}
+
+    static final FakeBackend ONNX = new FakeBackend("onnxruntime", List.of("onnxruntime_onnx"), List.of("model.onnx"));
+    static final FakeBackend IDENTITY = new FakeBackend("identity", List.of(), List.of());
+
+    record FakeBackend(String name, List<String> platforms, List<String> defaultFiles) implements Backend {
+        @Override
+        public String unavailable() {
+            return "a fake";
+        }
+
+        @Override
+        public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+            throw ServingException.invalidArgument("a fake loads nothing: " + source.id());
+        }
+    }
+
+    static final class FakeClock implements Clock {
+        final AtomicLong millis = new AtomicLong(System.currentTimeMillis() + 3_600_000);
+
+        @Override
+        public long nanos() {
+            return millis.get() * 1_000_000;
+        }
+
+        @Override
+        public long millis() {
+            return millis.get();
+        }
+
+        void advance(Duration time) {
+            millis.addAndGet(time.toMillis());
+        }
+    }
+
+    record FakeLoader(ServableId id, String fingerprint, ModelConfig config, Path directory) implements Loader {
+        @Override
+        public String backend() {
+            return config.backend();
+        }
+
+        @Override
+        public long estimateBytes() {
+            return 0;
+        }
+
+        @Override
+        public Servable load() {
+            throw new AssertionError("nobody loads here");
+        }
+
+        @Override
+        public void warm() {}
+
+        @Override
+        public void unload() {}
+    }
+
+    static Loader loader(ModelSource source, ModelConfig config, Backend backend, String fingerprint) {
+        return new FakeLoader(source.id(), fingerprint, config, source.versionDirectory());
+    }
+
+    /** Keeps every emission. */
+    static final class Recorder implements Source.Target {
+        record Emission(String model, List<Source.Aspired> versions) {
+            List<Long> loadable() {
+                return versions.stream().filter(a -> a.loader() != null).map(a -> a.id().version()).toList();
+            }
+
+            String error() {
+                ServingException e = versions.get(0).error();
+                return e == null ? "" : e.describe();
+            }
+
+            FakeLoader loader() {
+                return (FakeLoader) java.util.Objects.requireNonNull(versions.get(0).loader());
+            }
+        }
+
+        final List<Emission> all = new ArrayList<>();
+
+        @Override
+        public synchronized void aspire(String model, List<Source.Aspired> versions) {
+            all.add(new Emission(model, versions));
+        }
+
+        synchronized Emission last(String model) {
+            return all.stream().filter(e -> e.model.equals(model)).reduce((a, b) -> b).orElseThrow();
+        }
+
+        synchronized long count(String model) {
+            return all.stream().filter(e -> e.model.equals(model)).count();
+        }
+    }
+
+    static Path write(Path file, String text) {
+        try {
+            Files.createDirectories(java.util.Objects.requireNonNull(file.getParent()));
+            return Files.writeString(file, text);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Makes everything below look written at a time. */
+    static void touch(Path tree, long millis) {
+        try (Stream<Path> walk = Files.walk(tree)) {
+            for (Path p : walk.toList()) {
+                Files.setLastModifiedTime(p, FileTime.fromMillis(millis));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    static void delete(Path tree) {
+        try (Stream<Path> walk = Files.walk(tree)) {
+            for (Path p : walk.sorted(java.util.Comparator.reverseOrder()).toList()) {
+                Files.delete(p);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

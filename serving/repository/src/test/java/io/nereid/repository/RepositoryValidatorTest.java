@@ -1,0 +1,60 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.backend.BackendContext;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class RepositoryValidatorTest {
+    @TempDir
+    Path root;
+
+    private final RepositoryValidator validator = new RepositoryValidator(List.of(Fakes.ONNX, Fakes.IDENTITY));
+
+    @Test
+    void everyProblemOfEveryModelIsFoundAtOnce() {
+        Fakes.write(root.resolve("good/1/model.onnx"), "x");
+        Fakes.write(root.resolve("bad/1/model.onnx"), "x");
+        Fakes.write(root.resolve("bad/01/model.onnx"), "x");
+        Fakes.write(root.resolve("bad/config.pbtxt"), "max_batch_size: -1\nsequence_batching { }\n");
+        Fakes.write(root.resolve("docs/notes.txt"), "x");
+        assertThat(validator.validate(root))
+                .extracting(p -> p.severity() + " " + root.relativize(p.file()) + ":" + p.line())
+                .containsExactlyInAnyOrder(
+                        "WARNING docs:0", "ERROR bad/config.pbtxt:1", "ERROR bad/config.pbtxt:2", "WARNING bad/01:0");
+        assertThat(validator.validate(root)).allMatch(p -> p.remedy() != null);
+    }
+
+    @Test
+    void aGoodRepositoryHasNoProblems() {
+        Fakes.write(root.resolve("good/1/model.onnx"), "x");
+        assertThat(validator.validate(root)).isEmpty();
+    }
+
+    @Test
+    void anEmptyOrMissingRepositoryIsAProblem() {
+        assertThat(validator.validate(root)).singleElement().matches(p -> p.message().equals("no model in this directory"));
+        assertThat(validator.validate(root.resolve("gone"))).singleElement().matches(Problem::isError);
+    }
+
+    @Test
+    void theDeepCheckAsksTheBackend() {
+        Fakes.write(root.resolve("good/1/model.onnx"), "x");
+        assertThat(validator.validateDeep(root, new BackendContext(1, root, Map.of())))
+                .singleElement()
+                .matches(p -> p.message().equals("a fake loads nothing: good:1") && p.file().equals(root.resolve("good/1")));
+    }
+
+    @Test
+    void aFileAndADirectoryOfOneNameAreADuplicate() {
+        Fakes.write(root.resolve("a/1/model.onnx"), "x");
+        Fakes.write(root.resolve("a.onnx"), "x");
+        assertThat(validator.validate(root)).hasSize(2).allMatch(p -> p.message().contains("there more than once"));
+    }
+}
