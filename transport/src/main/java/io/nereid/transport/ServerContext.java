@@ -7,6 +7,7 @@ import io.nereid.base.ServingException;
 import io.netty.handler.codec.DateFormatter;
 import java.nio.charset.StandardCharsets;
 import java.util.Date;
+import java.util.Locale;
 import java.util.concurrent.ThreadLocalRandom;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,6 +40,7 @@ final class ServerContext {
         return options.clock().nanos();
     }
 
+    @SuppressWarnings("JavaUtilDate") // what the formatter takes
     private Now render(long nanos) {
         String text = DateFormatter.format(new Date(options.clock().millis()));
         return new Now(nanos, text, ("date: " + text + "\r\n").getBytes(StandardCharsets.US_ASCII));
@@ -68,7 +70,7 @@ final class ServerContext {
         if (thrown instanceof ServingException e && e.code() != Code.INTERNAL && e.code() != Code.UNKNOWN) {
             return e;
         }
-        String id = String.format("%08x", ThreadLocalRandom.current().nextInt());
+        String id = String.format(Locale.ROOT, "%08x", ThreadLocalRandom.current().nextInt());
         LOG.error("error {} in {}", id, what, thrown);
         String text = thrown instanceof ServingException e ? e.describe() : "internal error";
         return ServingException.of(Code.INTERNAL, text + " [error id " + id + "]");

@@ -19,6 +19,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
+import java.util.NavigableMap;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -290,7 +292,7 @@ final class RepositoryLayout {
                 c.warmups());
     }
 
-    private static void versions(List<Path> children, TreeMap<Long, Path> into, Problems problems) {
+    private static void versions(List<Path> children, NavigableMap<Long, Path> into, Problems problems) {
         for (Path child : children) {
             String name = fileName(child);
             if (name.startsWith(".") || RESERVED.contains(name) || !Files.isDirectory(child)) {
@@ -332,7 +334,7 @@ final class RepositoryLayout {
             }
             return new Version(number, directory, sum.sum(), sum.newestMillis(), null);
         } catch (IOException | DirectoryIteratorException e) {
-            IOException io = e instanceof DirectoryIteratorException d ? d.getCause() : (IOException) e;
+            IOException io = e instanceof DirectoryIteratorException d ? Objects.requireNonNull(d.getCause()) : (IOException) e;
             ServingException error = ServingException.of(
                     Code.FAILED_PRECONDITION,
                     "cannot read version " + number + " of model '" + entry.name() + "' at " + directory + ": "

@@ -112,7 +112,7 @@ final class OnnxFile {
         ByteBuffer head = ByteBuffer.allocate(HEAD);
         try (FileChannel channel = FileChannel.open(path)) {
             while (head.hasRemaining() && channel.read(head) > 0) {
-                continue;
+                // until the head is full or the file ends
             }
         }
         String text = new String(head.array(), 0, head.position(), StandardCharsets.ISO_8859_1);
