@@ -1,0 +1,40 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.onnx;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.ModelSource;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import io.nereid.testkit.BackendContract;
+import java.nio.file.Path;
+import java.util.List;
+
+class OnnxContractTest extends BackendContract {
+    @Override
+    protected Backend backend() {
+        return Fixtures.BACKEND;
+    }
+
+    @Override
+    protected ModelSource model(Path root) {
+        return new Fixtures(root).source("add_sub_fp32");
+    }
+
+    @Override
+    protected ModelSource brokenModel(Path root) {
+        return new Fixtures(root).source("truncated");
+    }
+
+    @Override
+    protected List<Tensor> inputs(int seed) {
+        float[] a = new float[16];
+        float[] b = new float[16];
+        for (int i = 0; i < 16; i++) {
+            a[i] = seed * 16 + i;
+            b[i] = seed;
+        }
+        return List.of(
+                Fixtures.floats("INPUT0", Shape.of(1, 16), a), Fixtures.floats("INPUT1", Shape.of(1, 16), b));
+    }
+}
