@@ -396,6 +396,7 @@ class ManagerTest {
         slow.gate = new CountDownLatch(1);
         aspire(slow);
         await(slow.loading);
+        quiesce();
         assertThatThrownBy(() -> manager.acquire(ModelRef.exact("m", 3)))
                 .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.remedy())
                         .contains("version 3 is loading")

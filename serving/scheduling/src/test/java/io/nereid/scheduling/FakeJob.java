@@ -25,6 +25,7 @@ final class FakeJob implements InferenceJob {
     volatile @Nullable ServingException error;
     volatile long queuedAt = -1;
     volatile long startedAt = -1;
+    Runnable onStart = () -> {};
     Consumer<FakeJob> onEnd = job -> {};
     private boolean cancelled;
     private @Nullable Runnable onCancel;
@@ -108,6 +109,7 @@ final class FakeJob implements InferenceJob {
     @Override
     public void started(long nanos) {
         startedAt = nanos;
+        onStart.run();
     }
 
     @Override

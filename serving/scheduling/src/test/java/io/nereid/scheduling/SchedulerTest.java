@@ -65,6 +65,7 @@ class SchedulerTest {
         while (pool.runNext()) {
             assertThat(puppet.ran).hasSizeLessThan(10_000);
         }
+        assertThat(puppet.trouble).isEmpty();
     }
 
     @Test
@@ -148,6 +149,38 @@ class SchedulerTest {
         submit(batcher, FakeJob.rows(1, 3), FakeJob.rows(2, 2), FakeJob.rows(3, 2));
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(1), List.of(2, 3));
+    }
+
+    @Test
+    void cutsAtAPreferredSizeRatherThanJustBelowTheLargest() {
+        DynamicBatcher batcher = batcher(8, 0, 2, 4);
+        submit(batcher, FakeJob.of(1), FakeJob.of(2), FakeJob.of(3), FakeJob.rows(4, 2));
+        runAll();
+        assertThat(puppet.ran.get(0)).containsExactly(1, 2);
+    }
+
+    @Test
+    void callsASecondThreadForWhatACutLeaves() {
+        DynamicBatcher batcher = new DynamicBatcher(config(8, 2, Batching.EAGER), puppet, pool, QUEUED);
+        puppet.during = () -> {
+            assertThat(pool.runNext()).isTrue();
+            assertThat(puppet.ran).hasSize(2);
+        };
+        submit(batcher, FakeJob.shaped(1, 1), FakeJob.shaped(2, 2));
+        assertThat(pool.waiting()).isEqualTo(1);
+        runAll();
+        assertThat(puppet.ran).containsExactly(List.of(1), List.of(2));
+    }
+
+    @Test
+    void dropsAJobWhoseClientGoesAtTheLastMoment() {
+        DynamicBatcher batcher = batcher(4, 0);
+        FakeJob[] jobs = jobs(1, 3);
+        jobs[1].onStart = jobs[1]::cancel;
+        submit(batcher, jobs);
+        runAll();
+        assertThat(puppet.ran).containsExactly(List.of(1, 3));
+        assertThat(jobs[1].code).isEqualTo(Code.CANCELLED);
     }
 
     @Test
