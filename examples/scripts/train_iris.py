@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains models/iris/1/model.onnx: scaled logistic regression on Fisher's iris flowers (150 rows, bundled with scikit-learn).
 
-Input `input` FP32[batch,4] (sepal length, sepal width, petal length, petal width, in cm), outputs `label` INT64[batch]
+Input `input` FP32[batch,4] (sepal length, sepal width, petal length, petal width, in cm), outputs `label` INT64[batch,1]
 (an index into labels.txt) and `probabilities` FP32[batch,3]. With the pinned versions of requirements.txt the bytes are
 the same every time on one machine; another BLAS may change the last digit of a coefficient.
 """
@@ -31,6 +31,16 @@ def name_batch(value) -> None:
     dims[0].dim_param = "batch"
 
 
+def label_per_row(graph) -> None:
+    """Gives `label` a dimension beyond the batch, [batch] -> [batch, 1], as every other tensor has."""
+    for node in graph.node:
+        node.output[:] = ["label_flat" if name == "label" else name for name in node.output]
+    graph.initializer.append(onnx.helper.make_tensor("last_axis", onnx.TensorProto.INT64, [1], [1]))
+    graph.node.append(onnx.helper.make_node("Unsqueeze", ["label_flat", "last_axis"], ["label"], name="label_per_row"))
+    label = next(output for output in graph.output if output.name == "label")
+    label.type.tensor_type.shape.dim.add().dim_value = 1
+
+
 def main() -> None:
     data = load_iris()
     classifier = make_pipeline(StandardScaler(), LogisticRegression(C=10.0, max_iter=1000, tol=1e-8))
@@ -47,6 +57,7 @@ def main() -> None:
         assert output.name == name, output.name
     for value in [*model.graph.input, *model.graph.output]:
         name_batch(value)
+    label_per_row(model.graph)
     del model.opset_import[:]
     model.opset_import.extend([onnx.helper.make_opsetid("", 15), onnx.helper.make_opsetid("ai.onnx.ml", 1)])
     model.domain = ""

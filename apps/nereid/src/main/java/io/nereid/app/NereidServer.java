@@ -35,8 +35,8 @@ final class NereidServer {
         this.engine = new Engine(engineOptions, backends, clock);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
         List<ProtocolCodec> codecs = List.of(
-                new V2Codec(engine, engine, clock, codecPool, V2Options.of("nereid", Version.number(), maxBodyBytes)),
-                new V1Codec(engine, engine, clock, codecPool),
+                new V2Codec(engine, engine, clock, codecPool, V2Options.defaults(Version.number(), maxBodyBytes)),
+                new V1Codec(engine, engine, codecPool),
                 new AdminCodec(engine, this::stats, budget));
         this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);
     }
