@@ -5,7 +5,7 @@ package io.nereid.spi;
 /**
  * Makes one version servable. Cheap to construct. Called by the manager's pools, one call at a time, in this order:
  * {@code estimate → load → warm → unload}; {@code unload} also follows a failed {@code load} or {@code warm}, and
- * nothing follows {@code unload}.
+ * nothing follows {@code unload}. Where retries are configured, a failed {@code load} is called again before that.
  */
 public interface Loader {
     /** The version. */

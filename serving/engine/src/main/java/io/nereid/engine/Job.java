@@ -181,7 +181,7 @@ final class Job implements InferenceJob, InferenceEngine.Call {
 
     /** As Triton's clients expect it: the request's id before the text, when there is one. */
     static ServingException withId(ServingException e, String id) {
-        return id.isEmpty() || e.code() == Code.INTERNAL
+        return id.isEmpty() || e.code() == Code.INTERNAL || e.getMessage().startsWith("[request id: ")
                 ? e
                 : ServingException.of(e.code(), "[request id: " + id + "] " + e.getMessage(), e.remedy());
     }
