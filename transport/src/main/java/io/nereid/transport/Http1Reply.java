@@ -97,7 +97,7 @@ final class Http1Reply {
     }
 
     /** Control characters in a header would let its author write further headers. */
-    private static String clean(String value) {
+    static String clean(String value) {
         for (int i = 0; i < value.length(); i++) {
             char c = value.charAt(i);
             if (c < ' ' && c != '\t' || c >= 127) {

@@ -157,7 +157,7 @@ public final class Server implements AutoCloseable {
         channel.config().setRecvByteBufAllocator(reads);
         return new ProtocolDetector(
                 () -> new Http1Connection(context, table, reads),
-                () -> new Http1Connection(context, table, reads),
+                () -> H2Connection.create(context, table, served, reads),
                 context.options.idleTimeout().toMillis());
     }
 

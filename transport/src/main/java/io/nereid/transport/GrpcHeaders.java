@@ -1,0 +1,86 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.base.Code;
+import io.netty.handler.codec.http2.DefaultHttp2Headers;
+import io.netty.handler.codec.http2.Http2Headers;
+import io.netty.handler.codec.http2.ReadOnlyHttp2Headers;
+import io.netty.util.AsciiString;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** The header blocks of gRPC answers and the reading of {@code grpc-timeout}. Holds no mutable state. */
+final class GrpcHeaders {
+    private static final AsciiString CONTENT_TYPE = AsciiString.cached("content-type");
+    private static final AsciiString GRPC = AsciiString.cached("application/grpc");
+    private static final AsciiString STATUS = AsciiString.cached("grpc-status");
+    private static final AsciiString MESSAGE = AsciiString.cached("grpc-message");
+    private static final AsciiString ENCODING = AsciiString.cached("grpc-encoding");
+    private static final AsciiString ACCEPT_ENCODING = AsciiString.cached("grpc-accept-encoding");
+    private static final AsciiString OK = AsciiString.cached("200");
+    private static final int MAX_MESSAGE_CHARS = 4096;
+
+    /** The head of an answer. */
+    static final Http2Headers RESPONSE = ReadOnlyHttp2Headers.serverHeaders(false, OK, CONTENT_TYPE, GRPC);
+
+    /** The head of an answer whose messages may be compressed. */
+    static final Http2Headers GZIP_RESPONSE = ReadOnlyHttp2Headers.serverHeaders(
+            false, OK, CONTENT_TYPE, GRPC, ENCODING, AsciiString.cached("gzip"));
+
+    /** The end of an answer that went well. */
+    static final Http2Headers TRAILERS_OK =
+            ReadOnlyHttp2Headers.trailers(false, STATUS, AsciiString.cached("0"));
+
+    private GrpcHeaders() {}
+
+    /**
+     * The end of an answer.
+     *
+     * @param alone whether it is all there is of the answer, and so begins it too
+     */
+    static Http2Headers end(Code code, @Nullable String message, boolean alone, boolean tellEncodings) {
+        if (code == Code.OK && message == null && !alone) {
+            return TRAILERS_OK;
+        }
+        Http2Headers headers = new DefaultHttp2Headers(false, 6);
+        if (alone) {
+            headers.status(OK);
+            headers.add(CONTENT_TYPE, GRPC);
+        }
+        headers.add(STATUS, Integer.toString(code.number()));
+        if (message != null) {
+            String text = message.length() <= MAX_MESSAGE_CHARS ? message : message.substring(0, MAX_MESSAGE_CHARS) + "…";
+            headers.add(MESSAGE, PercentCoding.encode(text));
+        }
+        if (tellEncodings) {
+            headers.add(ACCEPT_ENCODING, "identity,deflate,gzip");
+        }
+        return headers;
+    }
+
+    /** Nanoseconds of a {@code grpc-timeout} value; -1 when malformed. */
+    static long timeoutNanos(CharSequence value) {
+        int digits = value.length() - 1;
+        if (digits < 1 || digits > 8) {
+            return -1;
+        }
+        long n = 0;
+        for (int i = 0; i < digits; i++) {
+            char c = value.charAt(i);
+            if (c < '0' || c > '9') {
+                return -1;
+            }
+            n = n * 10 + c - '0';
+        }
+        return switch (value.charAt(digits)) {
+            case 'n' -> n;
+            case 'u' -> TimeUnit.MICROSECONDS.toNanos(n);
+            case 'm' -> TimeUnit.MILLISECONDS.toNanos(n);
+            case 'S' -> TimeUnit.SECONDS.toNanos(n);
+            case 'M' -> TimeUnit.MINUTES.toNanos(n);
+            case 'H' -> TimeUnit.HOURS.toNanos(n);
+            default -> -1;
+        };
+    }
+}

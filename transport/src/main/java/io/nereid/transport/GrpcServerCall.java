@@ -1,0 +1,583 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.tensor.ByteBudget;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelPromise;
+import io.netty.handler.codec.http2.Http2Headers;
+import io.netty.handler.codec.http2.Http2Stream;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.util.ArrayDeque;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One gRPC call. Confined to the connection's event loop, but for {@code send}, {@code sendAndClose}, {@code close},
+ * {@code isReady} and what is fixed when the call begins: {@code ended} decides once, between threads, whether the
+ * handler, the client, the deadline or a fault ends the call.
+ */
+final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.Sink {
+    private static final Logger LOG = LoggerFactory.getLogger(GrpcServerCall.class);
+    private static final AtomicIntegerFieldUpdater<GrpcServerCall> ENDED =
+            AtomicIntegerFieldUpdater.newUpdater(GrpcServerCall.class, "ended");
+    private static final AtomicIntegerFieldUpdater<GrpcServerCall> HOPS =
+            AtomicIntegerFieldUpdater.newUpdater(GrpcServerCall.class, "hops");
+    private static final AtomicIntegerFieldUpdater<GrpcServerCall> UNSENT =
+            AtomicIntegerFieldUpdater.newUpdater(GrpcServerCall.class, "unsent");
+    private static final int PREFIX = 5;
+    private static final int READY_BELOW = 64 << 10;
+
+    /** Messages from here on are charged to the budget until their memory is free, smaller ones while delivered. */
+    private static final int TRACKED = 64 << 10;
+
+    private final H2Connection connection;
+    private final ServerContext server;
+    private final Http2Stream stream;
+    private final Http2Headers headers;
+    private final String path;
+    private final @Nullable GrpcMethod method;
+    private final boolean single;
+    private final MessageReader reader;
+    private final long arrivedNanos;
+    private long deadlineNanos = Long.MAX_VALUE;
+    private Encoding encoding = Encoding.IDENTITY;
+    private boolean compress;
+    private @Nullable GrpcListener listener;
+    private @Nullable ScheduledFuture<?> timer;
+    private boolean counted;
+    private boolean headersSent;
+    private boolean finished;
+    private boolean halfClosed;
+    private boolean halfCloseTold;
+    private boolean readingOn = true;
+    private boolean delivering;
+    private int messagesIn;
+    private long bytesIn;
+    private long bytesOut;
+    private long reserved;
+    private @Nullable ArrayDeque<Held> held;
+    private int unconsumed;
+
+    private volatile int ended;
+    private volatile int hops;
+    private volatile int unsent;
+    private volatile boolean wasNotReady;
+
+    /** A message and what it took from the budget. Immutable. */
+    private record Held(MemoryRegion message, int charge) {}
+
+    GrpcServerCall(
+            H2Connection connection,
+            Http2Stream stream,
+            Http2Headers headers,
+            String path,
+            @Nullable GrpcMethod method) {
+        this.connection = connection;
+        this.server = connection.server;
+        this.stream = stream;
+        this.headers = headers;
+        this.path = path;
+        this.method = method;
+        this.single = method != null
+                && (method.kind() == GrpcMethod.Kind.UNARY || method.kind() == GrpcMethod.Kind.SERVER_STREAMING);
+        this.reader = new MessageReader(this, server.options.budget(), server.options.maxMessageBytes());
+        this.arrivedNanos = server.nanos();
+    }
+
+    /** Looks at the head and starts the handler. */
+    void begin() {
+        GrpcMethod found = method;
+        if (found == null) {
+            server.stats.requestRejected();
+            fault(Code.UNIMPLEMENTED, "unknown method " + path);
+            return;
+        }
+        Encoding known = Encoding.of(metadata("grpc-encoding"));
+        if (known == null) {
+            server.stats.requestRejected();
+            if (ENDED.compareAndSet(this, 0, 1)) {
+                String text = "unsupported grpc-encoding '" + metadata("grpc-encoding")
+                        + "' (expected: identity, gzip or deflate)";
+                connection.writeEnd(stream, GrpcHeaders.end(Code.UNIMPLEMENTED, text, true, true));
+                finish(Code.UNIMPLEMENTED);
+            }
+            return;
+        }
+        encoding = known;
+        CharSequence timeout = headers.get("grpc-timeout");
+        if (timeout != null) {
+            long nanos = GrpcHeaders.timeoutNanos(timeout);
+            if (nanos < 0) {
+                server.stats.requestRejected();
+                fault(
+                        Code.INVALID_ARGUMENT,
+                        "malformed grpc-timeout '" + timeout + "' (expected: up to 8 digits and one of H M S m u n)");
+                return;
+            }
+            long due = arrivedNanos + nanos;
+            deadlineNanos = due;
+            timer = connection.loop().schedule(this::late, nanos, TimeUnit.NANOSECONDS);
+        }
+        if (server.options.compressMessages()) {
+            String accepted = metadata("grpc-accept-encoding");
+            compress = accepted != null && accepted.contains("gzip");
+        }
+        counted = true;
+        server.stats.exchangeStarted();
+        try {
+            listener = found.handler().start(this);
+        } catch (Throwable t) {
+            threw(t);
+        }
+    }
+
+    private void late() {
+        fault(
+                Code.DEADLINE_EXCEEDED,
+                "deadline exceeded after " + TimeUnit.NANOSECONDS.toMillis(server.nanos() - arrivedNanos) + " ms");
+    }
+
+    /** Ends the call for a reason that is not the handler's, who hears of it. */
+    private void fault(Code code, String text) {
+        if (ENDED.compareAndSet(this, 0, 1)) {
+            writeEnd(code, text);
+            tellCancelled();
+            finish(code);
+        }
+    }
+
+    /** Ends the call with what its handler threw. */
+    private void threw(Throwable t) {
+        if (ENDED.compareAndSet(this, 0, 1)) {
+            ServingException e = server.published(t, path);
+            writeEnd(e.code(), e.describe());
+            finish(e.code());
+        } else {
+            LOG.error("{} threw after its call had ended", path, t);
+        }
+    }
+
+    private void tellCancelled() {
+        GrpcListener l = listener;
+        if (l != null) {
+            try {
+                l.onCancel();
+            } catch (RuntimeException e) {
+                LOG.error("{} failed to cancel", path, e);
+            }
+        }
+    }
+
+    private void writeEnd(Code code, @Nullable String text) {
+        connection.writeEnd(stream, GrpcHeaders.end(code, text, !headersSent, false));
+        connection.flushSoon();
+    }
+
+    /** Lets go of everything that the call holds. */
+    private void finish(Code code) {
+        if (finished) {
+            return;
+        }
+        finished = true;
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        reader.close();
+        ByteBudget budget = server.options.budget();
+        ArrayDeque<Held> waiting = held;
+        if (waiting != null) {
+            held = null;
+            for (Held h : waiting) {
+                h.message().release();
+                budget.release(h.charge());
+            }
+            consumeHeldBack();
+        }
+        budget.release(reserved);
+        reserved = 0;
+        if (counted) {
+            server.stats.exchangeFinished();
+        }
+        AccessLog log = server.options.accessLog();
+        if (log != null) {
+            log.finished(new AccessLog.Entry(
+                    "gRPC",
+                    "POST",
+                    path,
+                    code.number(),
+                    bytesIn,
+                    bytesOut,
+                    server.nanos() - arrivedNanos,
+                    connection.remote(),
+                    metadata("x-request-id")));
+        }
+    }
+
+    private void consumeHeldBack() {
+        int n = unconsumed;
+        if (n > 0) {
+            unconsumed = 0;
+            connection.consumed(stream, n);
+        }
+    }
+
+    // ---- from the client
+
+    @Override
+    int onData(ByteBuf data, int flow, boolean end) {
+        if (finished) {
+            return flow;
+        }
+        reader.read(data);
+        if (end && ended == 0) {
+            if (reader.inMessage()) {
+                fault(Code.INVALID_ARGUMENT, "the client's last message is truncated");
+            } else if (single && messagesIn == 0) {
+                fault(Code.UNIMPLEMENTED, "no message (expected: exactly one)");
+            } else {
+                halfClosed = true;
+                tellHalfClose();
+            }
+        }
+        if (held == null || held.isEmpty()) {
+            return flow;
+        }
+        unconsumed += flow;
+        return 0;
+    }
+
+    private void tellHalfClose() {
+        GrpcListener l = listener;
+        if (halfClosed && !halfCloseTold && l != null && (held == null || held.isEmpty()) && ended == 0) {
+            halfCloseTold = true;
+            try {
+                l.onHalfClose();
+            } catch (Throwable t) {
+                threw(t);
+            }
+        }
+    }
+
+    @Override
+    public boolean ended() {
+        return ended != 0;
+    }
+
+    @Override
+    public void onMessage(ByteBuf message, boolean compressed) {
+        ByteBudget budget = server.options.budget();
+        int charge = message.writerIndex();
+        bytesIn += charge;
+        ByteBuf plain = message;
+        String problem = null;
+        Code code = Code.INVALID_ARGUMENT;
+        if (single && ++messagesIn > 1) {
+            code = Code.UNIMPLEMENTED;
+            problem = "more than one message (expected: exactly one)";
+        } else if (compressed && encoding == Encoding.IDENTITY) {
+            problem = "compressed message without grpc-encoding";
+        } else if (compressed && charge > 0) {
+            try {
+                plain = encoding.inflate(message, server.options.maxMessageBytes(), budget);
+                message.release();
+                budget.release(charge);
+                charge = plain.capacity();
+            } catch (ServingException e) {
+                code = e.code();
+                problem = e.describe();
+            }
+        }
+        if (problem != null) {
+            message.release();
+            budget.release(charge);
+            fault(code, problem);
+            return;
+        }
+        MemoryRegion region;
+        if (single) {
+            reserved += charge;
+            charge = 0;
+            region = MemoryRegion.ofByteBuf(plain);
+        } else if (charge >= TRACKED) {
+            ByteBuf tracked = plain;
+            int bytes = charge;
+            charge = 0;
+            region = MemoryRegion.ofForeign(tracked.nioBuffer().slice(), () -> {
+                tracked.release();
+                budget.release(bytes);
+            });
+        } else {
+            region = MemoryRegion.ofByteBuf(plain);
+        }
+        if (readingOn && !delivering && (held == null || held.isEmpty())) {
+            deliver(region, charge);
+        } else {
+            if (held == null) {
+                held = new ArrayDeque<>();
+            }
+            held.add(new Held(region, charge));
+        }
+    }
+
+    private void deliver(MemoryRegion message, int charge) {
+        GrpcListener l = listener;
+        delivering = true;
+        try {
+            if (l != null && ended == 0) {
+                l.onMessage(message);
+            }
+        } catch (Throwable t) {
+            threw(t);
+        } finally {
+            delivering = false;
+            message.release();
+            server.options.budget().release(charge);
+        }
+    }
+
+    @Override
+    public void onTooLarge(long length) {
+        fault(
+                Code.RESOURCE_EXHAUSTED,
+                "the message of " + length + " bytes is larger than the limit of " + server.options.maxMessageBytes()
+                        + " bytes");
+    }
+
+    @Override
+    public void onNoRoom(long length) {
+        fault(
+                Code.RESOURCE_EXHAUSTED,
+                "no room for a message of " + length + " bytes: the server's limit of "
+                        + server.options.budget().limit() + " bytes of requests in flight is reached (retry later)");
+    }
+
+    @Override
+    public void onMalformed(int flag) {
+        fault(Code.INVALID_ARGUMENT, "malformed message prefix: compression flag " + flag + " (expected: 0 or 1)");
+    }
+
+    @Override
+    void onClosed() {
+        if (ENDED.compareAndSet(this, 0, 1)) {
+            tellCancelled();
+        }
+        finish(Code.CANCELLED);
+    }
+
+    @Override
+    public void setReading(boolean reading) {
+        readingOn = reading;
+        if (!reading || delivering) {
+            return;
+        }
+        ArrayDeque<Held> waiting = held;
+        while (waiting != null && readingOn && !waiting.isEmpty() && !finished) {
+            Held next = waiting.poll();
+            deliver(next.message(), next.charge());
+        }
+        if (waiting != null && waiting.isEmpty()) {
+            consumeHeldBack();
+            tellHalfClose();
+        }
+    }
+
+    // ---- to the client
+
+    private ByteBuf[] framed(Content message) {
+        Content content = message;
+        boolean small = message.tensorCount() == 0
+                && message.textLength() >= Encoding.MIN_COMPRESSED
+                && message.textLength() <= Encoding.MAX_COMPRESSED;
+        boolean deflated = compress && small;
+        if (deflated) {
+            content = Exchange.compressed(message, Encoding.GZIP);
+        }
+        long length = content.length();
+        ByteBuf out = MemoryRegion.allocator().directBuffer(PREFIX + Gather.copied(content));
+        out.writeByte(deflated ? 1 : 0);
+        out.writeInt((int) length);
+        return Gather.into(out, content);
+    }
+
+    private static int size(ByteBuf[] parts) {
+        int n = 0;
+        for (ByteBuf part : parts) {
+            n += part.readableBytes();
+        }
+        return n;
+    }
+
+    /** Runs an action on the event loop after those before it; false when the loop is gone. */
+    private boolean later(Runnable action) {
+        HOPS.incrementAndGet(this);
+        try {
+            connection.loop().execute(() -> {
+                HOPS.decrementAndGet(this);
+                action.run();
+            });
+            return true;
+        } catch (RejectedExecutionException e) {
+            return false;
+        }
+    }
+
+    private boolean now() {
+        return hops == 0 && inEventLoop();
+    }
+
+    @Override
+    public void send(Content message) {
+        if (ended != 0) {
+            message.discard();
+            return;
+        }
+        ByteBuf[] parts = framed(message);
+        int size = size(parts);
+        UNSENT.addAndGet(this, size);
+        if (now()) {
+            writeMessage(parts, size);
+        } else if (!later(() -> writeMessage(parts, size))) {
+            Gather.release(parts);
+        }
+    }
+
+    private void writeMessage(ByteBuf[] parts, int size) {
+        if (finished) {
+            Gather.release(parts);
+            return;
+        }
+        writeHead();
+        bytesOut += size - PREFIX;
+        ChannelPromise written = connection.newPromise();
+        written.addListener(f -> {
+            if (UNSENT.addAndGet(this, -size) < READY_BELOW && wasNotReady && ended == 0) {
+                wasNotReady = false;
+                tellReady();
+            }
+        });
+        connection.writeData(stream, parts, false, written);
+        connection.flushSoon();
+    }
+
+    private void tellReady() {
+        GrpcListener l = listener;
+        if (l != null) {
+            try {
+                l.onReady();
+            } catch (Throwable t) {
+                threw(t);
+            }
+        }
+    }
+
+    private void writeHead() {
+        if (!headersSent) {
+            headersSent = true;
+            connection.writeHeaders(stream, compress ? GrpcHeaders.GZIP_RESPONSE : GrpcHeaders.RESPONSE, false);
+        }
+    }
+
+    @Override
+    public void sendAndClose(Content message) {
+        if (!ENDED.compareAndSet(this, 0, 1)) {
+            message.discard();
+            return;
+        }
+        ByteBuf[] parts = framed(message);
+        if (now()) {
+            writeLast(parts);
+        } else if (!later(() -> writeLast(parts))) {
+            Gather.release(parts);
+        }
+    }
+
+    private void writeLast(ByteBuf[] parts) {
+        if (finished) {
+            Gather.release(parts);
+            return;
+        }
+        writeHead();
+        bytesOut += size(parts) - PREFIX;
+        connection.writeData(stream, parts, false, connection.newPromise());
+        connection.writeEnd(stream, GrpcHeaders.TRAILERS_OK);
+        connection.flushSoon();
+        finish(Code.OK);
+    }
+
+    @Override
+    public void close(Code code, @Nullable String message) {
+        if (!ENDED.compareAndSet(this, 0, 1)) {
+            return;
+        }
+        if (now()) {
+            writeClose(code, message);
+        } else {
+            later(() -> writeClose(code, message));
+        }
+    }
+
+    private void writeClose(Code code, @Nullable String message) {
+        if (!finished) {
+            writeEnd(code, message);
+            finish(code);
+        }
+    }
+
+    @Override
+    public void fail(ServingException e) {
+        ServingException told = e.code() == Code.INTERNAL ? server.published(e, path) : e;
+        close(told.code(), told.describe());
+    }
+
+    @Override
+    public boolean isReady() {
+        if (ended != 0) {
+            return false;
+        }
+        if (unsent < READY_BELOW) {
+            return true;
+        }
+        wasNotReady = true;
+        return unsent < READY_BELOW;
+    }
+
+    // ---- the head
+
+    @Override
+    public String path() {
+        return path;
+    }
+
+    @Override
+    public @Nullable String metadata(String lowerCaseName) {
+        CharSequence value = headers.get(lowerCaseName);
+        return value == null ? null : value.toString();
+    }
+
+    @Override
+    public long deadlineNanos() {
+        return deadlineNanos;
+    }
+
+    @Override
+    public long arrivedNanos() {
+        return arrivedNanos;
+    }
+
+    @Override
+    public boolean inEventLoop() {
+        return connection.loop().inEventLoop();
+    }
+}

@@ -1,0 +1,428 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.HttpReply;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.handler.codec.http2.AbstractHttp2ConnectionHandlerBuilder;
+import io.netty.handler.codec.http2.DefaultHttp2Connection;
+import io.netty.handler.codec.http2.DefaultHttp2LocalFlowController;
+import io.netty.handler.codec.http2.DefaultHttp2RemoteFlowController;
+import io.netty.handler.codec.http2.Http2Connection;
+import io.netty.handler.codec.http2.Http2ConnectionDecoder;
+import io.netty.handler.codec.http2.Http2ConnectionEncoder;
+import io.netty.handler.codec.http2.Http2ConnectionHandler;
+import io.netty.handler.codec.http2.Http2Error;
+import io.netty.handler.codec.http2.Http2EventAdapter;
+import io.netty.handler.codec.http2.Http2Exception;
+import io.netty.handler.codec.http2.Http2FrameAdapter;
+import io.netty.handler.codec.http2.Http2Headers;
+import io.netty.handler.codec.http2.Http2Settings;
+import io.netty.handler.codec.http2.Http2Stream;
+import io.netty.handler.codec.http2.UniformStreamByteDistributor;
+import io.netty.util.AsciiString;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One HTTP/2 connection: framing, windows and flood guards are Netty's; this class makes gRPC calls and exchanges of the
+ * streams. Confined to the channel's event loop, but for {@link #loop()} and {@link #remote()}.
+ */
+final class H2Connection extends Http2ConnectionHandler {
+    private static final int STREAM_WINDOW = 8 << 20;
+    private static final int CONNECTION_WINDOW = 16 << 20;
+    private static final int FRAME_SIZE = 1 << 20;
+    private static final int STREAMS = 1000;
+    private static final int MAX_RESETS = 2000;
+    private static final int RESET_SECONDS = 30;
+    private static final int CLOSED_KNOWN = 256;
+    private static final long PING = 0x6e65726569646b61L;
+    private static final AsciiString GRPC = AsciiString.cached("application/grpc");
+    private static final AsciiString CONTENT_TYPE = AsciiString.cached("content-type");
+    private static final AsciiString POST = AsciiString.cached("POST");
+
+    private static final Logger LOG = LoggerFactory.getLogger(H2Connection.class);
+
+    final ServerContext server;
+    private final RouteTable routes;
+    private final Map<CharSequence, GrpcMethod> methods;
+    private final Http2Connection.PropertyKey key;
+    private @Nullable ChannelHandlerContext context;
+    private @Nullable CharSequence lastPath;
+    private @Nullable CharSequence lastMethod;
+    private @Nullable RequestLine lastLine;
+    /** Ids of streams that closed of late; negative when this side reset them. */
+    private final int[] closed = new int[CLOSED_KNOWN];
+
+    private int closedCount;
+    private int resetting;
+    private boolean reading;
+    private boolean flushPlanned;
+    private boolean heard;
+    private boolean pinged;
+    private @Nullable ScheduledFuture<?> timer;
+
+    private H2Connection(
+            Http2ConnectionDecoder decoder,
+            Http2ConnectionEncoder encoder,
+            Http2Settings settings,
+            ServerContext server,
+            RouteTable routes,
+            Map<CharSequence, GrpcMethod> methods) {
+        super(decoder, encoder, settings);
+        this.server = server;
+        this.routes = routes;
+        this.methods = methods;
+        this.key = connection().newKey();
+        Events events = new Events();
+        decoder.frameListener(events);
+        connection().addListener(events);
+    }
+
+    /** A handler for a connection that has begun with the HTTP/2 preface. */
+    static H2Connection create(
+            ServerContext server, RouteTable routes, Map<CharSequence, GrpcMethod> methods, ReadAllocator reads) {
+        reads.largeReads();
+        return new Builder(server, routes, methods).build();
+    }
+
+    private static final class Builder extends AbstractHttp2ConnectionHandlerBuilder<H2Connection, Builder> {
+        private final ServerContext server;
+        private final RouteTable routes;
+        private final Map<CharSequence, GrpcMethod> methods;
+
+        Builder(ServerContext server, RouteTable routes, Map<CharSequence, GrpcMethod> methods) {
+            this.server = server;
+            this.routes = routes;
+            this.methods = methods;
+        }
+
+        @Override
+        protected H2Connection build() {
+            Http2Connection connection = new DefaultHttp2Connection(true);
+            // the window of the connection is refilled at once: memory is bounded by the budget and the streams' windows,
+            // and a stream that is held back must not stop the others
+            connection.local().flowController(new DefaultHttp2LocalFlowController(connection, 0.5f, true));
+            connection
+                    .remote()
+                    .flowController(new DefaultHttp2RemoteFlowController(
+                            connection, new UniformStreamByteDistributor(connection)));
+            connection(connection);
+            frameListener(new Http2FrameAdapter());
+            initialSettings(Http2Settings.defaultSettings()
+                    .initialWindowSize(STREAM_WINDOW)
+                    .maxFrameSize(FRAME_SIZE)
+                    .maxConcurrentStreams(STREAMS)
+                    .maxHeaderListSize(server.options.maxHeadBytes()));
+            decoderEnforceMaxRstFramesPerWindow(MAX_RESETS, RESET_SECONDS);
+            return super.build();
+        }
+
+        @Override
+        protected H2Connection build(
+                Http2ConnectionDecoder decoder, Http2ConnectionEncoder encoder, Http2Settings settings) {
+            return new H2Connection(decoder, encoder, settings, server, routes, methods);
+        }
+    }
+
+    private ChannelHandlerContext context() {
+        return java.util.Objects.requireNonNull(context);
+    }
+
+    EventLoop loop() {
+        return context().channel().eventLoop();
+    }
+
+    SocketAddress remote() {
+        SocketAddress remote = context().channel().remoteAddress();
+        return remote == null ? new InetSocketAddress(0) : remote;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) throws Exception {
+        context = ctx;
+        super.handlerAdded(ctx);
+        Http2Stream whole = connection().connectionStream();
+        connection().local().flowController().incrementWindowSize(whole, CONNECTION_WINDOW - 65535);
+        long period = Math.max(20, server.options.idleTimeout().toMillis());
+        timer = loop().scheduleAtFixedRate(this::watch, period, period, TimeUnit.MILLISECONDS);
+    }
+
+    /** Asks clients that are silent for a sign of life; no sign, no connection. */
+    private void watch() {
+        if (heard) {
+            heard = false;
+            pinged = false;
+        } else if (pinged) {
+            context().channel().close();
+        } else {
+            pinged = true;
+            encoder().writePing(context(), false, PING, context().newPromise());
+            context().flush();
+        }
+    }
+
+    @Override
+    protected void handlerRemoved0(ChannelHandlerContext ctx) throws Exception {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        super.handlerRemoved0(ctx);
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) throws Exception {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        super.channelInactive(ctx);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) throws Exception {
+        reading = true;
+        heard = true;
+        super.channelRead(ctx, message);
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) throws Exception {
+        reading = false;
+        super.channelReadComplete(ctx);
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) throws Exception {
+        ctx.channel().config().setAutoRead(ctx.channel().isWritable());
+        super.channelWritabilityChanged(ctx);
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) throws Exception {
+        if (event instanceof ServerContext.Drain drain) {
+            gracefulShutdownTimeoutMillis(drain.limitMillis());
+            close(ctx, ctx.newPromise());
+        } else {
+            super.userEventTriggered(ctx, event);
+        }
+    }
+
+    /** Sees to it that what was written leaves soon, together with what else is written in this turn of the loop. */
+    void flushSoon() {
+        if (!reading && !flushPlanned) {
+            flushPlanned = true;
+            loop().execute(() -> {
+                flushPlanned = false;
+                flush(context());
+            });
+        }
+    }
+
+    void writeHeaders(Http2Stream stream, Http2Headers headers, boolean end) {
+        writeHeaders(stream, headers, end, context().newPromise());
+    }
+
+    void writeHeaders(Http2Stream stream, Http2Headers headers, boolean end, ChannelPromise promise) {
+        encoder().writeHeaders(context(), stream.id(), headers, 0, end, promise);
+    }
+
+    ChannelPromise newPromise() {
+        return context().newPromise();
+    }
+
+    /** Writes buffers as data, taking them over; {@code last} is for the last of them. */
+    void writeData(Http2Stream stream, ByteBuf[] parts, boolean end, ChannelPromise last) {
+        for (int i = 0; i < parts.length - 1; i++) {
+            encoder().writeData(context(), stream.id(), parts[i], 0, false, context().newPromise());
+        }
+        encoder().writeData(context(), stream.id(), parts[parts.length - 1], 0, end, last);
+    }
+
+    /** Ends the server's side with these headers; a client that is still sending is then told to stop. */
+    void writeEnd(Http2Stream stream, Http2Headers headers) {
+        ChannelPromise written = newPromise();
+        stopClientAfter(stream, written);
+        writeHeaders(stream, headers, true, written);
+    }
+
+    void stopClientAfter(Http2Stream stream, ChannelPromise written) {
+        if (stream.state() == Http2Stream.State.OPEN) {
+            written.addListener(f -> {
+                if (f.isSuccess() && stream.state() == Http2Stream.State.HALF_CLOSED_LOCAL) {
+                    resetStream(context(), stream.id(), Http2Error.NO_ERROR.code(), newPromise());
+                    flushSoon();
+                }
+            });
+        }
+    }
+
+    void reset(Http2Stream stream, Http2Error error) {
+        resetStream(context(), stream.id(), error.code(), newPromise());
+        flushSoon();
+    }
+
+    @Override
+    public io.netty.channel.ChannelFuture resetStream(
+            ChannelHandlerContext ctx, int streamId, long errorCode, ChannelPromise promise) {
+        resetting = streamId;
+        return super.resetStream(ctx, streamId, errorCode, promise);
+    }
+
+    /**
+     * A frame for a stream that is gone is the client's violation of the protocol, unless this side reset the stream and
+     * the client could not know yet.
+     */
+    @Override
+    protected void onStreamError(
+            ChannelHandlerContext ctx, boolean outbound, Throwable cause, Http2Exception.StreamException error) {
+        int id = error.streamId();
+        if (!outbound && error.error() == Http2Error.STREAM_CLOSED && connection().stream(id) == null) {
+            boolean known = false;
+            boolean reset = false;
+            for (int i = 0; i < CLOSED_KNOWN; i++) {
+                known |= closed[i] == id;
+                reset |= closed[i] == -id;
+            }
+            String message = error.getMessage();
+            if (!reset && (known || message != null && message.contains("HEADERS"))) {
+                onConnectionError(
+                        ctx,
+                        false,
+                        cause,
+                        Http2Exception.connectionError(
+                                known ? Http2Error.STREAM_CLOSED : Http2Error.PROTOCOL_ERROR,
+                                "frame for the closed stream " + id));
+                return;
+            }
+        }
+        super.onStreamError(ctx, outbound, cause, error);
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) throws Exception {
+        if (cause instanceof IOException) {
+            LOG.debug("connection of {} broke", remote(), cause);
+            ctx.close();
+        } else {
+            super.exceptionCaught(ctx, cause);
+        }
+    }
+
+    /** Gives bytes back to the stream's window. */
+    void consumed(Http2Stream stream, int bytes) {
+        try {
+            if (connection().local().flowController().consumeBytes(stream, bytes)) {
+                flushSoon();
+            }
+        } catch (Http2Exception e) {
+            onError(context(), true, e);
+        }
+    }
+
+    private RequestLine lineOf(CharSequence method, CharSequence path) {
+        RequestLine line = lastLine;
+        if (line == null || lastPath == null || !path.equals(lastPath) || !method.equals(lastMethod)) {
+            line = RequestLine.of(method.toString(), path.toString(), routes);
+            lastLine = line;
+            lastPath = path;
+            lastMethod = method;
+        }
+        return line;
+    }
+
+    private void begin(Http2Stream stream, Http2Headers headers, boolean end) {
+        CharSequence method = headers.method();
+        CharSequence path = headers.path();
+        CharSequence type = headers.get(CONTENT_TYPE);
+        if (method == null || path == null || headers.scheme() == null) {
+            reset(stream, Http2Error.PROTOCOL_ERROR);
+            return;
+        }
+        if (type != null && isGrpc(type) && POST.contentEquals(method)) {
+            GrpcServerCall call = new GrpcServerCall(this, stream, headers, path.toString(), methods.get(path));
+            stream.setProperty(key, call);
+            call.begin();
+            if (end) {
+                call.onData(Unpooled.EMPTY_BUFFER, 0, true);
+            }
+            return;
+        }
+        RequestLine line = lineOf(method, path);
+        H2Request request = new H2Request(this, stream, headers, line);
+        stream.setProperty(key, request);
+        if (line.match().route() == null && methods.containsKey(path)) {
+            request.refuse(HttpReply.error(415, "content-type is not application/grpc"));
+        } else {
+            request.begin(end);
+        }
+    }
+
+    private static boolean isGrpc(CharSequence type) {
+        int length = GRPC.length();
+        if (type.length() < length || !AsciiString.regionMatches(type, true, 0, GRPC, 0, length)) {
+            return false;
+        }
+        return type.length() == length || type.charAt(length) == '+' || type.charAt(length) == ';';
+    }
+
+    /** Frames and the life of streams, as Netty tells them. */
+    private final class Events extends Http2EventAdapter {
+        @Override
+        public void onHeadersRead(
+                ChannelHandlerContext ctx, int streamId, Http2Headers headers, int padding, boolean endOfStream) {
+            Http2Stream stream = connection().stream(streamId);
+            if (stream == null) {
+                return;
+            }
+            H2Stream known = stream.getProperty(key);
+            if (known == null) {
+                begin(stream, headers, endOfStream);
+            } else if (endOfStream) {
+                known.onData(Unpooled.EMPTY_BUFFER, 0, true);
+            }
+        }
+
+        @Override
+        public void onHeadersRead(
+                ChannelHandlerContext ctx,
+                int streamId,
+                Http2Headers headers,
+                int streamDependency,
+                short weight,
+                boolean exclusive,
+                int padding,
+                boolean endOfStream) {
+            onHeadersRead(ctx, streamId, headers, padding, endOfStream);
+        }
+
+        @Override
+        public int onDataRead(
+                ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding, boolean endOfStream) {
+            int flow = data.readableBytes() + padding;
+            Http2Stream stream = connection().stream(streamId);
+            H2Stream known = stream == null ? null : stream.getProperty(key);
+            return known == null ? flow : known.onData(data, flow, endOfStream);
+        }
+
+        @Override
+        public void onStreamClosed(Http2Stream stream) {
+            closed[closedCount++ & CLOSED_KNOWN - 1] = stream.id() == resetting ? -stream.id() : stream.id();
+            H2Stream known = stream.removeProperty(key);
+            if (known != null) {
+                known.onClosed();
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.buffer.ByteBuf;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.handler.codec.http2.DefaultHttp2Headers;
+import io.netty.handler.codec.http2.Http2Headers;
+import io.netty.handler.codec.http2.Http2Stream;
+import java.net.SocketAddress;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/** An exchange over HTTP/2. Thread-safe, as {@link Exchange} says. */
+final class H2Exchange extends Exchange {
+    private static final ByteBuf[] NOTHING = {};
+
+    private final H2Connection connection;
+    private final Http2Stream stream;
+    private final Http2Headers headers;
+
+    H2Exchange(
+            H2Connection connection,
+            Http2Stream stream,
+            Http2Headers headers,
+            RequestLine line,
+            MemoryRegion body,
+            long bytesIn,
+            long reserved,
+            long arrivedNanos) {
+        super(connection.server, line, body, bytesIn, reserved, arrivedNanos);
+        this.connection = connection;
+        this.stream = stream;
+        this.headers = headers;
+    }
+
+    @Override
+    void send(HttpReply reply) {
+        Http2Headers head = new DefaultHttp2Headers(false, 8);
+        int status = reply.status();
+        head.status(Integer.toString(status));
+        if (!reply.contentType().isEmpty()) {
+            head.set("content-type", Http1Reply.clean(reply.contentType()));
+        }
+        Encoding encoding = encodingFor(reply);
+        Content content = reply.content();
+        if (encoding != Encoding.IDENTITY) {
+            content = compressed(content, encoding);
+            head.set("content-encoding", encoding.token);
+            head.set("vary", "accept-encoding");
+        }
+        String[] more = reply.headers();
+        for (int i = 0; i < more.length; i += 2) {
+            head.add(Http1Reply.clean(more[i]), Http1Reply.clean(more[i + 1]));
+        }
+        long length = content.length();
+        boolean bodiless = status == 204 || status == 304;
+        if (!bodiless) {
+            head.set("content-length", Long.toString(length));
+        }
+        head.set("date", server.date(server.nanos()));
+        ByteBuf[] parts = NOTHING;
+        if (length == 0 || bodiless || method().equals("HEAD")) {
+            content.discard();
+        } else {
+            int copied = Gather.copied(content);
+            parts = Gather.into(MemoryRegion.allocator().directBuffer(Math.max(16, copied)), content);
+        }
+        EventLoop loop = loop();
+        if (loop.inEventLoop()) {
+            write(head, parts);
+            return;
+        }
+        ByteBuf[] ready = parts;
+        try {
+            loop.execute(() -> write(head, ready));
+        } catch (RejectedExecutionException e) {
+            Gather.release(ready);
+        }
+    }
+
+    private void write(Http2Headers head, ByteBuf[] parts) {
+        if (parts.length == 0) {
+            connection.writeEnd(stream, head);
+        } else {
+            connection.writeHeaders(stream, head, false);
+            ChannelPromise written = connection.newPromise();
+            connection.stopClientAfter(stream, written);
+            connection.writeData(stream, parts, true, written);
+        }
+        connection.flushSoon();
+    }
+
+    @Override
+    EventLoop loop() {
+        return connection.loop();
+    }
+
+    @Override
+    SocketAddress remote() {
+        return connection.remote();
+    }
+
+    @Override
+    String protocol() {
+        return "HTTP/2";
+    }
+
+    @Override
+    public @Nullable String header(String lowerCaseName) {
+        CharSequence value = headers.get(lowerCaseName.equals("host") ? ":authority" : lowerCaseName);
+        return value == null ? null : value.toString();
+    }
+}

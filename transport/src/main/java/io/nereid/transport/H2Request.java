@@ -1,0 +1,171 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.handler.codec.http2.Http2Error;
+import io.netty.handler.codec.http2.Http2Headers;
+import io.netty.handler.codec.http2.Http2Stream;
+import org.jspecify.annotations.Nullable;
+
+/** An HTTP request over HTTP/2 whose body is coming in. Confined to the connection's event loop. */
+final class H2Request extends H2Stream {
+    private final H2Connection connection;
+    private final ServerContext server;
+    private final Http2Stream stream;
+    private final Http2Headers headers;
+    private final RequestLine line;
+    private final long arrivedNanos;
+    private Encoding encoding = Encoding.IDENTITY;
+    private @Nullable ByteBuf body;
+    private Encoding.@Nullable Growing growing;
+    private @Nullable H2Exchange exchange;
+
+    H2Request(H2Connection connection, Http2Stream stream, Http2Headers headers, RequestLine line) {
+        this.connection = connection;
+        this.server = connection.server;
+        this.stream = stream;
+        this.headers = headers;
+        this.line = line;
+        this.arrivedNanos = server.nanos();
+    }
+
+    void begin(boolean end) {
+        RouteTable.Match match = line.match();
+        if (match.route() == null) {
+            refuse(Exchange.missing(match));
+            return;
+        }
+        if (end) {
+            dispatch(Unpooled.EMPTY_BUFFER, 0, 0);
+            return;
+        }
+        CharSequence coding = headers.get("content-encoding");
+        Encoding known = Encoding.of(coding == null ? null : coding.toString());
+        if (known == null) {
+            refuse(Exchange.unsupportedEncoding());
+            return;
+        }
+        encoding = known;
+        int most = server.options.maxBodyBytes();
+        long length = headers.getLong("content-length", -1);
+        if (length > most) {
+            refuse(HttpReply.error(
+                    413, "the request body of " + length + " bytes is larger than the limit of " + most + " bytes"));
+        } else if (length < 0) {
+            growing = new Encoding.Growing(server.options.budget(), most);
+        } else if (!server.options.budget().tryReserve(length)) {
+            refuse(HttpReply.error(
+                    429,
+                    "no room for a request body of " + length + " bytes: the server's limit of "
+                            + server.options.budget().limit() + " bytes of requests in flight is reached (retry later)"));
+        } else {
+            body = length == 0 ? Unpooled.EMPTY_BUFFER : Gather.exact((int) length);
+        }
+    }
+
+    /** Answers without a handler. */
+    void refuse(HttpReply reply) {
+        dropBody();
+        server.stats.requestRejected();
+        H2Exchange refused =
+                new H2Exchange(connection, stream, headers, line, MemoryRegion.empty(), 0, 0, arrivedNanos);
+        exchange = refused;
+        server.stats.exchangeStarted();
+        refused.reply(reply);
+    }
+
+    @Override
+    int onData(ByteBuf data, int flow, boolean end) {
+        ByteBuf exact = body;
+        Encoding.Growing grown = growing;
+        if (exact != null) {
+            int n = data.readableBytes();
+            if (n > exact.writableBytes()) {
+                dropBody();
+                connection.reset(stream, Http2Error.PROTOCOL_ERROR);
+                return flow;
+            }
+            exact.writeBytes(data, data.readerIndex(), n);
+            if (end) {
+                body = null;
+                if (exact.isWritable()) {
+                    server.options.budget().release(exact.capacity());
+                    exact.release();
+                    connection.reset(stream, Http2Error.PROTOCOL_ERROR);
+                } else {
+                    dispatch(exact, exact.capacity(), exact.capacity());
+                }
+            }
+        } else if (grown != null) {
+            try {
+                grown.append(data, data.readableBytes());
+            } catch (ServingException e) {
+                refuse(HttpReply.error(e.remedy() != null ? 429 : 413, e.describe()));
+                return flow;
+            }
+            if (end) {
+                growing = null;
+                int reserved = grown.reserved();
+                ByteBuf whole = grown.take();
+                dispatch(whole, whole.readableBytes(), reserved);
+            }
+        }
+        return flow;
+    }
+
+    private void dispatch(ByteBuf complete, int bytesIn, long reserved) {
+        ByteBuf plain = complete;
+        long taken = reserved;
+        HttpReply failure = null;
+        if (bytesIn > 0 && encoding != Encoding.IDENTITY) {
+            try {
+                plain = encoding.inflate(complete, server.options.maxBodyBytes(), server.options.budget());
+                taken = plain.capacity();
+                server.options.budget().release(reserved);
+                complete.release();
+            } catch (ServingException e) {
+                int status = e.remedy() != null ? 429 : e.code() == Code.RESOURCE_EXHAUSTED ? 413 : 400;
+                failure = HttpReply.error(status, e.describe());
+            }
+        }
+        H2Exchange ready = new H2Exchange(
+                connection, stream, headers, line, MemoryRegion.ofByteBuf(plain), bytesIn, taken, arrivedNanos);
+        exchange = ready;
+        if (failure != null) {
+            server.stats.requestRejected();
+            server.stats.exchangeStarted();
+            ready.reply(failure);
+        } else {
+            ready.dispatch();
+        }
+    }
+
+    private void dropBody() {
+        ByteBuf exact = body;
+        if (exact != null) {
+            body = null;
+            server.options.budget().release(exact.capacity());
+            exact.release();
+        }
+        Encoding.Growing grown = growing;
+        if (grown != null) {
+            growing = null;
+            grown.close();
+        }
+    }
+
+    @Override
+    void onClosed() {
+        dropBody();
+        H2Exchange left = exchange;
+        if (left != null) {
+            left.gone();
+        }
+    }
+}
