@@ -21,6 +21,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -152,6 +153,12 @@ final class JarModel {
     private record Jar(Path copy, URLClassLoader loader) {
         static Jar open(Path jar, Path scratch) {
             Path copy;
+            try (ZipFile readable = new ZipFile(jar.toFile())) {
+                readable.size();
+            } catch (IOException e) {
+                throw ServingException.wrap(
+                        Code.INVALID_ARGUMENT, "cannot read " + jar + ": " + e.getMessage(), "put a complete jar there", e);
+            }
             try {
                 Files.createDirectories(scratch);
                 copy = Files.createTempFile(scratch, "model-", ".jar");

@@ -1,0 +1,244 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.io.IOException;
+import java.lang.ref.WeakReference;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class JarModelTest {
+    @TempDir
+    Path directory;
+
+    private Path version;
+    private Path scratch;
+
+    @BeforeEach
+    void layout() throws IOException {
+        version = Files.createDirectories(directory.resolve("m/1"));
+        scratch = directory.resolve("scratch");
+    }
+
+    private BackendModel load(ModelConfig config) {
+        return new JavaBackend()
+                .load(
+                        new ModelSource(new ServableId("m", 1), directory.resolve("m"), version),
+                        config,
+                        new BackendContext(1, scratch, Map.of()));
+    }
+
+    private static ModelConfig config(Map<String, String> parameters) {
+        ModelConfig c = ModelConfig.unspecified("m");
+        return new ModelConfig(
+                c.name(), "", "", "", -1, c.inputs(), c.outputs(), c.versionPolicy(), null, c.queue(), 0, parameters,
+                c.labels(), c.warmups());
+    }
+
+    private BackendModel load() {
+        return load(config(Map.of()));
+    }
+
+    private void jar(List<String> services, String... sources) {
+        Map<String, String> byName = new java.util.HashMap<>();
+        for (int i = 0; i < sources.length; i += 2) {
+            byName.put(sources[i], sources[i + 1]);
+        }
+        Jars.jar(version.resolve("model.jar"), byName, services);
+    }
+
+    private void doubler() {
+        jar(List.of("com.example.Doubler"), "com.example.Doubler", Jars.DOUBLER);
+    }
+
+    private static float run(BackendModel model, float value) {
+        try (Invocation invocation = model.newInvocation();
+                Tensor x = Tensor.allocate("x", DataType.FP32, Shape.of(1))) {
+            x.buffer().putFloat(0, value);
+            try (Tensor y = invocation.run(List.of(x), List.of("y")).get(0)) {
+                return y.buffer().getFloat(0);
+            }
+        }
+    }
+
+    @Test
+    void aJarAddsAModel() {
+        doubler();
+        try (BackendModel model = load()) {
+            assertThat(model.config().inputs()).containsExactly(new TensorSpec("x", DataType.FP32, Shape.of(-1)));
+            assertThat(model.config().maxBatchSize()).isZero();
+            assertThat(model.config().instances()).isEqualTo(1);
+            assertThat(run(model, 21)).isEqualTo(42);
+        }
+    }
+
+    @Test
+    void aClassIsFoundByTheParameterToo() {
+        jar(List.of(), "com.example.Doubler", Jars.DOUBLER);
+        try (BackendModel model = load(config(Map.of("class", "com.example.Doubler")))) {
+            assertThat(run(model, 2)).isEqualTo(4);
+        }
+    }
+
+    @Test
+    void theJarMayBeReplacedWhileItServes() throws IOException {
+        doubler();
+        try (BackendModel old = load()) {
+            Files.delete(version.resolve("model.jar"));
+            jar(List.of("com.example.Doubler"), "com.example.Doubler", Jars.DOUBLER.replace("2 * ", "3 * "));
+            try (BackendModel young = load()) {
+                assertThat(run(old, 1)).isEqualTo(2);
+                assertThat(run(young, 1)).isEqualTo(3);
+            }
+        }
+    }
+
+    @Test
+    void closingLeavesNeitherFilesNorClasses() throws IOException {
+        doubler();
+        WeakReference<ClassLoader> loader = loadAndClose();
+        for (int i = 0; i < 200 && loader.get() != null; i++) {
+            System.gc();
+            byte[] pressure = new byte[1 << 20];
+            assertThat(pressure).hasSize(1 << 20);
+        }
+        assertThat(loader.get()).isNull();
+        try (Stream<Path> left = Files.list(scratch)) {
+            assertThat(left).isEmpty();
+        }
+    }
+
+    private WeakReference<ClassLoader> loadAndClose() {
+        jar(
+                List.of("com.example.Failing"),
+                "com.example.Failing",
+                Jars.DOUBLER
+                        .replace("Doubler", "Failing")
+                        .replace("throws Exception {", "throws Exception { if (true) throw new Oops();")
+                        .replace("return List.of(y);\n    }", "return List.of(y);\n    } static class Oops extends Exception {}"));
+        try (BackendModel model = load()) {
+            try {
+                run(model, 1);
+                throw new AssertionError("the model fails");
+            } catch (ServingException e) {
+                assertThat(e).hasMessage("model 'm' failed: Oops");
+                return new WeakReference<>(java.util.Objects.requireNonNull(e.getCause()).getClass().getClassLoader());
+            }
+        }
+    }
+
+    @Test
+    void aModelSeesTheInterfacesAndNothingElseOfTheServer() {
+        jar(
+                List.of("com.example.Doubler"),
+                "com.example.Doubler",
+                Jars.DOUBLER.replace(
+                        "throws Exception {",
+                        "throws Exception { for (String c : List.of(\"io.nereid.backends.java.JavaBackend\","
+                                + " \"org.junit.jupiter.api.Test\", \"io.netty.buffer.ByteBuf\")) try {"
+                                + " Class.forName(c); throw new Exception(c); } catch (ClassNotFoundException right) {}"));
+        try (BackendModel model = load()) {
+            assertThat(run(model, 1)).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void aMissingJarIsTold() {
+        assertThatThrownBy(this::load)
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e).hasMessageContaining("has no file 'model.jar'");
+                    assertThat(e.remedy()).contains("identity or add_sub");
+                });
+    }
+
+    @Test
+    void aJarWithoutAModelIsRefused() {
+        jar(List.of(), "com.example.Doubler", Jars.DOUBLER);
+        assertThatThrownBy(this::load).hasMessageContaining("offers no model");
+    }
+
+    @Test
+    void aJarWithTwoModelsWantsAChoice() {
+        jar(
+                List.of("com.example.Doubler", "com.example.Other"),
+                "com.example.Doubler",
+                Jars.DOUBLER,
+                "com.example.Other",
+                Jars.DOUBLER.replace("Doubler", "Other"));
+        assertThatThrownBy(this::load).hasMessageContaining("offers more than one model");
+        try (BackendModel model = load(config(Map.of("class", "com.example.Other")))) {
+            assertThat(run(model, 1)).isEqualTo(2);
+        }
+    }
+
+    @Test
+    void aClassThatIsNotThereOrNoModelIsRefused() {
+        jar(List.of(), "com.example.Doubler", Jars.DOUBLER, "com.example.X", "package com.example; public class X {}");
+        assertThatThrownBy(() -> load(config(Map.of("class", "com.example.Gone")))).hasMessageContaining("there is no class");
+        assertThatThrownBy(() -> load(config(Map.of("class", "com.example.X")))).hasMessageContaining("is no model");
+        assertThat(scratch).isEmptyDirectory();
+    }
+
+    @Test
+    void aModelThatFailsToLoadTellsItsReasonAndLeavesNothing() {
+        jar(
+                List.of("com.example.Doubler"),
+                "com.example.Doubler",
+                Jars.DOUBLER.replace(
+                        "public List<TensorSpec> inputs",
+                        "public void load(java.nio.file.Path v, java.util.Map<String, String> p) throws Exception {"
+                                + " throw new java.io.IOException(\"no weights\"); } public List<TensorSpec> inputs"));
+        assertThatThrownBy(this::load)
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                .hasMessageContaining("no weights");
+        assertThat(scratch).isEmptyDirectory();
+    }
+
+    @Test
+    void aConfigurationMayNarrowTheModelButNotContradictIt() {
+        doubler();
+        ModelConfig c = config(Map.of());
+        List<TensorSpec> four = List.of(new TensorSpec("x", DataType.FP32, Shape.of(4)));
+        try (BackendModel model = load(c.completed("", "", 8, four, List.of(), null, 3))) {
+            assertThat(model.config().inputs()).isEqualTo(four);
+            assertThat(model.config().maxBatchSize()).isEqualTo(8);
+            assertThat(model.config().instances()).isEqualTo(3);
+        }
+        List<TensorSpec> wrong = List.of(new TensorSpec("z", DataType.FP32, Shape.of(4)));
+        assertThatThrownBy(() -> load(c.completed("", "", 8, wrong, List.of(), null, 3)))
+                .hasMessageContaining("is configured with input 'z' FP32[4]");
+    }
+
+    @Test
+    void anAnswerWithTheWrongOutputsIsTheModelsFault() {
+        jar(List.of("com.example.Doubler"), "com.example.Doubler", Jars.DOUBLER.replace("allocate(\"y\"", "allocate(\"q\""));
+        try (BackendModel model = load()) {
+            assertThatThrownBy(() -> run(model, 1))
+                    .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL))
+                    .hasMessageContaining("expected: outputs [y]");
+        }
+    }
+}

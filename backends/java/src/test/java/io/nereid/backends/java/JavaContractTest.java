@@ -1,0 +1,58 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.ModelSource;
+import io.nereid.spi.ServableId;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import io.nereid.testkit.BackendContract;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+
+class JavaContractTest extends BackendContract {
+    @Override
+    protected Backend backend() {
+        return new JavaBackend();
+    }
+
+    @Override
+    protected ModelSource model(Path directory) {
+        Path jar = directory.resolve("doubler/1/model.jar");
+        if (!Files.exists(jar)) {
+            try {
+                Files.createDirectories(directory.resolve("doubler/1"));
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            Jars.jar(jar, Map.of("com.example.Doubler", Jars.DOUBLER), List.of("com.example.Doubler"));
+        }
+        return new ModelSource(new ServableId("doubler", 1), directory.resolve("doubler"), jar.getParent());
+    }
+
+    @Override
+    protected ModelSource brokenModel(Path directory) {
+        try {
+            Path version = Files.createDirectories(directory.resolve("broken/1"));
+            Files.writeString(version.resolve("model.jar"), "PK, or so it begins");
+            return new ModelSource(new ServableId("broken", 1), directory.resolve("broken"), version);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Override
+    protected List<Tensor> inputs(int seed) {
+        Tensor x = Tensor.allocate("x", DataType.FP32, Shape.of(5));
+        for (int i = 0; i < 5; i++) {
+            x.buffer().putFloat(4 * i, seed + i);
+        }
+        return List.of(x);
+    }
+}
