@@ -18,7 +18,6 @@ import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -224,6 +223,7 @@ final class RestInferReader {
                 tensor = binary(input);
             }
             inputs.add(tensor);
+            Workbench.checkCount(inputs.size(), "inputs");
             for (int i = 0; i < inputs.size() - 1; i++) {
                 if (inputs.get(i).name().equals(tensor.name())) {
                     throw ServingException.invalidArgument("input '" + tensor.name() + "' already exists in request");
@@ -296,6 +296,7 @@ final class RestInferReader {
             }
         }
         list.add(new RequestedOutput(name, classes));
+        Workbench.checkCount(list.size(), "outputs");
         if (wantsBinary) {
             binary.add(name);
         }
@@ -369,10 +370,5 @@ final class RestInferReader {
         }
         return ByteElements.view(
                 input.name(), input.dataType(), Shape.of(dims), body, 0, body.size(), model.model());
-    }
-
-    /** The parameters meant for the model. */
-    Map<String, Object> forModel() {
-        return parameters.forModel();
     }
 }

@@ -3,11 +3,17 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.Clock;
+import io.nereid.base.Threads;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.protocols.v2.proto.GrpcHealth;
+import io.nereid.protocols.v2.proto.GrpcReflectionV1;
+import io.nereid.protocols.v2.proto.GrpcReflectionV1alpha;
+import io.nereid.protocols.v2.proto.OpenInference;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 
@@ -31,7 +37,15 @@ public final class V2Codec implements ProtocolCodec {
             InferenceEngine engine, ModelControl control, Clock clock, Executor codecPool, V2Options options) {
         CodecContext context = new CodecContext(engine, control, clock, codecPool, options);
         this.httpRoutes = RestRoutes.of(context);
-        this.grpcMethods = List.of();
+        List<GrpcMethod> methods = new ArrayList<>(new GrpcControl(context).methods());
+        methods.addAll(new GrpcHealthService(control, () -> Threads.timer("health-watch")).methods());
+        methods.addAll(new GrpcReflectionService(List.of(
+                        OpenInference.getDescriptor(),
+                        GrpcHealth.getDescriptor(),
+                        GrpcReflectionV1.getDescriptor(),
+                        GrpcReflectionV1alpha.getDescriptor()))
+                .methods());
+        this.grpcMethods = List.copyOf(methods);
     }
 
     @Override

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
+import io.nereid.base.ServingException;
 import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonWriter;
@@ -16,6 +17,11 @@ final class Workbench {
     static final List<DataType> TYPES = List.of(DataType.values());
     static final String TYPE_NAMES = TYPES.stream().map(DataType::name).collect(Collectors.joining(", "));
 
+    /** Far above what models have; below it, looking for duplicates pair by pair costs nothing to speak of. */
+    static final int MAX_TENSORS = 4096;
+
+    private static final int MAX_RANK = 256;
+
     /** What is kept after an unusually large message; the rest goes back to the heap. */
     private static final int KEPT = 32 << 20;
 
@@ -24,9 +30,11 @@ final class Workbench {
     final ByteSink elements = new ByteSink(256);
     final WireReader wire = new WireReader();
     final NameCache names = new NameCache();
+    final GrpcInferReader grpcReader = new GrpcInferReader(this);
     boolean onCodecPool;
 
     private final V2Options options;
+    private final WireWriter wireWriter = new WireWriter();
     private JsonWriter writer;
     private byte[] text = new byte[4096];
     private long[] dims = new long[8];
@@ -50,6 +58,12 @@ final class Workbench {
         }
         writer.reset();
         return writer;
+    }
+
+    /** An empty protobuf writer; what it wrote is valid until the next call on this thread. */
+    WireWriter wireWriter() {
+        wireWriter.reset(KEPT);
+        return wireWriter;
     }
 
     /** Room for the text of a request and the reader's slack. */
@@ -81,8 +95,18 @@ final class Workbench {
         return name;
     }
 
+    /** Refuses a request with absurdly many inputs or outputs. */
+    static void checkCount(int tensors, String what) {
+        if (tensors > MAX_TENSORS) {
+            throw ServingException.invalidArgument("the request has more than " + MAX_TENSORS + " " + what);
+        }
+    }
+
     /** Room for at least {@code rank} dimensions; what was in it stays. */
     long[] dims(int rank) {
+        if (rank > MAX_RANK) {
+            throw ServingException.invalidArgument("a shape has more than " + MAX_RANK + " dimensions");
+        }
         if (dims.length < rank) {
             dims = Arrays.copyOf(dims, rank * 2);
         }

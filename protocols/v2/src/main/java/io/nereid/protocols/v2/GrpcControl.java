@@ -1,0 +1,226 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Message;
+import com.google.protobuf.Parser;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.GrpcMethod.Kind;
+import io.nereid.protocols.v2.proto.OpenInference.ModelConfigRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelConfigResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse.TensorMetadata;
+import io.nereid.protocols.v2.proto.OpenInference.ModelReadyRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelReadyResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ModelRepositoryParameter;
+import io.nereid.protocols.v2.proto.OpenInference.RepositoryIndexRequest;
+import io.nereid.protocols.v2.proto.OpenInference.RepositoryIndexResponse;
+import io.nereid.protocols.v2.proto.OpenInference.RepositoryModelLoadRequest;
+import io.nereid.protocols.v2.proto.OpenInference.RepositoryModelLoadResponse;
+import io.nereid.protocols.v2.proto.OpenInference.RepositoryModelUnloadRequest;
+import io.nereid.protocols.v2.proto.OpenInference.RepositoryModelUnloadResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ServerLiveRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ServerLiveResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ServerReadyRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.MemoryRegion;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
+
+/** The gRPC calls that are no inference, over the generated messages: they are rare. Thread-safe. */
+final class GrpcControl {
+    static final String SERVICE = "inference.GRPCInferenceService";
+
+    private final CodecContext context;
+
+    GrpcControl(CodecContext context) {
+        this.context = context;
+    }
+
+    List<GrpcMethod> methods() {
+        List<GrpcMethod> methods = new ArrayList<>();
+        methods.add(new GrpcMethod(path("ModelInfer"), Kind.UNARY, call -> new GrpcInference(context, call)));
+        methods.add(new GrpcMethod(
+                path("ModelStreamInfer"), Kind.BIDI_STREAMING, call -> new GrpcStream(context, call)));
+        methods.add(now("ServerLive", ServerLiveRequest.parser(), request -> ServerLiveResponse.newBuilder()
+                .setLive(context.control.live())
+                .build()));
+        methods.add(now("ServerReady", ServerReadyRequest.parser(), request -> ServerReadyResponse.newBuilder()
+                .setReady(context.control.ready())
+                .build()));
+        methods.add(now("ModelReady", ModelReadyRequest.parser(), request -> ModelReadyResponse.newBuilder()
+                .setReady(context.control.ready(Names.reference(request.getName(), request.getVersion())))
+                .build()));
+        methods.add(now("ServerMetadata", ServerMetadataRequest.parser(), request -> ServerMetadataResponse.newBuilder()
+                .setName(context.options.serverName())
+                .setVersion(context.options.serverVersion())
+                .addAllExtensions(Models.EXTENSIONS)
+                .build()));
+        methods.add(now("ModelMetadata", ModelMetadataRequest.parser(), this::metadata));
+        methods.add(now("ModelConfig", ModelConfigRequest.parser(), request -> ModelConfigResponse.newBuilder()
+                .setConfig(ModelConfigMessage.of(
+                        context.engine.config(Names.reference(request.getName(), request.getVersion()))))
+                .build()));
+        methods.add(now("RepositoryIndex", RepositoryIndexRequest.parser(), this::index));
+        methods.add(later("RepositoryModelLoad", RepositoryModelLoadRequest.parser(), this::load));
+        methods.add(later("RepositoryModelUnload", RepositoryModelUnloadRequest.parser(), this::unload));
+        methods.add(notServed("ModelStatistics", "model statistics are not served; see /metrics"));
+        for (String call : List.of("Status", "Register", "Unregister")) {
+            methods.add(notServed("SystemSharedMemory" + call, "shared memory is not supported by this server"));
+            methods.add(notServed("CudaSharedMemory" + call, "shared memory is not supported by this server"));
+        }
+        methods.add(notServed("TraceSetting", "request traces are not supported by this server"));
+        methods.add(notServed("LogSettings", "log settings cannot be changed over the network"));
+        return methods;
+    }
+
+    private static String path(String method) {
+        return "/" + SERVICE + "/" + method;
+    }
+
+    private static <T extends Message> GrpcMethod now(String name, Parser<T> parser, Function<T, Message> answer) {
+        return later(name, parser, request -> CompletableFuture.completedFuture(answer.apply(request)));
+    }
+
+    private static <T extends Message> GrpcMethod later(
+            String name, Parser<T> parser, Function<T, CompletionStage<Message>> answer) {
+        return unary(path(name), parser, answer);
+    }
+
+    /** A unary method over generated messages. */
+    static <T extends Message> GrpcMethod unary(
+            String path, Parser<T> parser, Function<T, CompletionStage<Message>> answer) {
+        return new GrpcMethod(path, Kind.UNARY, call -> new GrpcListener() {
+            private boolean started;
+
+            @Override
+            public void onMessage(MemoryRegion message) {
+                started = true;
+                answer.apply(parse(parser, message)).whenComplete((response, failure) -> {
+                    if (failure != null) {
+                        call.fail(Models.failure(failure));
+                    } else {
+                        call.sendAndClose(content(response));
+                    }
+                });
+            }
+
+            @Override
+            public void onHalfClose() {
+                if (!started) {
+                    throw ServingException.invalidArgument("the call ended without a message");
+                }
+            }
+
+            @Override
+            public void onCancel() {
+                // Nothing here can be stopped: the answer is dropped.
+            }
+        });
+    }
+
+    private static GrpcMethod notServed(String name, String text) {
+        return new GrpcMethod(path(name), Kind.UNARY, call -> {
+            throw ServingException.of(Code.UNIMPLEMENTED, name + ": " + text);
+        });
+    }
+
+    static <T extends Message> T parse(Parser<T> parser, MemoryRegion message) {
+        byte[] bytes = new byte[message.size()];
+        message.getBytes(0, bytes, 0, bytes.length);
+        try {
+            return parser.parseFrom(bytes);
+        } catch (InvalidProtocolBufferException e) {
+            throw ServingException.invalidArgument("malformed protobuf message: " + e.getMessage());
+        }
+    }
+
+    static Content content(Message message) {
+        byte[] bytes = message.toByteArray();
+        return new Content(bytes, bytes.length);
+    }
+
+    private Message metadata(ModelMetadataRequest request) {
+        ModelMetadata metadata = context.engine.metadata(Names.reference(request.getName(), request.getVersion()));
+        String name = metadata.id().model();
+        ModelMetadataResponse.Builder response = ModelMetadataResponse.newBuilder()
+                .setName(name)
+                .addAllVersions(Models.versions(context.control, name))
+                .setPlatform(metadata.platform())
+                .putAllProperties(metadata.properties());
+        metadata.inputs().forEach(spec -> response.addInputs(tensor(spec)));
+        metadata.outputs().forEach(spec -> response.addOutputs(tensor(spec)));
+        return response.build();
+    }
+
+    private static TensorMetadata tensor(TensorSpec spec) {
+        return TensorMetadata.newBuilder()
+                .setName(spec.name())
+                .setDatatype(spec.dataType().name())
+                .addAllShape(Arrays.stream(spec.shape().dims()).boxed().toList())
+                .build();
+    }
+
+    private Message index(RepositoryIndexRequest request) {
+        RepositoryIndexResponse.Builder response = RepositoryIndexResponse.newBuilder();
+        for (Models.IndexEntry entry : Models.index(context.control, request.getReady())) {
+            response.addModelsBuilder()
+                    .setName(entry.model())
+                    .setVersion(entry.version())
+                    .setState(entry.state())
+                    .setReason(entry.reason());
+        }
+        return response.build();
+    }
+
+    private CompletionStage<Message> load(RepositoryModelLoadRequest request) {
+        String model = modelName(request.getRepositoryName(), request.getModelName());
+        request.getParametersMap().forEach((name, value) -> Models.checkLoadParameter(name, typeName(value)));
+        return context.control.load(model).thenApply(done -> RepositoryModelLoadResponse.newBuilder()
+                .setModelName(model)
+                .setIsLoaded(true)
+                .build());
+    }
+
+    private CompletionStage<Message> unload(RepositoryModelUnloadRequest request) {
+        String model = modelName(request.getRepositoryName(), request.getModelName());
+        return context.control.unload(model).thenApply(done -> RepositoryModelUnloadResponse.newBuilder()
+                .setModelName(model)
+                .setIsUnloaded(true)
+                .build());
+    }
+
+    /** KServe's clients put the name into the first field, Triton's into the second. */
+    private static String modelName(String first, String second) {
+        if (!first.isEmpty() && !second.isEmpty()) {
+            throw Models.repositoryName();
+        }
+        String model = second.isEmpty() ? first : second;
+        Names.checkLoadable(model);
+        return model;
+    }
+
+    private static String typeName(ModelRepositoryParameter value) {
+        return switch (value.getParameterChoiceCase()) {
+            case BOOL_PARAM -> "bool";
+            case INT64_PARAM -> "int";
+            case STRING_PARAM -> "string";
+            case BYTES_PARAM -> "bytes";
+            case PARAMETERCHOICE_NOT_SET -> "null";
+        };
+    }
+}

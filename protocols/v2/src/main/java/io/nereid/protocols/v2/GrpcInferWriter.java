@@ -1,0 +1,227 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * Writes {@code ModelInferResponse}, bare or inside {@code ModelStreamInferResponse}. Raw contents are spliced in without a
+ * copy. Immutable.
+ */
+final class GrpcInferWriter {
+    private static final int[] NOWHERE = {};
+
+    private GrpcInferWriter() {}
+
+    /** Whether the outputs are to be written raw: always but for typed requests, and then too for FP16 and BF16. */
+    static boolean raw(InferenceResponse response, OutputForm form) {
+        if (form.binary()) {
+            return true;
+        }
+        List<Tensor> outputs = response.outputs();
+        for (int i = 0; i < outputs.size(); i++) {
+            if (TypedContents.field(outputs.get(i).dataType()) == 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** Bytes of the outputs that will be converted. */
+    static long typedBytes(InferenceResponse response, OutputForm form) {
+        if (raw(response, form)) {
+            return 0;
+        }
+        long bytes = 0;
+        for (Tensor output : response.outputs()) {
+            bytes += output.byteLength();
+        }
+        return bytes;
+    }
+
+    /** The answer of a unary call. Takes the outputs over when it returns; they stay with the caller when it throws. */
+    static Content unary(InferenceResponse response, OutputForm form, Workbench bench) {
+        WireWriter out = bench.wireWriter();
+        boolean raw = raw(response, form);
+        writeHead(response, raw, out);
+        int[] positions = raw ? rawHeaders(response.outputs(), out) : NOWHERE;
+        Content content = new Content(out.array(), out.length());
+        check(out.length(), response, raw);
+        splice(content, response.outputs(), raw, positions, 0);
+        return content;
+    }
+
+    /** One answer of a stream; as for {@link #unary}. */
+    static Content stream(InferenceResponse response, OutputForm form, boolean last, Workbench bench) {
+        WireWriter out = bench.wireWriter();
+        boolean raw = raw(response, form);
+        writeHead(response, raw, out);
+        writeParameter(out, 4, "triton_final_response", last);
+        int[] positions = raw ? rawHeaders(response.outputs(), out) : NOWHERE;
+        long inner = check(out.length(), response, raw);
+        WireWriter outer = new WireWriter();
+        outer.bytesHeader(2, (int) inner);
+        int shift = outer.room(out.length());
+        System.arraycopy(out.array(), 0, outer.array(), shift, out.length());
+        Content content = new Content(outer.array(), outer.length());
+        splice(content, response.outputs(), raw, positions, shift);
+        return content;
+    }
+
+    /** The failure of one request of a stream. */
+    static Content streamError(String id, String text) {
+        WireWriter out = new WireWriter();
+        out.textField(1, text);
+        int response = out.begin(2);
+        out.textField(3, id);
+        writeParameter(out, 4, "triton_final_response", true);
+        out.end(response);
+        return new Content(out.array(), out.length());
+    }
+
+    private static long check(int textLength, InferenceResponse response, boolean raw) {
+        long length = textLength;
+        if (raw) {
+            for (Tensor output : response.outputs()) {
+                length += output.byteLength();
+            }
+        }
+        if (length > Integer.MAX_VALUE - 64) {
+            throw ServingException.of(
+                    Code.RESOURCE_EXHAUSTED,
+                    "Response has byte size " + length + " which exceeds gRPC's byte size limit 2147483647.");
+        }
+        return length;
+    }
+
+    private static void splice(Content content, List<Tensor> outputs, boolean raw, int[] positions, int shift) {
+        for (int i = 0; i < outputs.size(); i++) {
+            Tensor output = outputs.get(i);
+            if (raw && output.byteLength() > 0) {
+                content.splice(output, positions[i] + shift);
+            } else {
+                output.close();
+            }
+        }
+    }
+
+    private static int[] rawHeaders(List<Tensor> outputs, WireWriter out) {
+        int[] positions = new int[outputs.size()];
+        for (int i = 0; i < positions.length; i++) {
+            out.bytesHeader(6, outputs.get(i).byteLength());
+            positions[i] = out.length();
+        }
+        return positions;
+    }
+
+    private static void writeHead(InferenceResponse response, boolean raw, WireWriter out) {
+        out.textField(1, response.servable().model());
+        long version = response.servable().version();
+        if (!Names.unversioned(version)) {
+            out.textField(2, Long.toString(version));
+        }
+        out.textField(3, response.id());
+        if (!response.parameters().isEmpty()) {
+            for (Map.Entry<String, Object> entry : response.parameters().entrySet()) {
+                writeParameter(out, 4, entry.getKey(), entry.getValue());
+            }
+        }
+        List<Tensor> outputs = response.outputs();
+        for (int i = 0; i < outputs.size(); i++) {
+            writeOutput(outputs.get(i), raw, out);
+        }
+    }
+
+    private static void writeParameter(WireWriter out, int field, String name, Object value) {
+        int entry = out.begin(field);
+        out.textField(1, name);
+        int choice = out.begin(2);
+        if (value instanceof Boolean b) {
+            out.varintField(1, b ? 1 : 0);
+        } else if (value instanceof Long n) {
+            out.varintField(2, n);
+        } else if (value instanceof Double d) {
+            out.doubleField(4, d);
+        } else {
+            out.presentTextField(3, String.valueOf(value));
+        }
+        out.end(choice);
+        out.end(entry);
+    }
+
+    private static void writeOutput(Tensor output, boolean raw, WireWriter out) {
+        int message = out.begin(5);
+        out.textField(1, output.name());
+        out.textField(2, output.dataType().name());
+        int rank = output.shape().rank();
+        if (rank > 0) {
+            int shape = out.begin(3);
+            for (int i = 0; i < rank; i++) {
+                out.varint(output.shape().dim(i));
+            }
+            out.end(shape);
+        }
+        if (!raw) {
+            int contents = out.begin(5);
+            writeContents(output, out);
+            out.end(contents);
+        }
+        out.end(message);
+    }
+
+    private static void writeContents(Tensor output, WireWriter out) {
+        DataType type = output.dataType();
+        int field = TypedContents.field(type);
+        int length = output.byteLength();
+        ByteBuffer in = output.buffer();
+        if (length == 0) {
+            return;
+        }
+        switch (field) {
+            case 6, 7 -> {
+                out.bytesHeader(field, length);
+                int at = out.room(length);
+                in.get(0, out.array(), at, length);
+            }
+            case 8 -> {
+                int at = 0;
+                while (at < length) {
+                    int size = in.getInt(at);
+                    out.bytesHeader(field, size);
+                    int to = out.room(size);
+                    in.get(at + 4, out.array(), to, size);
+                    at += 4 + size;
+                }
+            }
+            default -> {
+                int packed = out.begin(field);
+                for (int at = 0; at < length; at += type.size()) {
+                    out.varint(integer(type, in, at));
+                }
+                out.end(packed);
+            }
+        }
+    }
+
+    private static long integer(DataType type, ByteBuffer in, int at) {
+        return switch (type) {
+            case BOOL -> in.get(at) != 0 ? 1 : 0;
+            case INT8 -> in.get(at);
+            case UINT8 -> in.get(at) & 0xFF;
+            case INT16 -> in.getShort(at);
+            case UINT16 -> in.getShort(at) & 0xFFFF;
+            case INT32 -> in.getInt(at);
+            case UINT32 -> in.getInt(at) & 0xFFFF_FFFFL;
+            case INT64, UINT64 -> in.getLong(at);
+            case FP16, BF16, FP32, FP64, BYTES -> throw new IllegalStateException("no integers in " + type);
+        };
+    }
+}

@@ -1,0 +1,232 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ResponseSink;
+import io.nereid.tensor.MemoryRegion;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One stream of inferences. Answers leave in the order of the requests: what comes early waits. The failure of a request is
+ * a message of its own, and the stream goes on. Thread-safe by one lock, held only to order messages and to hand them to
+ * the call.
+ */
+final class GrpcStream implements GrpcListener {
+    /** One request of the stream and what waits to be sent for it. */
+    private final class Slot implements ResponseSink {
+        private OutputForm form = OutputForm.BINARY;
+        private String id = "";
+        private @Nullable List<Content> waiting;
+        private boolean answered;
+        private boolean ended;
+        private InferenceEngine.@Nullable Call inference;
+
+        @Override
+        public void next(InferenceResponse response, boolean last) {
+            if (last && response.outputs().isEmpty() && !form.emptyFinalResponse() && answered) {
+                response.close();
+                put(this, null, true);
+                return;
+            }
+            Content content;
+            try {
+                content = GrpcInferWriter.stream(response, form, last, context.workbench());
+            } catch (RuntimeException e) {
+                response.close();
+                fail(ServingException.from(e));
+                return;
+            }
+            answered = true;
+            put(this, content, last);
+        }
+
+        @Override
+        public void fail(ServingException e) {
+            if (strictErrors) {
+                endStream(e);
+            }
+            put(this, GrpcInferWriter.streamError(id, e.describe()), true);
+        }
+    }
+
+    private final CodecContext context;
+    private final GrpcCall call;
+    private final boolean strictErrors;
+
+    @GuardedBy("this")
+    private final ArrayDeque<Slot> slots = new ArrayDeque<>();
+
+    @GuardedBy("this")
+    private boolean halfClosed;
+
+    @GuardedBy("this")
+    private boolean over;
+
+    GrpcStream(CodecContext context, GrpcCall call) {
+        this.context = context;
+        this.call = call;
+        this.strictErrors = "true".equals(call.metadata("triton_grpc_error"));
+    }
+
+    @Override
+    public void onMessage(MemoryRegion message) {
+        if (!call.isReady()) {
+            call.setReading(false);
+        }
+        Slot slot = new Slot();
+        synchronized (this) {
+            if (over) {
+                return;
+            }
+            slots.add(slot);
+        }
+        try {
+            GrpcInferReader reader = context.workbench().grpcReader;
+            long typedBytes = reader.scan(message);
+            if (context.mustOffload(typedBytes)) {
+                message.retain();
+                try {
+                    context.offload(() -> decodeElsewhere(slot, message));
+                } catch (ServingException e) {
+                    message.release();
+                    throw e;
+                }
+            } else {
+                infer(slot);
+            }
+        } catch (RuntimeException e) {
+            slot.fail(ServingException.from(e));
+        }
+    }
+
+    private void decodeElsewhere(Slot slot, MemoryRegion message) {
+        try {
+            context.workbench().grpcReader.scan(message);
+            infer(slot);
+        } catch (RuntimeException e) {
+            slot.fail(ServingException.from(e));
+        } finally {
+            message.release();
+        }
+    }
+
+    private void infer(Slot slot) {
+        GrpcInferReader reader = context.workbench().grpcReader;
+        slot.id = reader.id();
+        slot.form = reader.form();
+        InferenceRequest request = reader.read(call.deadlineNanos(), call.arrivedNanos());
+        InferenceEngine.Call begun = context.engine.infer(request, slot);
+        boolean tooLate;
+        synchronized (this) {
+            slot.inference = begun;
+            tooLate = over;
+        }
+        if (tooLate) {
+            begun.cancel();
+        }
+    }
+
+    /** Sends a message of a request, or keeps it until its turn comes. */
+    private synchronized void put(Slot slot, @Nullable Content content, boolean last) {
+        if (over || slot.ended) {
+            if (content != null) {
+                content.discard();
+            }
+            return;
+        }
+        if (content != null) {
+            if (slots.peek() == slot) {
+                call.send(content);
+            } else {
+                keep(slot, content);
+            }
+        }
+        if (last) {
+            slot.ended = true;
+            advance();
+        }
+    }
+
+    private void keep(Slot slot, Content content) {
+        if (slot.waiting == null) {
+            slot.waiting = new ArrayList<>(1);
+        }
+        slot.waiting.add(content);
+    }
+
+    @GuardedBy("this")
+    private void advance() {
+        Slot head = slots.peek();
+        while (head != null && head.ended) {
+            slots.remove();
+            head = slots.peek();
+            if (head != null && head.waiting != null) {
+                head.waiting.forEach(call::send);
+                head.waiting = null;
+            }
+        }
+        closeWhenDone();
+    }
+
+    @GuardedBy("this")
+    private void closeWhenDone() {
+        if (halfClosed && slots.isEmpty() && !over) {
+            over = true;
+            call.close(Code.OK, null);
+        }
+    }
+
+    private void endStream(ServingException e) {
+        call.fail(e);
+        cancelAll();
+    }
+
+    private void cancelAll() {
+        List<InferenceEngine.Call> running = new ArrayList<>();
+        synchronized (this) {
+            if (over) {
+                return;
+            }
+            over = true;
+            for (Slot slot : slots) {
+                if (slot.inference != null && !slot.ended) {
+                    running.add(slot.inference);
+                }
+                if (slot.waiting != null) {
+                    slot.waiting.forEach(Content::discard);
+                    slot.waiting = null;
+                }
+            }
+            slots.clear();
+        }
+        running.forEach(InferenceEngine.Call::cancel);
+    }
+
+    @Override
+    public synchronized void onHalfClose() {
+        halfClosed = true;
+        closeWhenDone();
+    }
+
+    @Override
+    public void onCancel() {
+        cancelAll();
+    }
+
+    @Override
+    public void onReady() {
+        call.setReading(true);
+    }
+}

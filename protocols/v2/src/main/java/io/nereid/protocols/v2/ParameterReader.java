@@ -1,0 +1,74 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.ServingException;
+import org.jspecify.annotations.Nullable;
+
+/** Reads entries of a map from names to {@code InferParameter}. Confined to one thread. */
+final class ParameterReader {
+    private final WireReader wire;
+    private final NameCache names;
+    private String key = "";
+    private @Nullable Object value;
+
+    ParameterReader(WireReader wire, NameCache names) {
+        this.wire = wire;
+        this.names = names;
+    }
+
+    String key() {
+        return key;
+    }
+
+    /** A Boolean, Long, Double or String, or null when none is set. */
+    @Nullable Object value() {
+        return value;
+    }
+
+    /** Reads the entry that comes next, length first. */
+    void readEntry() {
+        key = "";
+        value = null;
+        int length = wire.readLength();
+        int outer = wire.end();
+        int end = wire.position() + length;
+        wire.range(wire.position(), end);
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            switch (tag) {
+                case 1 << 3 | WireReader.BYTES -> key = wire.readText(names);
+                case 2 << 3 | WireReader.BYTES -> readValue();
+                default -> wire.skipField(tag);
+            }
+        }
+        wire.range(end, outer);
+    }
+
+    private void readValue() {
+        int length = wire.readLength();
+        int outer = wire.end();
+        int end = wire.position() + length;
+        wire.range(wire.position(), end);
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            switch (tag) {
+                case 1 << 3 | WireReader.VARINT -> value = wire.readVarint() != 0;
+                case 2 << 3 | WireReader.VARINT -> value = wire.readVarint();
+                case 3 << 3 | WireReader.BYTES -> value = wire.readText(names);
+                case 4 << 3 | WireReader.FIXED64 -> value = Double.longBitsToDouble(wire.readFixed64());
+                case 5 << 3 | WireReader.VARINT -> value = unsigned(wire.readVarint());
+                default -> wire.skipField(tag);
+            }
+        }
+        wire.range(end, outer);
+    }
+
+    private Long unsigned(long bits) {
+        if (bits < 0) {
+            throw ServingException.invalidArgument("value " + Long.toUnsignedString(bits)
+                    + " of a uint64_param is too large (expected: at most " + Long.MAX_VALUE + ")");
+        }
+        return bits;
+    }
+}

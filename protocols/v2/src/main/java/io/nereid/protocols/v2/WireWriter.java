@@ -1,0 +1,146 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/** Writes the protobuf wire format into a growing array. Confined to one thread. */
+final class WireWriter {
+    private byte[] bytes = new byte[1024];
+    private int length;
+
+    void reset(int keep) {
+        if (bytes.length > keep) {
+            bytes = new byte[1024];
+        }
+        length = 0;
+    }
+
+    /** The array; valid until the next write. */
+    byte[] array() {
+        return bytes;
+    }
+
+    int length() {
+        return length;
+    }
+
+    private void ensure(int more) {
+        if (bytes.length - length < more) {
+            long wanted = Math.max((long) length + more, bytes.length * 2L);
+            if ((long) length + more > Integer.MAX_VALUE - 16) {
+                throw new IllegalStateException("a message of 2 GiB or more");
+            }
+            bytes = Arrays.copyOf(bytes, (int) Math.min(wanted, Integer.MAX_VALUE - 16));
+        }
+    }
+
+    private static int tag(int field, int wireType) {
+        return field << 3 | wireType;
+    }
+
+    void varint(long value) {
+        ensure(10);
+        long v = value;
+        while ((v & ~0x7FL) != 0) {
+            bytes[length++] = (byte) (v | 0x80);
+            v >>>= 7;
+        }
+        bytes[length++] = (byte) v;
+    }
+
+    void varintField(int field, long value) {
+        varint(tag(field, WireReader.VARINT));
+        varint(value);
+    }
+
+    void doubleField(int field, double value) {
+        varint(tag(field, WireReader.FIXED64));
+        fixed64(Double.doubleToRawLongBits(value));
+    }
+
+    void fixed64(long v) {
+        fixed32((int) v);
+        fixed32((int) (v >>> 32));
+    }
+
+    void fixed32(int v) {
+        ensure(4);
+        bytes[length] = (byte) v;
+        bytes[length + 1] = (byte) (v >>> 8);
+        bytes[length + 2] = (byte) (v >>> 16);
+        bytes[length + 3] = (byte) (v >>> 24);
+        length += 4;
+    }
+
+    /** A text; nothing at all when it is empty. */
+    void textField(int field, String text) {
+        if (!text.isEmpty()) {
+            presentTextField(field, text);
+        }
+    }
+
+    /** A text, the empty one too. */
+    void presentTextField(int field, String text) {
+        int n = text.length();
+        varint(tag(field, WireReader.BYTES));
+        if (n < 128) {
+            ensure(1 + n);
+            int at = length + 1;
+            int i = 0;
+            while (i < n && text.charAt(i) < 0x80) {
+                bytes[at + i] = (byte) text.charAt(i);
+                i++;
+            }
+            if (i == n) {
+                bytes[length] = (byte) n;
+                length = at + n;
+                return;
+            }
+        }
+        byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
+        varint(utf8.length);
+        ensure(utf8.length);
+        System.arraycopy(utf8, 0, bytes, length, utf8.length);
+        length += utf8.length;
+    }
+
+    /** Field and length of bytes that follow. */
+    void bytesHeader(int field, int size) {
+        varint(tag(field, WireReader.BYTES));
+        varint(size);
+    }
+
+    /** Makes room for {@code size} bytes at the end and returns where they begin. */
+    int room(int size) {
+        ensure(size);
+        int at = length;
+        length += size;
+        return at;
+    }
+
+    /** Begins a message or a packed list; its mark goes to {@link #end(int)}. */
+    int begin(int field) {
+        varint(tag(field, WireReader.BYTES));
+        ensure(1);
+        return length++;
+    }
+
+    /** Ends what began at {@code mark}: its length is put before it. */
+    void end(int mark) {
+        int size = length - mark - 1;
+        int extra = 0;
+        for (int n = size >>> 7; n != 0; n >>>= 7) {
+            extra++;
+        }
+        if (extra > 0) {
+            ensure(extra);
+            System.arraycopy(bytes, mark + 1, bytes, mark + 1 + extra, size);
+        }
+        int end = length + extra;
+        length = mark;
+        varint(size);
+        length = end;
+    }
+}

@@ -1,0 +1,148 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import com.google.protobuf.Message;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.tensor.MemoryRegion;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** One gRPC call in memory, with the client's side of it. Confined to one thread. */
+final class FakeCall implements GrpcCall {
+    final String path;
+    final Map<String, String> metadata = new HashMap<>();
+    final List<byte[]> sent = new ArrayList<>();
+    long deadline = Long.MAX_VALUE;
+    boolean ready = true;
+    boolean reading = true;
+    @Nullable Code code;
+    String text = "";
+    private final V2Codec codec;
+    private @Nullable GrpcListener listener;
+
+    FakeCall(V2Codec codec, String path) {
+        this.codec = codec;
+        this.path = path;
+    }
+
+    FakeCall start() {
+        GrpcMethod method = codec.grpcMethods().stream()
+                .filter(m -> m.path().equals(path))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError("no method " + path));
+        return start(method);
+    }
+
+    FakeCall start(GrpcMethod method) {
+        guarded(() -> listener = method.handler().start(this));
+        return this;
+    }
+
+    /** The client sends a message. */
+    FakeCall message(byte[] bytes) {
+        MemoryRegion region = MemoryRegion.copyOf(bytes, 0, bytes.length);
+        if (code == null) {
+            guarded(() -> listener.onMessage(region));
+        }
+        region.release();
+        return this;
+    }
+
+    FakeCall message(Message message) {
+        return message(message.toByteArray());
+    }
+
+    FakeCall halfClose() {
+        if (code == null) {
+            guarded(() -> listener.onHalfClose());
+        }
+        return this;
+    }
+
+    void cancel() {
+        if (code == null) {
+            code = Code.CANCELLED;
+            listener.onCancel();
+        }
+    }
+
+    void becomeReady() {
+        ready = true;
+        listener.onReady();
+    }
+
+    private void guarded(Runnable action) {
+        try {
+            action.run();
+        } catch (RuntimeException e) {
+            fail(ServingException.from(e));
+        }
+    }
+
+    @Override
+    public String path() {
+        return path;
+    }
+
+    @Override
+    public @Nullable String metadata(String lowerCaseName) {
+        return metadata.get(lowerCaseName);
+    }
+
+    @Override
+    public long deadlineNanos() {
+        return deadline;
+    }
+
+    @Override
+    public long arrivedNanos() {
+        return 1_000;
+    }
+
+    @Override
+    public boolean inEventLoop() {
+        return true;
+    }
+
+    @Override
+    public boolean isReady() {
+        return ready;
+    }
+
+    @Override
+    public void setReading(boolean on) {
+        reading = on;
+    }
+
+    @Override
+    public void send(Content message) {
+        if (code != null) {
+            message.discard();
+            return;
+        }
+        sent.add(Wire.bytes(message));
+    }
+
+    @Override
+    public void sendAndClose(Content message) {
+        send(message);
+        close(Code.OK, null);
+    }
+
+    @Override
+    public void close(Code end, @Nullable String message) {
+        if (code == null) {
+            code = end;
+            text = message == null ? "" : message;
+        }
+    }
+}
