@@ -7,6 +7,7 @@ import io.nereid.repository.Problem.Severity;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** Gathers the problems of one model, up to a limit. Confined to the thread that reads the model. */
@@ -85,7 +86,7 @@ final class Problems {
         for (int i = 0; i < text.length() && i < QUOTED; i++) {
             char c = text.charAt(i);
             if (c < ' ' || c == 0x7f || Character.isSurrogate(c)) {
-                b.append(String.format("\\u%04x", (int) c));
+                b.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
             } else {
                 b.append(c);
             }
