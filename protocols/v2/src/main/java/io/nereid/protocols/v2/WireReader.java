@@ -148,7 +148,10 @@ final class WireReader {
                 need(8);
                 position += 8;
             }
-            case BYTES -> position += readLength();
+            case BYTES -> {
+                int length = readLength();
+                position += length;
+            }
             case GROUP -> {
                 if (depth >= MAX_DEPTH) {
                     throw malformed("groups nested too deeply", position);

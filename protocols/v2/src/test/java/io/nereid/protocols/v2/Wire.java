@@ -90,6 +90,8 @@ final class Wire {
     /** Pooled buffers in use, once this thread has given its cached ones back. */
     static long pooledBuffers() {
         var allocator = MemoryRegion.allocator();
+        // The first trim keeps what was used since the last one.
+        allocator.trimCurrentThreadCache();
         allocator.trimCurrentThreadCache();
         long active = 0;
         for (var arena : allocator.metric().directArenas()) {
