@@ -120,7 +120,7 @@ final class RequestChecks {
             }
         }
         if (!missing.isEmpty()) {
-            throw ServingException.invalidArgument(countText(given) + " but got " + given.size() + " inputs for model '"
+            throw ServingException.invalidArgument(countText() + " but got " + given.size() + " inputs for model '"
                     + model() + "'. Got input(s) " + quoted(given.stream().map(Tensor::name).toList())
                     + ", but missing required input(s) " + quoted(missing) + ". Please provide all required input(s).");
         }
@@ -134,7 +134,7 @@ final class RequestChecks {
         return inputs;
     }
 
-    private String countText(List<Tensor> given) {
+    private String countText() {
         int all = metadata.inputs().size();
         return required == all
                 ? "expected " + all + " inputs"
