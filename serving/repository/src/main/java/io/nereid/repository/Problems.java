@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** Gathers the problems of one model, up to a limit. Confined to the thread that reads the model. */

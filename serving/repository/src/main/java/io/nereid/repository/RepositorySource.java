@@ -251,7 +251,7 @@ public final class RepositorySource implements Source {
                             "it is loaded when its files stop changing"))));
             return;
         }
-        emit(name, t, aspired(new StoredModel(
+        emit(name, t, aspired(t, new StoredModel(
                 model.entry(), model.config(), model.backend(), settled, model.problems(), true, "", 0)));
     }
 
@@ -344,7 +344,7 @@ public final class RepositorySource implements Source {
             emit(name, t, failures(model));
             return;
         }
-        emit(name, t, aspired(model));
+        emit(name, t, aspired(t, model));
     }
 
     private static void report(String name, Tracked t, List<Problem> problems) {
@@ -364,15 +364,22 @@ public final class RepositorySource implements Source {
                 : wanted.stream().map(v -> Aspired.failed(model.id(v.version()), error)).toList();
     }
 
-    private List<Aspired> aspired(StoredModel model) {
+    /** A version that became unreadable stays as it was emitted, so that it goes on serving. */
+    private List<Aspired> aspired(Tracked t, StoredModel model) {
         List<Aspired> list = new ArrayList<>();
         Backend backend = Objects.requireNonNull(model.backend());
         for (Version v : model.wanted()) {
             ServableId id = model.id(v.version());
-            list.add(v.error() != null
-                    ? Aspired.failed(id, v.error())
-                    : Aspired.of(loaders.create(
-                            new ModelSource(id, model.entry().directory(), v.directory()), model.config(), backend, v.fingerprint())));
+            if (v.error() == null) {
+                ModelSource where = new ModelSource(id, model.entry().directory(), v.directory());
+                list.add(Aspired.of(loaders.create(where, model.config(), backend, v.fingerprint())));
+            } else {
+                LOG.warn("model '{}': {}", id.model(), v.error().describe());
+                list.add(t.emitted.stream()
+                        .filter(a -> a.id().equals(id) && a.loader() != null)
+                        .findFirst()
+                        .orElse(Aspired.failed(id, v.error())));
+            }
         }
         return list;
     }

@@ -12,6 +12,8 @@ import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
 import io.nereid.repository.RepositorySource.Mode;
 import io.nereid.repository.RepositorySource.Options;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -218,6 +220,15 @@ class RepositorySourceTest {
         settle();
         assertThat(target.last("a").loader().config().maxBatchSize()).isEqualTo(4);
         assertThat(source.problems()).isEmpty();
+    }
+
+    @Test
+    void aVersionThatBecomesUnreadableGoesOnServing() throws IOException {
+        model("a", 1);
+        start(POLL);
+        Files.createSymbolicLink(root.resolve("a/1/weights"), root.resolve("gone"));
+        settle();
+        assertThat(target.last("a").loadable()).containsExactly(1L);
     }
 
     @Test
