@@ -6,11 +6,14 @@ import io.nereid.engine.EngineOptions;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.ServerOptions;
+import java.io.OutputStream;
+import java.io.PrintWriter;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -51,7 +54,7 @@ final class PracticeCommand implements Callable<Integer> {
                 1 << 20);
         InetSocketAddress address = server.listen().get(0);
         server.load().toCompletableFuture().get();
-        new StartReport(server.engine(), new java.io.PrintWriter(java.io.OutputStream.nullOutputStream()))
+        new StartReport(server.engine(), new PrintWriter(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8))
                 .print("127.0.0.1", List.of(address));
         String base = "http://127.0.0.1:" + address.getPort();
         HttpClient client = HttpClient.newHttpClient();
