@@ -16,8 +16,8 @@ final class DecimalToBinary {
     static int floatBits(long w, int q) {
         if (w >= 0 && w <= MAX_EXACT && q <= 0 && q >= -22) {
             double d = w / PowersOfTen.exact(-q);
-            // rounding twice goes wrong only when the double is a tie of floats, or for subnormal floats
-            if ((Double.doubleToRawLongBits(d) & 0x1FFFFFFFL) != 0x10000000L && (d >= 0x1p-126 || w == 0)) {
+            // rounding twice goes wrong only when the double is a tie of floats; none here is as small as 2^-126
+            if ((Double.doubleToRawLongBits(d) & 0x1FFFFFFFL) != 0x10000000L) {
                 return Float.floatToRawIntBits((float) d);
             }
         }

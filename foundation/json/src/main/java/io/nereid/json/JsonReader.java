@@ -3,7 +3,6 @@
 package io.nereid.json;
 
 import io.nereid.base.ServingException;
-import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -50,10 +49,7 @@ public final class JsonReader {
     private final boolean[] objects;
     private @Nullable String context;
 
-    private final ByteSink unescaped = new ByteSink(256);
-    private byte[] text = buffer;
-    private int textFrom;
-    private int textLength;
+    private final TextScanner text = new TextScanner(this);
 
     /** A reader that allows {@link #DEFAULT_MAX_DEPTH} levels. */
     public JsonReader() {
@@ -87,10 +83,7 @@ public final class JsonReader {
         this.depth = 0;
         this.fresh = false;
         this.context = null;
-        this.text = buffer;
-        this.textFrom = from;
-        this.textLength = 0;
-        this.unescaped.shrinkTo(1 << 16);
+        this.text.reset(buffer, to);
     }
 
     /** Puts {@code context}, such as {@code input 'x'}, before the messages of errors; null takes it away. */
@@ -162,7 +155,7 @@ public final class JsonReader {
         if (c != '"') {
             throw unexpected(pos, "a field name in quotes");
         }
-        pos = scanString(pos);
+        pos = text.scan(pos);
         if (b[skipSpace()] != ':') {
             throw unexpected(pos, "':' after the field name");
         }
@@ -178,7 +171,7 @@ public final class JsonReader {
 
     /** Whether the current field has this name, given as UTF-8. */
     public boolean keyEquals(byte[] utf8Name) {
-        return Arrays.equals(text, textFrom, textFrom + textLength, utf8Name, 0, utf8Name.length);
+        return text.equalTo(utf8Name);
     }
 
     /** The name of the current field; valid until another name, text or value is read. */
@@ -276,7 +269,7 @@ public final class JsonReader {
                     }
                     break;
                 case '"':
-                    p = scanString(p);
+                    p = text.scan(p);
                     break;
                 case 't':
                     p = skipWord(p, "true");
@@ -318,7 +311,7 @@ public final class JsonReader {
         if (b[from] != '"') {
             throw unexpected(from, "a field name in quotes");
         }
-        int p = spaces(b, scanString(from));
+        int p = spaces(b, text.scan(from));
         if (b[p] != ':') {
             throw unexpected(p, "':' after the field name");
         }
@@ -349,180 +342,40 @@ public final class JsonReader {
         if (buffer[skipSpace()] != '"') {
             throw unexpected(pos, "a string");
         }
-        pos = scanString(pos);
+        pos = text.scan(pos);
     }
 
     /** Whether the text read last equals {@code s}. */
     public boolean textEquals(String s) {
-        int n = s.length();
-        if (n > textLength) {
-            return false;
-        }
-        byte[] t = text;
-        for (int i = 0; i < n; i++) {
-            int c = s.charAt(i);
-            if (c >= 0x80) {
-                return keyEquals(s.getBytes(StandardCharsets.UTF_8));
-            }
-            if (t[textFrom + i] != c) {
-                return false;
-            }
-        }
-        return n == textLength;
+        return text.equalTo(s);
     }
 
     /** The text read last, as a new string. */
     public String text() {
-        return new String(text, textFrom, textLength, StandardCharsets.UTF_8);
+        return text.asString();
     }
 
     /** Length of the text read last, in bytes of UTF-8. */
     public int textLength() {
-        return textLength;
+        return text.length;
     }
 
     /** Reads a string, appends its UTF-8 bytes to {@code sink} and returns their number. */
     public int readStringBytes(ByteSink sink) {
         readText();
-        sink.append(text, textFrom, textLength);
-        return textLength;
+        sink.append(text.bytes, text.from, text.length);
+        return text.length;
     }
 
     /** Reads a string as base64 (padding may be missing), appends the bytes to {@code sink} and returns their number. */
     public int readBase64(ByteSink sink) {
         int at = skipSpace();
         readText();
-        int n = Base64Text.decode(text, textFrom, textLength, sink);
+        int n = Base64Text.decode(text.bytes, text.from, text.length, sink);
         if (n < 0) {
             throw error("invalid base64 in the string" + at(at) + " (expected: letters, digits, '+', '/' and '=' padding)");
         }
         return n;
-    }
-
-    /** Scans the string whose opening quote is at {@code from} into the text fields; returns the position after it. */
-    private int scanString(int from) {
-        byte[] b = buffer;
-        int p = from + 1;
-        for (; ; ) {
-            p = Utf8.skipPlain(b, p, end);
-            int c = b[p];
-            if (c == '"') {
-                text = b;
-                textFrom = from + 1;
-                textLength = p - from - 1;
-                return p + 1;
-            }
-            if (c == '\\') {
-                return scanEscaped(from, p);
-            }
-            p += wideCharacter(from, p);
-        }
-    }
-
-    private int scanEscaped(int from, int firstEscape) {
-        byte[] b = buffer;
-        ByteSink sink = unescaped;
-        sink.reset();
-        int run = from + 1;
-        int p = firstEscape;
-        for (; ; ) {
-            int c = b[p];
-            if (c == '"') {
-                sink.append(b, run, p - run);
-                text = sink.array();
-                textFrom = 0;
-                textLength = sink.length();
-                return p + 1;
-            }
-            if (c == '\\') {
-                sink.append(b, run, p - run);
-                p = unescape(p, sink);
-                run = p;
-            } else {
-                p += wideCharacter(from, p);
-            }
-            p = Utf8.skipPlain(b, p, end);
-        }
-    }
-
-    private int unescape(int at, ByteSink sink) {
-        byte[] b = buffer;
-        int c = b[at + 1];
-        int simple;
-        switch (c) {
-            case '"':
-            case '\\':
-            case '/':
-                simple = c;
-                break;
-            case 'b':
-                simple = '\b';
-                break;
-            case 'f':
-                simple = '\f';
-                break;
-            case 'n':
-                simple = '\n';
-                break;
-            case 'r':
-                simple = '\r';
-                break;
-            case 't':
-                simple = '\t';
-                break;
-            case 'u':
-                return unescapeUnit(at, sink);
-            default:
-                throw unexpected(at + 1, "one of \" \\ / b f n r t u after the backslash");
-        }
-        sink.append((byte) simple);
-        return at + 2;
-    }
-
-    private int unescapeUnit(int at, ByteSink sink) {
-        int codePoint = hex4(at + 2);
-        int p = at + 6;
-        if (codePoint >= 0xD800 && codePoint <= 0xDFFF) {
-            boolean paired = codePoint <= 0xDBFF && buffer[p] == '\\' && buffer[p + 1] == 'u';
-            int low = paired ? hex4(p + 2) : 0;
-            if (low < 0xDC00 || low > 0xDFFF) {
-                throw error("lone surrogate" + at(at) + " (expected: a pair from \\ud800\\udc00 to \\udbff\\udfff)");
-            }
-            codePoint = Character.toCodePoint((char) codePoint, (char) low);
-            p += 6;
-        }
-        sink.ensureWritable(4);
-        sink.advanceTo(Utf8.put(sink.array(), sink.length(), codePoint));
-        return p;
-    }
-
-    private int hex4(int at) {
-        int v = 0;
-        for (int i = 0; i < 4; i++) {
-            int digit = Character.digit(buffer[at + i], 16);
-            if (digit < 0) {
-                throw unexpected(at + i, "four hexadecimal digits after \\u");
-            }
-            v = v << 4 | digit;
-        }
-        return v;
-    }
-
-    /** Checks the character at {@code p}, where the plain ones end; returns its length. */
-    private int wideCharacter(int from, int p) {
-        int c = buffer[p];
-        if (p >= end) {
-            throw error("unexpected end of the document" + at(p) + " in the string that begins" + at(from)
-                    + " (expected: a closing quote)");
-        }
-        if (c >= 0) {
-            throw error("control character 0x" + Integer.toHexString(c) + at(p) + " in a string (expected: an escape)");
-        }
-        int length = Utf8.sequenceLength(buffer, p, end);
-        if (length == 0) {
-            throw error("byte 0x" + Integer.toHexString(c & 0xFF) + at(p) + " is not valid UTF-8 (expected: UTF-8 text)");
-        }
-        return length;
     }
 
     // ---------------------------------------------------------------- scalars

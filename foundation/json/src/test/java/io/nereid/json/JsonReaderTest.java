@@ -178,6 +178,25 @@ class JsonReaderTest {
     }
 
     @Test
+    void looksAtNothingBehindTheTextOfBase64() {
+        JsonReader r = reader("[\"\\u0041AAAAAAA\",\"\\u0041\"]");
+        r.beginArray();
+        r.hasNext();
+        assertThat(r.readBase64(new ByteSink(1))).isEqualTo(6);
+        r.hasNext();
+        assertRefused(() -> r.readBase64(new ByteSink(1))).hasMessageContaining("invalid base64");
+    }
+
+    @Test
+    void refusesACommaBeforeTheEndOfAnArray() {
+        JsonReader r = reader("[1,]");
+        r.beginArray();
+        assertThat(r.hasNext()).isTrue();
+        r.readLong();
+        assertRefused(r::hasNext).hasMessageContaining("expected: a value after ','");
+    }
+
+    @Test
     void readsNumbers() {
         assertThat(reader("9223372036854775807").readLong()).isEqualTo(Long.MAX_VALUE);
         assertThat(reader("-9223372036854775808").readLong()).isEqualTo(Long.MIN_VALUE);

@@ -37,6 +37,7 @@ class NumberReadingTest {
         for (int i = 0; i < 20_000; i++) {
             addTie(numbers, Float.intBitsToFloat(random.nextInt() & 0x7FFFFFFF), true);
             addTie(numbers, Float.intBitsToFloat(random.nextInt(1 << 24)), true);
+            addTie(numbers, 4 + 4 * random.nextFloat(), true);
         }
         numbers.removeIf(s -> Float.isInfinite(Float.parseFloat(s)));
         ByteBuffer read = Documents.readTensor(DataType.FP32, numbers.toString(), numbers.size());
@@ -165,6 +166,7 @@ class NumberReadingTest {
         numbers.add(tie.add(tie.ulp()).toString());
         numbers.add(tie.round(new MathContext(19)).toString());
         numbers.add(tie.round(new MathContext(17)).toString());
+        numbers.add(tie.round(new MathContext(16)).toString());
     }
 
     private static int infinity(DataType type) {

@@ -208,7 +208,7 @@ class TensorReaderTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"[[1,2],[3]]", "[[1],[2,3]]", "[1,[2]]", "[[1],2]", "[[],1]", "[[],[1]]", "[[1],[]]", "[[],[[]]]", "[[[1]],[2]]", "[[1],[[2]]]", "[[[]],[]]"})
+    @ValueSource(strings = {"[[1,2],[3]]", "[[1],[2,3]]", "[1,[2]]", "[[1],2]", "[[],1]", "[[],[1]]", "[[1],[]]", "[[],[[]]]", "[[[1]],[2]]", "[[1],[[2]]]", "[[1],[[]]]", "[[[]],[]]"})
     void refusesRaggedLists(String json) {
         assertRefused(() -> new TensorReader(reader(json)).readNested(DataType.FP32, new ByteSink(8)))
                 .hasMessageStartingWith("Encountered list at unexpected size: ");
