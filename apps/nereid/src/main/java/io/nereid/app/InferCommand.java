@@ -29,6 +29,7 @@ import picocli.CommandLine.Spec;
         name = "infer",
         mixinStandardHelpOptions = true,
         sortOptions = false,
+        customSynopsis = "nereid infer MODEL [--input NAME=VALUE]... [OPTIONS]",
         description = {
             "Send one request to a running server and show the answer.",
             "Inputs come from --input, from .npy files, or as a whole request from --json."

@@ -7,6 +7,7 @@ import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.time.Instant;
+import java.util.Locale;
 import java.util.logging.Formatter;
 import java.util.logging.Handler;
 import java.util.logging.Level;
@@ -81,7 +82,7 @@ final class Logging {
     private static final class TextFormatter extends Formatter {
         @Override
         public String format(LogRecord entry) {
-            return Instant.ofEpochMilli(entry.getMillis()) + " " + String.format("%-5s", level(entry)) + " "
+            return Instant.ofEpochMilli(entry.getMillis()) + " " + String.format(Locale.ROOT, "%-5s", level(entry)) + " "
                     + entry.getLoggerName() + " - " + formatMessage(entry) + "\n" + trace(entry.getThrown());
         }
     }

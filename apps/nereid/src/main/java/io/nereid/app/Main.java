@@ -2,9 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
+import java.io.PrintWriter;
+import java.util.ArrayList;
+import java.util.List;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The program's entry. Exit codes: 0 done, 1 it failed, 2 the command line is wrong. */
 @Command(
@@ -36,18 +43,42 @@ public final class Main {
         System.exit(commandLine().execute(args));
     }
 
+    /** A wrong command line: what is wrong, what may have been meant, and where the options are listed. */
+    private static int explain(ParameterException e, String[] args) {
+        CommandLine command = e.getCommandLine();
+        PrintWriter err = command.getErr();
+        err.println("nereid: " + e.getMessage());
+        if (e instanceof UnmatchedArgumentException unmatched
+                && !unmatched.getUnmatched().isEmpty()) {
+            List<String> known = new ArrayList<>(command.getSubcommands().keySet());
+            command.getCommandSpec().options().forEach(option -> known.addAll(List.of(option.names())));
+            String given = unmatched.getUnmatched().get(0);
+            int equals = given.indexOf('=');
+            String hint = Suggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
+            if (!hint.isEmpty()) {
+                err.println("  " + hint);
+            }
+        }
+        String name = command.getCommandSpec().qualifiedName();
+        err.println("  " + (name.equals("nereid") ? "nereid help" : name.replace("nereid ", "nereid help "))
+                + " lists what there is");
+        err.flush();
+        return command.getCommandSpec().exitCodeOnInvalidInput();
+    }
+
     static CommandLine commandLine() {
         return new CommandLine(new Main())
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setUsageHelpAutoWidth(true)
                 .setDefaultValueProvider(new Environment())
+                .setParameterExceptionHandler(Main::explain)
                 .setExecutionExceptionHandler((e, cmd, parsed) -> {
                     ServingException failure = ServingException.from(e);
                     cmd.getErr().println("nereid: " + failure.getMessage());
                     if (failure.remedy() != null) {
                         cmd.getErr().println("  " + failure.remedy());
                     }
-                    if (failure.code() == io.nereid.base.Code.INTERNAL) {
+                    if (failure.code() == Code.INTERNAL) {
                         e.printStackTrace(cmd.getErr());
                     }
                     return 1;

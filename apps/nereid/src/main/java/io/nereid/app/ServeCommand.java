@@ -37,6 +37,7 @@ import picocli.CommandLine.Spec;
         name = "serve",
         mixinStandardHelpOptions = true,
         sortOptions = false,
+        customSynopsis = "nereid serve [OPTIONS] MODELS...",
         description = {
             "Serve the models of one or more directories.",
             "A directory holds a folder per model, each with numbered version folders; a single model's folder or an"
@@ -240,17 +241,24 @@ final class ServeCommand implements Callable<Integer> {
                 settings);
     }
 
+    private static int port(String option, int number) {
+        if (number < 0 || number > 65_535) {
+            throw ServingException.invalidArgument(option + " " + number + " is not a port (expected 0 to 65535)");
+        }
+        return number;
+    }
+
     private ServerOptions.Builder listen(int maxBody) {
         ServerOptions.Builder listen = ServerOptions.builder()
-                .listen(host, port)
+                .listen(host, port("--port", port))
                 .eventLoops(ioThreads)
                 .maxBodyBytes(maxBody)
                 .maxMessageBytes(maxBody);
         if (grpcPort != null) {
-            listen.listen(host, grpcPort);
+            listen.listen(host, port("--grpc-port", grpcPort));
         }
         if (metricsPort != null) {
-            listen.listen(host, metricsPort, ServerOptions.Purpose.METRICS);
+            listen.listen(host, port("--metrics-port", metricsPort), ServerOptions.Purpose.METRICS);
         }
         for (Compat compat : compatPorts) {
             switch (compat) {

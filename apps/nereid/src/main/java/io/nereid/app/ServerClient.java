@@ -27,7 +27,8 @@ final class ServerClient {
             HttpClient.newBuilder().connectTimeout(Duration.ofSeconds(5)).build();
 
     ServerClient(String url) {
-        this.url = url.endsWith("/") ? url.substring(0, url.length() - 1) : url;
+        String full = url.contains("://") ? url : "http://" + url;
+        this.url = full.endsWith("/") ? full.substring(0, full.length() - 1) : full;
     }
 
     JsonNode get(String path) {

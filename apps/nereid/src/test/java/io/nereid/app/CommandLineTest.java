@@ -1,0 +1,79 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+
+class CommandLineTest {
+    private final StringWriter out = new StringWriter();
+    private final StringWriter err = new StringWriter();
+
+    @Test
+    void aWrongFlagIsNamedWithTheNearestRightOne() {
+        assertThat(run("serve", "--prot", "80", "models")).isEqualTo(2);
+        assertThat(err.toString())
+                .contains("Unknown option: '--prot'")
+                .contains("did you mean '--port'?")
+                .contains("nereid help serve")
+                .doesNotContain("Usage:");
+    }
+
+    @Test
+    void aWrongCommandIsNamedWithTheNearestRightOne() {
+        assertThat(run("sevre", "models")).isEqualTo(2);
+        assertThat(err.toString()).contains("'sevre'").contains("did you mean 'serve'?");
+    }
+
+    @Test
+    void serveSaysWhatIsWrongBeforeItStarts(@TempDir Path dir) {
+        assertThat(run("serve")).isEqualTo(1);
+        assertThat(err.toString()).contains("no models given");
+        assertThat(run("serve", dir.resolve("absent").toString())).isEqualTo(1);
+        assertThat(err.toString()).contains("there is no '" + dir.resolve("absent") + "'");
+        assertThat(run("serve", dir.toString(), "--port", "99999")).isEqualTo(1);
+        assertThat(err.toString()).contains("--port 99999 is not a port (expected 0 to 65535)");
+        assertThat(run("serve", dir.toString(), "--drain-timeout", "5x")).isEqualTo(1);
+        assertThat(err.toString()).contains("'5x' is not a duration");
+        assertThat(run("serve", dir.toString(), "--backend-config", "x")).isEqualTo(1);
+        assertThat(err.toString()).contains("--backend-config 'x' is not BACKEND,KEY=VALUE");
+        assertThat(run("serve", dir.toString(), "--load-model", "x")).isEqualTo(1);
+        assertThat(err.toString()).contains("--load-model needs --model-control-mode explicit");
+        assertThat(err.toString()).doesNotContain("\tat ");
+    }
+
+    @Test
+    void validateTellsEveryProblemAndItsExitCodeSaysWhetherThereAreAny(@TempDir Path dir) throws Exception {
+        Path model = Files.createDirectories(dir.resolve("m/1")).getParent();
+        Files.writeString(model.resolve("config.pbtxt"), "backend: \"onnxruntime\"\nmax_batch_sise: 4\n");
+        Files.write(model.resolve("1/model.onnx"), new byte[] {1});
+        assertThat(run("validate", dir.toString(), "--files-only")).isEqualTo(1);
+        assertThat(out.toString()).contains("config.pbtxt:2:1").contains("max_batch_size");
+    }
+
+    @Test
+    void noServerIsSaidSoWithWhatToDo() {
+        assertThat(run("models", "--url", "127.0.0.1:1")).isEqualTo(1);
+        assertThat(err.toString()).contains("no server answers at http://127.0.0.1:1").contains("nereid serve");
+    }
+
+    @Test
+    void versionNamesTheBackends() {
+        assertThat(run("version")).isZero();
+        assertThat(out.toString()).contains("nereid ").contains("backend onnxruntime").contains("backend java");
+        assertThat(out.toString()).doesNotContain("${");
+    }
+
+    private int run(String... args) {
+        CommandLine command = Main.commandLine();
+        command.setOut(new PrintWriter(out, true)).setErr(new PrintWriter(err, true));
+        return command.execute(args);
+    }
+}
