@@ -307,7 +307,16 @@ final class H2Connection extends Http2ConnectionHandler {
                 return;
             }
         }
-        super.onStreamError(ctx, outbound, cause, error);
+        Http2Stream stream = connection().stream(id);
+        Http2Exception.StreamException told = error;
+        if (!outbound
+                && stream != null
+                && stream.state() == Http2Stream.State.HALF_CLOSED_REMOTE
+                && Http2Exception.streamError(id, Http2Error.STREAM_CLOSED, "frame after the client's end of stream " + id)
+                        instanceof Http2Exception.StreamException late) {
+            told = late;
+        }
+        super.onStreamError(ctx, outbound, cause, told);
     }
 
     @Override
