@@ -45,7 +45,11 @@ final class AdminCodec implements ProtocolCodec {
         TransportStats stats = transport.get();
         StringBuilder page = new StringBuilder(engine.metrics());
         gauge(page, "nereid_connections", "Open connections", stats.connections());
-        gauge(page, "nereid_exchanges_in_flight", "Exchanges and calls accepted and not yet answered", stats.inFlight());
+        gauge(
+                page,
+                "nereid_exchanges_in_flight",
+                "Exchanges and calls accepted and not yet answered",
+                stats.inFlight());
         counter(page, "nereid_exchanges", "Exchanges and calls since the start", stats.exchanges());
         counter(page, "nereid_exchanges_rejected", "Refused before their body was read", stats.rejected());
         gauge(page, "nereid_request_bytes_in_flight", "Bytes of request bodies held", budget.used());

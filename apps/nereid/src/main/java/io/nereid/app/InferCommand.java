@@ -53,11 +53,15 @@ final class InferCommand implements Callable<Integer> {
     @Option(
             names = "--input",
             paramLabel = "NAME=VALUE",
-            description = "A value: JSON, a comma-separated list, a range 1..16, text, or @FILE.npy. The shape is that of the"
-                    + " value, or what the model expects when the number of elements decides it.")
+            description =
+                    "A value: JSON, a comma-separated list, a range 1..16, text, or @FILE.npy. The shape is that of the"
+                            + " value, or what the model expects when the number of elements decides it.")
     private Map<String, String> inputs = new LinkedHashMap<>();
 
-    @Option(names = "--json", paramLabel = "FILE", description = "A whole Open Inference request; - for standard input.")
+    @Option(
+            names = "--json",
+            paramLabel = "FILE",
+            description = "A whole Open Inference request; - for standard input.")
     private @Nullable String json;
 
     @Option(names = "--output", paramLabel = "NAME", description = "An output to ask for; all by default.")
@@ -66,7 +70,10 @@ final class InferCommand implements Callable<Integer> {
     @Option(names = "--raw", description = "Show the answer as the server sent it.")
     private boolean raw;
 
-    @Option(names = "--url", defaultValue = "http://127.0.0.1:8080", description = "The server (default: ${DEFAULT-VALUE}).")
+    @Option(
+            names = "--url",
+            defaultValue = "http://127.0.0.1:8080",
+            description = "The server (default: ${DEFAULT-VALUE}).")
     private String url;
 
     @Spec
@@ -136,8 +143,8 @@ final class InferCommand implements Callable<Integer> {
     private static String signature(JsonNode metadata) {
         List<String> all = new ArrayList<>();
         metadata.path("inputs")
-                .forEach(i -> all.add(i.path("name").asText() + " "
-                        + i.path("datatype").asText() + i.path("shape")));
+                .forEach(i -> all.add(
+                        i.path("name").asText() + " " + i.path("datatype").asText() + i.path("shape")));
         return String.join(", ", all);
     }
 
@@ -151,7 +158,9 @@ final class InferCommand implements Callable<Integer> {
             int n = 0;
             for (JsonNode element : output.path("data")) {
                 if (n == SHOWN) {
-                    line.append(" … ").append(output.path("data").size() - SHOWN).append(" more (--raw shows all)");
+                    line.append(" … ")
+                            .append(output.path("data").size() - SHOWN)
+                            .append(" more (--raw shows all)");
                     break;
                 }
                 line.append(n == 0 ? "" : " ").append(element.isTextual() ? element.toString() : element.asText());

@@ -58,8 +58,8 @@ final class InputValue {
             long from = Long.parseLong(range.group(1));
             long to = Long.parseLong(range.group(2));
             if (to < from || to - from >= MAX_RANGE) {
-                throw ServingException.invalidArgument(
-                        "input '" + name + "': range " + text + " is empty or has more than " + MAX_RANGE + " elements");
+                throw ServingException.invalidArgument("input '" + name + "': range " + text
+                        + " is empty or has more than " + MAX_RANGE + " elements");
             }
             ArrayNode values = ServerClient.JSON.createArrayNode();
             for (long i = from; i <= to; i++) {

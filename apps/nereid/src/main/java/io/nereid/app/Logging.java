@@ -82,8 +82,8 @@ final class Logging {
     private static final class TextFormatter extends Formatter {
         @Override
         public String format(LogRecord entry) {
-            return Instant.ofEpochMilli(entry.getMillis()) + " " + String.format(Locale.ROOT, "%-5s", level(entry)) + " "
-                    + entry.getLoggerName() + " - " + formatMessage(entry) + "\n" + trace(entry.getThrown());
+            return Instant.ofEpochMilli(entry.getMillis()) + " " + String.format(Locale.ROOT, "%-5s", level(entry))
+                    + " " + entry.getLoggerName() + " - " + formatMessage(entry) + "\n" + trace(entry.getThrown());
         }
     }
 

@@ -32,7 +32,9 @@ final class ModelsCommand implements Runnable {
         list();
     }
 
-    @Command(description = "Show every model, its versions and their states; the default.", mixinStandardHelpOptions = true)
+    @Command(
+            description = "Show every model, its versions and their states; the default.",
+            mixinStandardHelpOptions = true)
     void list() {
         JsonNode index = new ServerClient(url).post("/v2/repository/index", null);
         Table table = new Table("MODEL", "VERSION", "STATE", "REASON");

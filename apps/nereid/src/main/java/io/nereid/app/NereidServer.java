@@ -29,13 +29,13 @@ final class NereidServer {
     private final Server transport;
     private final ExecutorService codecPool;
 
-    NereidServer(EngineOptions engineOptions, ServerOptions.Builder listen, ByteBudget budget, int maxBodyBytes) {
+    NereidServer(EngineOptions engineOptions, ServerOptions.Builder listen, ByteBudget budget, V2Options v2) {
         Clock clock = Clock.system();
         List<Backend> backends = Backends.find();
         this.engine = new Engine(engineOptions, backends, clock);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
         List<ProtocolCodec> codecs = List.of(
-                new V2Codec(engine, engine, clock, codecPool, V2Options.defaults(Version.number(), maxBodyBytes)),
+                new V2Codec(engine, engine, clock, codecPool, v2),
                 new V1Codec(engine, engine, codecPool),
                 new AdminCodec(engine, this::stats, budget));
         this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);

@@ -30,7 +30,9 @@ record NpyFile(ArrayNode shape, ArrayNode data) {
         } catch (IOException e) {
             throw ServingException.invalidArgument("'" + file + "' cannot be read: " + e.getMessage());
         }
-        if (bytes.length < 12 || bytes[0] != (byte) 0x93 || !new String(bytes, 1, 5, StandardCharsets.US_ASCII).equals("NUMPY")) {
+        if (bytes.length < 12
+                || bytes[0] != (byte) 0x93
+                || !new String(bytes, 1, 5, StandardCharsets.US_ASCII).equals("NUMPY")) {
             throw ServingException.invalidArgument("'" + file + "' is not an .npy file", "save it with numpy.save");
         }
         ByteBuffer in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
@@ -82,9 +84,10 @@ record NpyFile(ArrayNode shape, ArrayNode data) {
             case "u8" -> data.add(new java.math.BigInteger(Long.toUnsignedString(in.getLong(at))));
             case "f4" -> data.add(in.getFloat(at));
             case "f8" -> data.add(in.getDouble(at));
-            default -> throw ServingException.invalidArgument(
-                    "'" + file + "' has elements of type " + type + " (expected booleans or numbers)",
-                    "convert it: a.astype('float32')");
+            default ->
+                throw ServingException.invalidArgument(
+                        "'" + file + "' has elements of type " + type + " (expected booleans or numbers)",
+                        "convert it: a.astype('float32')");
         }
     }
 }

@@ -3,6 +3,7 @@
 package io.nereid.app;
 
 import io.nereid.engine.EngineOptions;
+import io.nereid.protocols.v2.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.ServerOptions;
@@ -51,10 +52,12 @@ final class PracticeCommand implements Callable<Integer> {
                         Map.of()),
                 ServerOptions.builder().listen("127.0.0.1", 0),
                 new ByteBudget(1 << 20),
-                1 << 20);
+                V2Options.defaults(Version.number(), 1 << 20));
         InetSocketAddress address = server.listen().get(0);
         server.load().toCompletableFuture().get();
-        new StartReport(server.engine(), new PrintWriter(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8))
+        new StartReport(
+                        server.engine(),
+                        new PrintWriter(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8))
                 .print("127.0.0.1", List.of(address));
         String base = "http://127.0.0.1:" + address.getPort();
         HttpClient client = HttpClient.newHttpClient();

@@ -6,6 +6,8 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.engine.EngineOptions;
+import io.nereid.json.FloatStyle;
+import io.nereid.protocols.v2.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.AccessLog;
@@ -63,7 +65,10 @@ final class ServeCommand implements Callable<Integer> {
     @Option(names = "--model-repository", paramLabel = "DIR", description = "The same as MODELS; may be repeated.")
     private List<Path> moreRepositories = new ArrayList<>();
 
-    @Option(names = "--host", defaultValue = "127.0.0.1", description = "Address to listen on (default: ${DEFAULT-VALUE}).")
+    @Option(
+            names = "--host",
+            defaultValue = "127.0.0.1",
+            description = "Address to listen on (default: ${DEFAULT-VALUE}).")
     private String host;
 
     @Option(
@@ -82,7 +87,8 @@ final class ServeCommand implements Callable<Integer> {
             names = "--compat-ports",
             split = ",",
             paramLabel = "NAME",
-            description = "Also listen on the usual ports of triton (8000, 8001, 8002), tfs (8500, 8501) or kserve (8081).")
+            description =
+                    "Also listen on the usual ports of triton (8000, 8001, 8002), tfs (8500, 8501) or kserve (8081).")
     private List<Compat> compatPorts = new ArrayList<>();
 
     @Option(
@@ -92,16 +98,23 @@ final class ServeCommand implements Callable<Integer> {
                     + " --load-model and the API ask for (default: ${DEFAULT-VALUE}).")
     private Mode mode;
 
-    @Option(names = "--poll-interval", defaultValue = "5s", description = "Time between polls (default: ${DEFAULT-VALUE}).")
+    @Option(
+            names = "--poll-interval",
+            defaultValue = "5s",
+            description = "Time between polls (default: ${DEFAULT-VALUE}).")
     private String pollInterval;
 
-    @Option(names = "--load-model", paramLabel = "NAME", description = "Model to load at the start in explicit mode; * for all.")
+    @Option(
+            names = "--load-model",
+            paramLabel = "NAME",
+            description = "Model to load at the start in explicit mode; * for all.")
     private List<String> loadModels = new ArrayList<>();
 
     @Option(
             names = "--drain-timeout",
             defaultValue = "30s",
-            description = "How long requests under way may take to finish on Ctrl-C or SIGTERM (default: ${DEFAULT-VALUE}).")
+            description =
+                    "How long requests under way may take to finish on Ctrl-C or SIGTERM (default: ${DEFAULT-VALUE}).")
     private String drainTimeout;
 
     @Option(
@@ -116,19 +129,34 @@ final class ServeCommand implements Callable<Integer> {
             description = "Most bytes of request bodies held at once; more is refused (default: ${DEFAULT-VALUE}).")
     private String requestMemory;
 
-    @Option(names = "--model-memory", defaultValue = "0B", description = "Most bytes that models may take; 0B for no limit.")
+    @Option(
+            names = "--model-memory",
+            defaultValue = "0B",
+            description = "Most bytes that models may take; 0B for no limit.")
     private String modelMemory;
 
-    @Option(names = "--max-queue", defaultValue = "10000", description = "Most waiting requests per model (default: ${DEFAULT-VALUE}).")
+    @Option(
+            names = "--max-queue",
+            defaultValue = "10000",
+            description = "Most waiting requests per model (default: ${DEFAULT-VALUE}).")
     private int maxQueue;
 
-    @Option(names = "--compute-threads", defaultValue = "0", description = "Threads that run models; 0 for one per processor.")
+    @Option(
+            names = "--compute-threads",
+            defaultValue = "0",
+            description = "Threads that run models; 0 for one per processor.")
     private int computeThreads;
 
-    @Option(names = "--io-threads", defaultValue = "0", description = "Threads that read and write sockets; 0 for a quarter of the processors.")
+    @Option(
+            names = "--io-threads",
+            defaultValue = "0",
+            description = "Threads that read and write sockets; 0 for a quarter of the processors.")
     private int ioThreads;
 
-    @Option(names = "--load-threads", defaultValue = "4", description = "Models that may load at once (default: ${DEFAULT-VALUE}).")
+    @Option(
+            names = "--load-threads",
+            defaultValue = "4",
+            description = "Models that may load at once (default: ${DEFAULT-VALUE}).")
     private int loadThreads;
 
     @Option(
@@ -137,10 +165,21 @@ final class ServeCommand implements Callable<Integer> {
             description = "A setting of a backend for all its models; may be repeated.")
     private List<String> backendConfig = new ArrayList<>();
 
+    @Option(
+            names = "--json-floats",
+            defaultValue = "widened",
+            description =
+                    "How FP32, FP16 and BF16 values look in JSON answers: widened prints 6.800000190734863, as Triton"
+                            + " and KServe do; shortest prints 6.8 (default: ${DEFAULT-VALUE}).")
+    private FloatStyle jsonFloats;
+
     @Option(names = "--log-format", defaultValue = "text", description = "text or json (default: ${DEFAULT-VALUE}).")
     private Logging.Format logFormat;
 
-    @Option(names = "--log-level", defaultValue = "INFO", description = "SEVERE, WARNING, INFO, FINE … (default: ${DEFAULT-VALUE}).")
+    @Option(
+            names = "--log-level",
+            defaultValue = "INFO",
+            description = "SEVERE, WARNING, INFO, FINE … (default: ${DEFAULT-VALUE}).")
     private String logLevel;
 
     @Option(names = "--access-log", description = "Log every finished request.")
@@ -158,18 +197,21 @@ final class ServeCommand implements Callable<Integer> {
         Duration drain = Units.duration(drainTimeout);
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
         ByteBudget budget = new ByteBudget(Units.bytes(requestMemory));
-        NereidServer server = new NereidServer(engineOptions(roots), listen(maxBody), budget, maxBody);
+        NereidServer server = new NereidServer(engineOptions(roots), listen(maxBody), budget, v2(maxBody));
         PrintWriter out = spec.commandLine().getOut();
         List<InetSocketAddress> addresses = server.listen();
         CountDownLatch stopped = new CountDownLatch(1);
-        Runtime.getRuntime().addShutdownHook(io.nereid.base.Threads.named("shutdown").newThread(() -> {
-            // The log is closed by hooks of its own that run beside this one.
-            System.err.println("nereid: draining (readiness is false; up to " + drainTimeout + " for requests under way)");
-            boolean drained = server.stop(drain);
-            System.err.println(drained ? "nereid: stopped" : "nereid: stopped; some requests were cut off at the limit");
-            System.err.flush();
-            stopped.countDown();
-        }));
+        Runtime.getRuntime()
+                .addShutdownHook(io.nereid.base.Threads.named("shutdown").newThread(() -> {
+                    // The log is closed by hooks of its own that run beside this one.
+                    System.err.println(
+                            "nereid: draining (readiness is false; up to " + drainTimeout + " for requests under way)");
+                    boolean drained = server.stop(drain);
+                    System.err.println(
+                            drained ? "nereid: stopped" : "nereid: stopped; some requests were cut off at the limit");
+                    System.err.flush();
+                    stopped.countDown();
+                }));
         StartReport report = new StartReport(server.engine(), out);
         await(server.load().toCompletableFuture(), report);
         report.print(host, addresses);
@@ -204,12 +246,11 @@ final class ServeCommand implements Callable<Integer> {
     }
 
     private EngineOptions engineOptions(List<Path> roots) {
-        RepositorySource.Mode repositoryMode =
-                switch (mode) {
-                    case none -> RepositorySource.Mode.NONE;
-                    case poll -> RepositorySource.Mode.POLL;
-                    case explicit -> RepositorySource.Mode.EXPLICIT;
-                };
+        RepositorySource.Mode repositoryMode = switch (mode) {
+            case none -> RepositorySource.Mode.NONE;
+            case poll -> RepositorySource.Mode.POLL;
+            case explicit -> RepositorySource.Mode.EXPLICIT;
+        };
         if (!loadModels.isEmpty() && mode != Mode.explicit) {
             throw ServingException.invalidArgument(
                     "--load-model needs --model-control-mode explicit, which is " + mode,
@@ -241,6 +282,16 @@ final class ServeCommand implements Callable<Integer> {
                 settings);
     }
 
+    private V2Options v2(int maxBody) {
+        V2Options defaults = V2Options.defaults(Version.number(), maxBody);
+        return new V2Options(
+                defaults.serverName(),
+                defaults.serverVersion(),
+                defaults.maxTensorBytes(),
+                jsonFloats,
+                defaults.offloadBytes());
+    }
+
     private static int port(String option, int number) {
         if (number < 0 || number > 65_535) {
             throw ServingException.invalidArgument(option + " " + number + " is not a port (expected 0 to 65535)");
@@ -262,9 +313,8 @@ final class ServeCommand implements Callable<Integer> {
         }
         for (Compat compat : compatPorts) {
             switch (compat) {
-                case triton -> listen.listen(host, 8000)
-                        .listen(host, 8001)
-                        .listen(host, 8002, ServerOptions.Purpose.METRICS);
+                case triton ->
+                    listen.listen(host, 8000).listen(host, 8001).listen(host, 8002, ServerOptions.Purpose.METRICS);
                 case tfs -> listen.listen(host, 8500).listen(host, 8501);
                 case kserve -> listen.listen(host, 8081);
             }
@@ -279,8 +329,8 @@ final class ServeCommand implements Callable<Integer> {
         try {
             return Level.parse(name.toUpperCase(java.util.Locale.ROOT));
         } catch (IllegalArgumentException e) {
-            throw ServingException.invalidArgument(
-                    "--log-level '" + name + "' is not a level (expected SEVERE, WARNING, INFO, FINE, FINER or FINEST)");
+            throw ServingException.invalidArgument("--log-level '" + name
+                    + "' is not a level (expected SEVERE, WARNING, INFO, FINE, FINER or FINEST)");
         }
     }
 

@@ -126,7 +126,8 @@ final class StartReport {
             if (n > SAMPLE_ELEMENTS) {
                 return null;
             }
-            String one = input.dataType() == DataType.BYTES ? "\"text\"" : input.dataType() == DataType.BOOL ? "true" : "1";
+            String one =
+                    input.dataType() == DataType.BYTES ? "\"text\"" : input.dataType() == DataType.BOOL ? "true" : "1";
             body.append(body.charAt(body.length() - 1) == '[' ? "" : ",")
                     .append("{\"name\":")
                     .append(HttpReply.quote(input.name()))

@@ -50,7 +50,9 @@ final class ValidateCommand implements Callable<Integer> {
             out.println((p.isError() ? "error: " : "warning: ") + p);
         }
         out.println(
-                problems.isEmpty() ? "no problems" : errors + " error(s), " + (problems.size() - errors) + " warning(s)");
+                problems.isEmpty()
+                        ? "no problems"
+                        : errors + " error(s), " + (problems.size() - errors) + " warning(s)");
         out.flush();
         return errors == 0 ? 0 : 1;
     }

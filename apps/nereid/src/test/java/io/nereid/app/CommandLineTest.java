@@ -61,13 +61,18 @@ class CommandLineTest {
     @Test
     void noServerIsSaidSoWithWhatToDo() {
         assertThat(run("models", "--url", "127.0.0.1:1")).isEqualTo(1);
-        assertThat(err.toString()).contains("no server answers at http://127.0.0.1:1").contains("nereid serve");
+        assertThat(err.toString())
+                .contains("no server answers at http://127.0.0.1:1")
+                .contains("nereid serve");
     }
 
     @Test
     void versionNamesTheBackends() {
         assertThat(run("version")).isZero();
-        assertThat(out.toString()).contains("nereid ").contains("backend onnxruntime").contains("backend java");
+        assertThat(out.toString())
+                .contains("nereid ")
+                .contains("backend onnxruntime")
+                .contains("backend java");
         assertThat(out.toString()).doesNotContain("${");
     }
 

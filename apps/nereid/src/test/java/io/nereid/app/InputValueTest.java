@@ -31,7 +31,8 @@ class InputValueTest {
 
     @Test
     void textNeedsNoQuotes() throws Exception {
-        assertThat(input("BYTES", "[-1,1]", "hello there").path("data").toString()).isEqualTo("[\"hello there\"]");
+        assertThat(input("BYTES", "[-1,1]", "hello there").path("data").toString())
+                .isEqualTo("[\"hello there\"]");
         assertThat(input("BYTES", "[-1,1]", "42").path("data").toString()).isEqualTo("[\"42\"]");
     }
 
@@ -44,7 +45,10 @@ class InputValueTest {
     void npyFilesKeepTheirShape(@TempDir Path dir) throws Exception {
         String head = "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }";
         ByteBuffer file = ByteBuffer.allocate(10 + head.length() + 12).order(ByteOrder.LITTLE_ENDIAN);
-        file.put((byte) 0x93).put("NUMPY".getBytes(StandardCharsets.US_ASCII)).put((byte) 1).put((byte) 0);
+        file.put((byte) 0x93)
+                .put("NUMPY".getBytes(StandardCharsets.US_ASCII))
+                .put((byte) 1)
+                .put((byte) 0);
         file.putShort((short) head.length()).put(head.getBytes(StandardCharsets.US_ASCII));
         file.putFloat(1).putFloat(2.5f).putFloat(-3);
         Path npy = dir.resolve("x.npy");

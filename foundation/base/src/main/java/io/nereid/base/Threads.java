@@ -32,8 +32,8 @@ public final class Threads {
 
     /** A fixed pool with an unbounded queue; its threads end after ten idle seconds. The caller shuts it down. */
     public static ThreadPoolExecutor pool(String name, int threads) {
-        ThreadPoolExecutor pool =
-                new ThreadPoolExecutor(threads, threads, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), named(name));
+        ThreadPoolExecutor pool = new ThreadPoolExecutor(
+                threads, threads, 10, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), named(name));
         pool.allowCoreThreadTimeOut(true);
         return pool;
     }

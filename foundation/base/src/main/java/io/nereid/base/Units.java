@@ -12,10 +12,35 @@ import java.util.regex.Pattern;
 public final class Units {
     private static final Pattern NUMBER_UNIT = Pattern.compile("([0-9]+)\\s*([A-Za-z]*)");
     private static final Map<String, Long> BYTES = Map.of(
-            "", 1L, "B", 1L, "KB", 1_000L, "MB", 1_000_000L, "GB", 1_000_000_000L, "KIB", 1L << 10, "MIB", 1L << 20,
-            "GIB", 1L << 30);
-    private static final Map<String, Long> NANOS =
-            Map.of("ns", 1L, "us", 1_000L, "ms", 1_000_000L, "s", 1_000_000_000L, "m", 60_000_000_000L, "h", 3_600_000_000_000L);
+            "",
+            1L,
+            "B",
+            1L,
+            "KB",
+            1_000L,
+            "MB",
+            1_000_000L,
+            "GB",
+            1_000_000_000L,
+            "KIB",
+            1L << 10,
+            "MIB",
+            1L << 20,
+            "GIB",
+            1L << 30);
+    private static final Map<String, Long> NANOS = Map.of(
+            "ns",
+            1L,
+            "us",
+            1_000L,
+            "ms",
+            1_000_000L,
+            "s",
+            1_000_000_000L,
+            "m",
+            60_000_000_000L,
+            "h",
+            3_600_000_000_000L);
 
     private Units() {}
 
@@ -24,8 +49,8 @@ public final class Units {
         Matcher m = NUMBER_UNIT.matcher(text.strip());
         Long factor = m.matches() ? BYTES.get(m.group(2).toUpperCase(Locale.ROOT)) : null;
         if (factor == null) {
-            throw ServingException.invalidArgument(
-                    "'" + text + "' is not a size (expected a number and B, KB, MB, GB, KiB, MiB or GiB, such as 64MiB)");
+            throw ServingException.invalidArgument("'" + text
+                    + "' is not a size (expected a number and B, KB, MB, GB, KiB, MiB or GiB, such as 64MiB)");
         }
         return multiply(text, m.group(1), factor);
     }
@@ -69,8 +94,6 @@ public final class Units {
         if (nanos < 1_000_000L) {
             return nanos / 1_000L + " us";
         }
-        return nanos < 1_000_000_000L
-                ? nanos / 1_000_000L + " ms"
-                : String.format(Locale.ROOT, "%.1f s", nanos / 1e9);
+        return nanos < 1_000_000_000L ? nanos / 1_000_000L + " ms" : String.format(Locale.ROOT, "%.1f s", nanos / 1e9);
     }
 }

@@ -14,8 +14,8 @@ import java.util.Map;
  * @param outputs the tensors asked for, in the order asked for, or in the model's order
  * @param parameters values are Boolean, Long, Double or String
  */
-public record InferenceResponse(
-        ServableId servable, String id, List<Tensor> outputs, Map<String, Object> parameters) implements AutoCloseable {
+public record InferenceResponse(ServableId servable, String id, List<Tensor> outputs, Map<String, Object> parameters)
+        implements AutoCloseable {
     /** Gives up the outputs. */
     @Override
     public void close() {

@@ -47,8 +47,20 @@ public record ModelConfig(
     /** The configuration of a model about which nothing was said but its name. */
     public static ModelConfig unspecified(String name) {
         return new ModelConfig(
-                name, "", "", "", -1, List.of(), List.of(), VersionPolicy.LATEST, null, Queue.DEFAULT, 0, Map.of(),
-                Map.of(), List.of());
+                name,
+                "",
+                "",
+                "",
+                -1,
+                List.of(),
+                List.of(),
+                VersionPolicy.LATEST,
+                null,
+                Queue.DEFAULT,
+                0,
+                Map.of(),
+                Map.of(),
+                List.of());
     }
 
     /** This configuration with the parts that a backend may fill in. */
@@ -61,8 +73,20 @@ public record ModelConfig(
             @Nullable Batching newBatching,
             int newInstances) {
         return new ModelConfig(
-                name, newPlatform, newBackend, modelFile, newMaxBatchSize, newInputs, newOutputs, versionPolicy,
-                newBatching, queue, newInstances, parameters, labels, warmups);
+                name,
+                newPlatform,
+                newBackend,
+                modelFile,
+                newMaxBatchSize,
+                newInputs,
+                newOutputs,
+                versionPolicy,
+                newBatching,
+                queue,
+                newInstances,
+                parameters,
+                labels,
+                warmups);
     }
 
     /** Whether the first dimension of every tensor is the batch dimension. */

@@ -29,7 +29,10 @@ public interface Source extends AutoCloseable {
      * @param loader makes it servable; null when {@code error} is set
      * @param error why not; null when {@code loader} is set
      */
-    record Aspired(ServableId id, @Nullable Loader loader, @Nullable ServingException error) {
+    record Aspired(
+            ServableId id,
+            @Nullable Loader loader,
+            @Nullable ServingException error) {
         /** A version that can be loaded. */
         public static Aspired of(Loader loader) {
             return new Aspired(loader.id(), loader, null);

@@ -30,7 +30,9 @@ public final class MemoryRegion {
 
     /** A pooled, 64-byte aligned region of exactly {@code size} bytes (0 gives the shared empty region). */
     public static MemoryRegion allocate(int size) {
-        return size == 0 ? EMPTY : new MemoryRegion(Pool.ALLOCATOR.directBuffer(size, size).writerIndex(size));
+        return size == 0
+                ? EMPTY
+                : new MemoryRegion(Pool.ALLOCATOR.directBuffer(size, size).writerIndex(size));
     }
 
     /** The region of no bytes; its count is never used up. */

@@ -86,7 +86,8 @@ public final class Shape {
         long n = elementCount();
         long bytes = n * type.size();
         if (Math.multiplyHigh(n, type.size()) != 0 || bytes < 0) {
-            throw ServingException.invalidArgument("shape " + this + " of " + type + " has more bytes than fit in 63 bits");
+            throw ServingException.invalidArgument(
+                    "shape " + this + " of " + type + " has more bytes than fit in 63 bits");
         }
         return bytes;
     }

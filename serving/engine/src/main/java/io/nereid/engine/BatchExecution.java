@@ -82,7 +82,9 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
             failure = e;
         } catch (Throwable t) {
             failure = ServingException.internal(
-                    "model '" + metadata.id().model() + "' failed: " + t.getClass().getSimpleName(), t);
+                    "model '" + metadata.id().model() + "' failed: "
+                            + t.getClass().getSimpleName(),
+                    t);
         }
         if (jobs.size() > 1 && failure.code() == Code.INVALID_ARGUMENT) {
             // One client's bad input must not spoil the answers of the others.

@@ -50,8 +50,9 @@ final class Classification {
                     .mapToInt(Integer::intValue)
                     .toArray();
             for (int i : Arrays.copyOf(order, top)) {
-                String text = (type.isInteger() ? integer(type, in, base + i) : String.format(Locale.ROOT, "%f", values[i]))
-                        + ":" + i + (i < labels.size() ? ":" + labels.get(i) : "");
+                String text =
+                        (type.isInteger() ? integer(type, in, base + i) : String.format(Locale.ROOT, "%f", values[i]))
+                                + ":" + i + (i < labels.size() ? ":" + labels.get(i) : "");
                 byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
                 for (int shift = 0; shift < 32; shift += 8) {
                     out.write(bytes.length >>> shift);
@@ -80,8 +81,9 @@ final class Classification {
             case INT64 -> in.getLong(8 * i);
             case FP32 -> in.getFloat(4 * i);
             case FP64 -> in.getDouble(8 * i);
-            case BOOL, FP16, BF16, BYTES -> throw ServingException.invalidArgument(
-                    "class result not available for output '" + name + "' due to unsupported type '" + type + "'");
+            case BOOL, FP16, BF16, BYTES ->
+                throw ServingException.invalidArgument(
+                        "class result not available for output '" + name + "' due to unsupported type '" + type + "'");
         };
     }
 

@@ -21,8 +21,10 @@ final class MetricsPage {
     }
 
     String write() {
-        counter("nv_inference_request_success", "Number of successful inference requests, all batch sizes", s ->
-                s.success.sum());
+        counter(
+                "nv_inference_request_success",
+                "Number of successful inference requests, all batch sizes",
+                s -> s.success.sum());
         head("nv_inference_request_failure", "counter", "Number of failed inference requests, all batch sizes");
         for (ModelServable servable : servables) {
             for (ModelStatistics.Failure reason : ModelStatistics.Failure.values()) {
@@ -32,26 +34,44 @@ final class MetricsPage {
                         servable.statistics().failures[reason.ordinal()].sum());
             }
         }
-        counter("nv_inference_count", "Number of inferences performed (each row of a batch counts)", s ->
-                s.inferences.sum());
+        counter(
+                "nv_inference_count",
+                "Number of inferences performed (each row of a batch counts)",
+                s -> s.inferences.sum());
         counter("nv_inference_exec_count", "Number of model executions performed", s -> s.executions.sum());
-        counter("nv_inference_request_duration_us", "Cumulative inference request duration in microseconds", s ->
-                micros(s.request.sum()));
-        counter("nv_inference_queue_duration_us", "Cumulative inference queuing duration in microseconds", s ->
-                micros(s.queue.sum()));
-        counter("nv_inference_compute_input_duration_us", "Cumulative compute input duration in microseconds", s ->
-                micros(s.computeInput.sum()));
-        counter("nv_inference_compute_infer_duration_us", "Cumulative compute inference duration in microseconds", s ->
-                micros(s.compute.sum()));
-        counter("nv_inference_compute_output_duration_us", "Cumulative inference compute output duration in microseconds", s ->
-                micros(s.computeOutput.sum()));
-        head("nv_inference_pending_request_count", "gauge", "Instantaneous number of pending requests awaiting execution");
+        counter(
+                "nv_inference_request_duration_us",
+                "Cumulative inference request duration in microseconds",
+                s -> micros(s.request.sum()));
+        counter(
+                "nv_inference_queue_duration_us",
+                "Cumulative inference queuing duration in microseconds",
+                s -> micros(s.queue.sum()));
+        counter(
+                "nv_inference_compute_input_duration_us",
+                "Cumulative compute input duration in microseconds",
+                s -> micros(s.computeInput.sum()));
+        counter(
+                "nv_inference_compute_infer_duration_us",
+                "Cumulative compute inference duration in microseconds",
+                s -> micros(s.compute.sum()));
+        counter(
+                "nv_inference_compute_output_duration_us",
+                "Cumulative inference compute output duration in microseconds",
+                s -> micros(s.computeOutput.sum()));
+        head(
+                "nv_inference_pending_request_count",
+                "gauge",
+                "Instantaneous number of pending requests awaiting execution");
         for (ModelServable servable : servables) {
             sample("nv_inference_pending_request_count", labels(servable), servable.queued());
         }
         head("nereid_inference_in_flight", "gauge", "Requests accepted and not yet answered");
         for (ModelServable servable : servables) {
-            sample("nereid_inference_in_flight", labels(servable), servable.statistics().inFlight.sum());
+            sample(
+                    "nereid_inference_in_flight",
+                    labels(servable),
+                    servable.statistics().inFlight.sum());
         }
         head("nereid_model_memory_bytes", "gauge", "Memory held by a model, by its backend's estimate");
         for (ModelServable servable : servables) {
@@ -103,7 +123,12 @@ final class MetricsPage {
     }
 
     private void sample(String name, String labels, double value) {
-        page.append(name).append('{').append(labels).append("} ").append(number(value)).append('\n');
+        page.append(name)
+                .append('{')
+                .append(labels)
+                .append("} ")
+                .append(number(value))
+                .append('\n');
     }
 
     private static String labels(ModelServable servable) {

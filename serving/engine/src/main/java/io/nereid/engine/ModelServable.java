@@ -67,7 +67,8 @@ final class ModelServable implements Servable {
     private static List<TensorSpec> onWire(List<TensorSpec> specs, boolean batched) {
         return batched
                 ? specs.stream()
-                        .map(s -> new TensorSpec(s.name(), s.dataType(), s.shape().prepend(-1), s.optional()))
+                        .map(s ->
+                                new TensorSpec(s.name(), s.dataType(), s.shape().prepend(-1), s.optional()))
                         .toList()
                 : specs;
     }
@@ -121,8 +122,7 @@ final class ModelServable implements Servable {
                 for (int i = 0; w.classes() > 0 && i < answer.size(); i++) {
                     Tensor scores = answer.get(i);
                     if (scores.name().equals(w.name())) {
-                        List<String> labels =
-                                labelled ? config.labels().getOrDefault(w.name(), List.of()) : List.of();
+                        List<String> labels = labelled ? config.labels().getOrDefault(w.name(), List.of()) : List.of();
                         Tensor top = Classification.top(scores, w.classes(), config.batched(), labels);
                         made.add(top);
                         replaced.add(scores);

@@ -31,7 +31,8 @@ final class RequestChecks {
 
     RequestChecks(ModelMetadata metadata) {
         this.metadata = metadata;
-        this.required = (int) metadata.inputs().stream().filter(s -> !s.optional()).count();
+        this.required =
+                (int) metadata.inputs().stream().filter(s -> !s.optional()).count();
     }
 
     /** The inputs in the model's order; the request's own list when it has that order already. */
@@ -70,8 +71,8 @@ final class RequestChecks {
         }
         if (rows > metadata.maxBatchSize()) {
             throw ServingException.invalidArgument(
-                    "inference request batch-size must be <= " + metadata.maxBatchSize() + " for '" + model() + "'. Got "
-                            + rows,
+                    "inference request batch-size must be <= " + metadata.maxBatchSize() + " for '" + model()
+                            + "'. Got " + rows,
                     "split the request, or raise max_batch_size in the model's configuration");
         }
         return (int) rows;
@@ -121,7 +122,8 @@ final class RequestChecks {
         }
         if (!missing.isEmpty()) {
             throw ServingException.invalidArgument(countText() + " but got " + given.size() + " inputs for model '"
-                    + model() + "'. Got input(s) " + quoted(given.stream().map(Tensor::name).toList())
+                    + model() + "'. Got input(s) "
+                    + quoted(given.stream().map(Tensor::name).toList())
                     + ", but missing required input(s) " + quoted(missing) + ". Please provide all required input(s).");
         }
         for (Tensor t : given) {
@@ -170,9 +172,11 @@ final class RequestChecks {
         long n = 0;
         while (at < end) {
             if (end - at < 4) {
-                throw ServingException.invalidArgument("incomplete string length indicator for inference input '"
-                        + input.name() + "' for model '" + model() + "', expecting 4 bytes but only " + (end - at)
-                        + " bytes available. Please make sure the string length indicator is in one contiguous buffer.");
+                throw ServingException.invalidArgument(
+                        "incomplete string length indicator for inference input '"
+                                + input.name() + "' for model '" + model() + "', expecting 4 bytes but only "
+                                + (end - at)
+                                + " bytes available. Please make sure the string length indicator is in one contiguous buffer.");
             }
             int length = input.region().getInt(at);
             at += 4;

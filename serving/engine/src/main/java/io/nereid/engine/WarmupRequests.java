@@ -59,7 +59,8 @@ final class WarmupRequests {
         }
         InferenceRequest request = new InferenceRequest(
                 ModelRef.exact(
-                        servable.metadata().id().model(), servable.metadata().id().version()),
+                        servable.metadata().id().model(),
+                        servable.metadata().id().version()),
                 "",
                 inputs,
                 List.of(),
@@ -67,20 +68,25 @@ final class WarmupRequests {
                 Long.MAX_VALUE,
                 clock.nanos());
         CompletableFuture<Void> done = new CompletableFuture<>();
-        Engine.submit(servable, () -> {}, request, new ResponseSink() {
-            @Override
-            public void next(InferenceResponse response, boolean last) {
-                response.close();
-                if (last) {
-                    done.complete(null);
-                }
-            }
+        Engine.submit(
+                servable,
+                () -> {},
+                request,
+                new ResponseSink() {
+                    @Override
+                    public void next(InferenceResponse response, boolean last) {
+                        response.close();
+                        if (last) {
+                            done.complete(null);
+                        }
+                    }
 
-            @Override
-            public void fail(ServingException e) {
-                done.completeExceptionally(e);
-            }
-        }, clock);
+                    @Override
+                    public void fail(ServingException e) {
+                        done.completeExceptionally(e);
+                    }
+                },
+                clock);
         try {
             done.get(LIMIT_SECONDS, TimeUnit.SECONDS);
         } catch (InterruptedException e) {

@@ -53,14 +53,16 @@ class EngineTest {
         try (Engine engine = engine(RepositorySource.Mode.NONE)) {
             assertThat(engine.ready()).isFalse();
             join(engine.start());
-            assertThat(engine.index()).extracting(m -> m.model() + " " + m.versions().get(0).phase())
+            assertThat(engine.index())
+                    .extracting(m -> m.model() + " " + m.versions().get(0).phase())
                     .containsExactly("bad FAILED", "good AVAILABLE");
             assertThat(engine.index().get(0).versions().get(0).reason()).contains("broken weights");
             assertThat(engine.ready()).as("a model without an answer").isFalse();
             assertThat(engine.ready(ModelRef.latest("good"))).isTrue();
             assertThat(engine.ready(ModelRef.latest("bad"))).isFalse();
             assertThatThrownBy(() -> engine.ready(ModelRef.latest("none")))
-                    .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
+                    .isInstanceOfSatisfying(
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
             assertThat(infer(engine, "good").get(5, TimeUnit.SECONDS)).containsExactly(1, 2, 3);
             assertThat(failure(infer(engine, "none")).getMessage())
                     .startsWith("Request for unknown model: 'none' is not found");
@@ -73,15 +75,16 @@ class EngineTest {
         try (Engine engine = engine(RepositorySource.Mode.EXPLICIT)) {
             join(engine.start());
             assertThat(engine.index()).extracting(m -> m.model() + m.versions()).containsExactly("m[]");
-            assertThat(engine.ready()).as("nothing is wanted, so nothing is missing").isTrue();
+            assertThat(engine.ready())
+                    .as("nothing is wanted, so nothing is missing")
+                    .isTrue();
             join(engine.load("m"));
             assertThat(infer(engine, "m").get(5, TimeUnit.SECONDS)).hasSize(3);
             join(engine.unload("m"));
             assertThat(failure(infer(engine, "m")).code()).isEqualTo(Code.NOT_FOUND);
             join(engine.load("m"));
             assertThat(infer(engine, "m").get(5, TimeUnit.SECONDS)).hasSize(3);
-            assertThatThrownBy(() -> join(engine.load("none")))
-                    .hasRootCauseInstanceOf(ServingException.class);
+            assertThatThrownBy(() -> join(engine.load("none"))).hasRootCauseInstanceOf(ServingException.class);
         }
     }
 
@@ -135,8 +138,7 @@ class EngineTest {
         in.buffer().putFloat(1).putFloat(2).putFloat(3);
         CompletableFuture<float[]> done = new CompletableFuture<>();
         engine.infer(
-                new InferenceRequest(
-                        ModelRef.latest(model), "", List.of(in), List.of(), Map.of(), Long.MAX_VALUE, 0),
+                new InferenceRequest(ModelRef.latest(model), "", List.of(in), List.of(), Map.of(), Long.MAX_VALUE, 0),
                 new ResponseSink() {
                     @Override
                     public void next(InferenceResponse response, boolean last) {

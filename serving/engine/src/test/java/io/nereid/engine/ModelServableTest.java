@@ -49,7 +49,8 @@ class ModelServableTest {
     @AfterEach
     void closePool() {
         pool.close();
-        assertThat(handles).allSatisfy(h -> assertThat(h.get()).as("handle closed").isEqualTo(1));
+        assertThat(handles)
+                .allSatisfy(h -> assertThat(h.get()).as("handle closed").isEqualTo(1));
     }
 
     @Test
@@ -76,8 +77,7 @@ class ModelServableTest {
                     return FakeModel.identity(in, out);
                 });
         ModelServable servable = servable(model);
-        CompletableFuture<InferenceResponse> first =
-                infer(servable, List.of(floats(Shape.of(1, 2), 0, 0)), List.of());
+        CompletableFuture<InferenceResponse> first = infer(servable, List.of(floats(Shape.of(1, 2), 0, 0)), List.of());
         await(model.entered);
         List<CompletableFuture<InferenceResponse>> rest = new ArrayList<>();
         for (int i = 1; i <= 3; i++) {
@@ -226,7 +226,9 @@ class ModelServableTest {
         FakeModel model = new FakeModel(
                 FakeModel.config(8, Duration.ZERO, List.of(FLOATS), List.of(FLOATS_OUT)), PLAIN, FakeModel::identity);
         ModelServable servable = servable(model);
-        infer(servable, List.of(floats(Shape.of(3, 1), 1, 2, 3)), List.of()).get(5, TimeUnit.SECONDS).close();
+        infer(servable, List.of(floats(Shape.of(3, 1), 1, 2, 3)), List.of())
+                .get(5, TimeUnit.SECONDS)
+                .close();
         failure(infer(servable, List.of(), List.of()));
         String page = new MetricsPage(List.of(servable)).write();
         assertThat(page)
@@ -258,18 +260,29 @@ class ModelServableTest {
         AtomicInteger closed = new AtomicInteger();
         handles.add(closed);
         InferenceRequest request = new InferenceRequest(
-                ModelRef.latest("m"), "", inputs, outputs, Map.of(), Long.MAX_VALUE, Clock.system().nanos());
-        return Engine.submit(servable, closed::incrementAndGet, request, new ResponseSink() {
-            @Override
-            public void next(InferenceResponse response, boolean last) {
-                done.complete(response);
-            }
+                ModelRef.latest("m"),
+                "",
+                inputs,
+                outputs,
+                Map.of(),
+                Long.MAX_VALUE,
+                Clock.system().nanos());
+        return Engine.submit(
+                servable,
+                closed::incrementAndGet,
+                request,
+                new ResponseSink() {
+                    @Override
+                    public void next(InferenceResponse response, boolean last) {
+                        done.complete(response);
+                    }
 
-            @Override
-            public void fail(ServingException e) {
-                done.completeExceptionally(e);
-            }
-        }, Clock.system());
+                    @Override
+                    public void fail(ServingException e) {
+                        done.completeExceptionally(e);
+                    }
+                },
+                Clock.system());
     }
 
     private static ServingException failure(CompletableFuture<InferenceResponse> done) throws Exception {
@@ -312,7 +325,12 @@ class ModelServableTest {
             bytes.putInt(utf8.length).put(utf8);
         }
         return Tensor.over(
-                "IN0", DataType.BYTES, shape, MemoryRegion.copyOf(bytes.array(), 0, bytes.position()), 0, bytes.position());
+                "IN0",
+                DataType.BYTES,
+                shape,
+                MemoryRegion.copyOf(bytes.array(), 0, bytes.position()),
+                0,
+                bytes.position());
     }
 
     private static List<String> texts(Tensor t) {

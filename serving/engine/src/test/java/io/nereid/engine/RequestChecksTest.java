@@ -98,14 +98,15 @@ class RequestChecksTest {
     @Test
     void aNearNameIsSuggested() {
         assertThatThrownBy(() -> CHECKS.outputs(List.of(new RequestedOutput("outt", 0))))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.remedy())
-                        .isEqualTo("did you mean 'out'?"));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.remedy()).isEqualTo("did you mean 'out'?"));
     }
 
     private static void refused(ThrowingCallable call, String text) {
-        assertThatThrownBy(call).hasMessageStartingWith(text).isInstanceOfSatisfying(ServingException.class, e -> assertThat(
-                        e.code())
-                .isEqualTo(Code.INVALID_ARGUMENT));
+        assertThatThrownBy(call)
+                .hasMessageStartingWith(text)
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
     }
 
     private static InferenceRequest request(Tensor... inputs) {
@@ -121,13 +122,15 @@ class RequestChecksTest {
 
     /** Elements of no bytes: each is four zero bytes of length. */
     private Tensor bytes(String name, Shape shape, int length) {
-        Tensor t = Tensor.over(name, DataType.BYTES, shape, MemoryRegion.allocate(length).zero(), 0, length);
+        Tensor t = Tensor.over(
+                name, DataType.BYTES, shape, MemoryRegion.allocate(length).zero(), 0, length);
         made.add(t);
         return t;
     }
 
     private Tensor short4(String name, Shape shape) {
-        Tensor t = Tensor.over(name, DataType.FP32, shape, MemoryRegion.allocate(4).zero(), 0, 4);
+        Tensor t =
+                Tensor.over(name, DataType.FP32, shape, MemoryRegion.allocate(4).zero(), 0, 4);
         made.add(t);
         return t;
     }

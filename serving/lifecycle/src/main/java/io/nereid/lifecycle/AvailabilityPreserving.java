@@ -31,7 +31,8 @@ final class AvailabilityPreserving implements TransitionPolicy {
                 }
             } else if (serves) {
                 unwanted++;
-                if (lowestUnwanted < 0 || v.version() < versions.get(lowestUnwanted).version()) {
+                if (lowestUnwanted < 0
+                        || v.version() < versions.get(lowestUnwanted).version()) {
                     lowestUnwanted = i;
                 }
             }

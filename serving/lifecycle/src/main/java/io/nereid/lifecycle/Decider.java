@@ -127,7 +127,11 @@ final class Decider {
                 want(model, v, loader, retry);
             } else {
                 ServingException error = a.error();
-                refuse(model, v, a, error == null ? "the source gives neither a loader nor a reason" : error.describe());
+                refuse(
+                        model,
+                        v,
+                        a,
+                        error == null ? "the source gives neither a loader nor a reason" : error.describe());
             }
         }
         advance(model);
@@ -316,11 +320,13 @@ final class Decider {
         if (model.shown(v.id.version()) != v) {
             model.versions.remove(v);
         } else if (!closing) {
-            delays.after(options.forgetAfter(), () -> decide(() -> {
-                if (model.versions.remove(v)) {
-                    changed.put(model.name, model);
-                }
-            }));
+            delays.after(
+                    options.forgetAfter(),
+                    () -> decide(() -> {
+                        if (model.versions.remove(v)) {
+                            changed.put(model.name, model);
+                        }
+                    }));
         }
     }
 

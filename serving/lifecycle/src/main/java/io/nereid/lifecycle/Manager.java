@@ -133,7 +133,9 @@ public final class Manager implements Source.Target, AutoCloseable {
             return true;
         }
         ServingMap.Entry entry = map.entry(ref.model());
-        if (entry == null || ref.label() != null || (ref.version() != ModelRef.ANY && entry.state(ref.version()) == null)) {
+        if (entry == null
+                || ref.label() != null
+                || (ref.version() != ModelRef.ANY && entry.state(ref.version()) == null)) {
             throw map.missing(ref);
         }
         return false;

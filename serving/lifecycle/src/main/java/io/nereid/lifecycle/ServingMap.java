@@ -137,7 +137,8 @@ final class ServingMap {
         }
 
         private static String describe(ServableState state) {
-            String text = "version " + state.id().version() + " is " + state.phase().name().toLowerCase(Locale.ROOT);
+            String text = "version " + state.id().version() + " is "
+                    + state.phase().name().toLowerCase(Locale.ROOT);
             if (state.phase() == Phase.FAILED) {
                 text = "version " + state.id().version() + " failed";
             }

@@ -15,7 +15,9 @@ final class Version {
     final String fingerprint;
     Phase phase = Phase.TRACKED;
     boolean aspired = true;
+
     @Nullable String reason;
+
     long loadNanos;
     long memoryBytes = -1;
 
@@ -23,6 +25,7 @@ final class Version {
     long booked;
 
     int attempts;
+
     @Nullable Live live;
 
     /** Its next self, being loaded beside it. */
@@ -52,7 +55,6 @@ final class Version {
     }
 
     ServableState state() {
-        return new ServableState(
-                id, phase, reason, loader == null ? "" : loader.backend(), loadNanos, memoryBytes);
+        return new ServableState(id, phase, reason, loader == null ? "" : loader.backend(), loadNanos, memoryBytes);
     }
 }

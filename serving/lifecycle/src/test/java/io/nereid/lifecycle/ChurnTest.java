@@ -42,29 +42,31 @@ class ChurnTest {
         var unused = manager.settled("m").toCompletableFuture().get(20, TimeUnit.SECONDS);
         for (int t = 0; t < 3; t++) {
             int thread = t;
-            Threads.named("reader").newThread(() -> {
-                Random own = new Random(seed + thread);
-                List<ServableHandle> kept = new ArrayList<>();
-                while (!stop.get()) {
-                    try {
-                        kept.add(manager.acquire(ModelRef.latest("m")));
-                        acquired.incrementAndGet();
-                    } catch (ServingException e) {
-                        wrong.add("a gap in service: " + e.describe());
-                    }
-                    if (kept.size() > own.nextInt(8)) {
-                        for (ServableHandle handle : kept) {
-                            if (((FakeServable) handle.servable()).unloaded) {
-                                wrong.add("unloaded under a handle");
+            Threads.named("reader")
+                    .newThread(() -> {
+                        Random own = new Random(seed + thread);
+                        List<ServableHandle> kept = new ArrayList<>();
+                        while (!stop.get()) {
+                            try {
+                                kept.add(manager.acquire(ModelRef.latest("m")));
+                                acquired.incrementAndGet();
+                            } catch (ServingException e) {
+                                wrong.add("a gap in service: " + e.describe());
                             }
-                            handle.close();
+                            if (kept.size() > own.nextInt(8)) {
+                                for (ServableHandle handle : kept) {
+                                    if (((FakeServable) handle.servable()).unloaded) {
+                                        wrong.add("unloaded under a handle");
+                                    }
+                                    handle.close();
+                                }
+                                kept.clear();
+                            }
                         }
-                        kept.clear();
-                    }
-                }
-                kept.forEach(ServableHandle::close);
-                readers.countDown();
-            }).start();
+                        kept.forEach(ServableHandle::close);
+                        readers.countDown();
+                    })
+                    .start();
         }
         for (int round = 1; round <= 1_500; round++) {
             // Version 1 always stays aspired, reloaded now and then; others come and go.
@@ -108,15 +110,17 @@ class ChurnTest {
             CountDownLatch done = new CountDownLatch(2);
             int spins = random.nextInt(200);
             for (int t = 0; t < 2; t++) {
-                Threads.named("churn").newThread(() -> {
-                    for (int i = 0; i < 100; i++) {
-                        if (live.retain()) {
-                            usedAfterTheEnd.addAndGet(ends.get());
-                            live.release();
-                        }
-                    }
-                    done.countDown();
-                }).start();
+                Threads.named("churn")
+                        .newThread(() -> {
+                            for (int i = 0; i < 100; i++) {
+                                if (live.retain()) {
+                                    usedAfterTheEnd.addAndGet(ends.get());
+                                    live.release();
+                                }
+                            }
+                            done.countDown();
+                        })
+                        .start();
             }
             for (int i = 0; i < spins; i++) {
                 Thread.onSpinWait();

@@ -19,12 +19,12 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -82,7 +82,9 @@ class ManagerTest {
     private void awaitPhase(long version, Phase phase) {
         long end = Clock.system().nanos() + 20_000_000_000L;
         while (manager.states("m").stream().noneMatch(s -> s.id().version() == version && s.phase() == phase)) {
-            assertThat(Clock.system().nanos() - end).as("states %s", manager.states("m")).isNegative();
+            assertThat(Clock.system().nanos() - end)
+                    .as("states %s", manager.states("m"))
+                    .isNegative();
             Thread.onSpinWait();
         }
     }
@@ -117,8 +119,13 @@ class ManagerTest {
         quiesce();
         assertThat(phases(1))
                 .containsExactly(
-                        Phase.TRACKED, Phase.LOADING, Phase.WARMING, Phase.AVAILABLE, Phase.DRAINING,
-                        Phase.UNLOADING, Phase.GONE);
+                        Phase.TRACKED,
+                        Phase.LOADING,
+                        Phase.WARMING,
+                        Phase.AVAILABLE,
+                        Phase.DRAINING,
+                        Phase.UNLOADING,
+                        Phase.GONE);
         assertThat(manager.states("m").get(0).reason()).isEqualTo("unloaded");
         assertThat(one.unloads.get()).isEqualTo(1);
     }
@@ -130,7 +137,9 @@ class ManagerTest {
         assertThat(fingerprintServing(ModelRef.latest("m"))).isEqualTo("f10");
         assertThat(fingerprintServing(ModelRef.exact("m", 9))).isEqualTo("f9");
         assertThat(manager.index()).hasSize(1);
-        assertThat(manager.index().get(0).versions()).extracting(s -> s.id().version()).containsExactly(10L, 9L, 1L);
+        assertThat(manager.index().get(0).versions())
+                .extracting(s -> s.id().version())
+                .containsExactly(10L, 9L, 1L);
     }
 
     @Test
@@ -208,7 +217,8 @@ class ManagerTest {
         assertThat(fingerprintServing(ModelRef.exact("m", 1))).isEqualTo("b");
         await(old.unloaded);
         quiesce();
-        assertThat(manager.states("m")).extracting(ServableState::phase)
+        assertThat(manager.states("m"))
+                .extracting(ServableState::phase)
                 .containsExactly(Phase.AVAILABLE, Phase.AVAILABLE);
     }
 
@@ -347,8 +357,7 @@ class ManagerTest {
     @Test
     void keepsAndShowsTheErrorOfASource() throws Exception {
         ServableId id = new ServableId("m", 3);
-        manager.aspire(
-                "m", List.of(Aspired.failed(id, ServingException.invalidArgument("bad file", "mend the file"))));
+        manager.aspire("m", List.of(Aspired.failed(id, ServingException.invalidArgument("bad file", "mend the file"))));
         ServableState state = settle().get(0);
         assertThat(state.phase()).isEqualTo(Phase.FAILED);
         assertThat(state.reason()).isEqualTo("bad file (mend the file)");
@@ -380,8 +389,7 @@ class ManagerTest {
         assertThatThrownBy(() -> manager.acquire(ModelRef.latest("m")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
-                    assertThat(e.getMessage())
-                            .isEqualTo("Request for unknown model: 'm' has no available versions");
+                    assertThat(e.getMessage()).isEqualTo("Request for unknown model: 'm' has no available versions");
                     assertThat(e.remedy()).contains("version 2 failed").contains("load 1 is broken");
                 });
         assertThatThrownBy(() -> manager.acquire(ModelRef.exact("m", 2)))
@@ -398,9 +406,11 @@ class ManagerTest {
         await(slow.loading);
         quiesce();
         assertThatThrownBy(() -> manager.acquire(ModelRef.exact("m", 3)))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.remedy())
-                        .contains("version 3 is loading")
-                        .contains("try again"));
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.remedy())
+                                .contains("version 3 is loading")
+                                .contains("try again"));
         slow.gate.countDown();
     }
 
@@ -451,13 +461,15 @@ class ManagerTest {
         other.estimate = 8;
         manager.aspire("other", List.of(Aspired.of(other)));
         long end = Clock.system().nanos() + 20_000_000_000L;
-        while (manager.states("other").isEmpty() || manager.states("other").get(0).reason() == null) {
+        while (manager.states("other").isEmpty()
+                || manager.states("other").get(0).reason() == null) {
             assertThat(Clock.system().nanos() - end).isNegative();
             Thread.onSpinWait();
         }
         assertThat(other.loads.get()).isZero();
         handle.close();
-        assertThat(get(manager.settled("other").toCompletableFuture()).get(0).phase()).isEqualTo(Phase.AVAILABLE);
+        assertThat(get(manager.settled("other").toCompletableFuture()).get(0).phase())
+                .isEqualTo(Phase.AVAILABLE);
     }
 
     @Test

@@ -12,17 +12,14 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
 import java.util.Random;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.jspecify.annotations.Nullable;
 
 /** The acceptance table of both policies, row by row; a = aspired, u = no longer. */
 class TransitionPolicyTest {
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock =
-                    """
+    @CsvSource(delimiter = '|', textBlock = """
             1 unloading u, 2 failed u, 3 available a, 4 tracked a, 5 tracked a     | load 5
             1 unloading u, 2 failed u, 3 available u, 4 available a, 5 tracked a   | unload 3
             1 gone u, 2 available u, 3 failed u                                    | unload 2
@@ -40,10 +37,7 @@ class TransitionPolicyTest {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock =
-                    """
+    @CsvSource(delimiter = '|', textBlock = """
             1 unloading u, 2 available a, 3 available u, 4 tracked a, 5 available u | unload 3
             1 available a, 2 loading a, 3 tracked a, 4 gone u, 5 tracked a          | load 5
             1 available a, 2 failed a, 3 loading a, 4 unloading u, 5 gone u         | none
@@ -66,7 +60,9 @@ class TransitionPolicyTest {
         assertThat(describe(policy.next(versions), versions)).isEqualTo(expected);
         if (policy == TransitionPolicy.AVAILABILITY_PRESERVING) {
             Collections.shuffle(versions, new Random(1));
-            assertThat(describe(policy.next(versions), versions)).as("in any order").isEqualTo(expected);
+            assertThat(describe(policy.next(versions), versions))
+                    .as("in any order")
+                    .isEqualTo(expected);
         }
     }
 

@@ -42,12 +42,20 @@ final class BackendChooser {
 
     /** The choice, or null after the reason was added to the problems. */
     @Nullable Choice choose(
-            ModelConfig config, Collection<String> files, Path file, Position platformAt, Position backendAt, Problems problems) {
+            ModelConfig config,
+            Collection<String> files,
+            Path file,
+            Position platformAt,
+            Position backendAt,
+            Problems problems) {
         if (!config.backend().isEmpty()) {
             Backend backend = named(config.backend());
             if (backend == null) {
                 problems.error(
-                        file, backendAt, "unknown backend " + Problems.quote(config.backend()) + " for " + config.name(), known(config.backend()));
+                        file,
+                        backendAt,
+                        "unknown backend " + Problems.quote(config.backend()) + " for " + config.name(),
+                        known(config.backend()));
                 return null;
             }
             if (!config.platform().isEmpty() && !is(backend, config.platform())) {
@@ -102,7 +110,8 @@ final class BackendChooser {
                 return choice(backend, config, files);
             }
         }
-        String foreign = files.stream().filter(FOREIGN::containsKey).sorted().findFirst().orElse(null);
+        String foreign =
+                files.stream().filter(FOREIGN::containsKey).sorted().findFirst().orElse(null);
         problems.error(
                 file,
                 "Invalid model name: Could not determine backend for model '" + name
@@ -110,7 +119,8 @@ final class BackendChooser {
                         + " 'model.<backend_name>'.",
                 foreign == null
                         ? "put one of " + String.join(", ", defaultFiles()) + " into the version's directory"
-                        : foreign + " needs the backend '" + FOREIGN.get(foreign) + "', which this server does not have");
+                        : foreign + " needs the backend '" + FOREIGN.get(foreign)
+                                + "', which this server does not have");
         return null;
     }
 
@@ -124,12 +134,16 @@ final class BackendChooser {
 
     private static String platform(Backend backend, ModelConfig config) {
         boolean old = backend.platforms().contains(config.platform());
-        return old || backend.platforms().isEmpty() ? config.platform() : backend.platforms().get(0);
+        return old || backend.platforms().isEmpty()
+                ? config.platform()
+                : backend.platforms().get(0);
     }
 
     /** The only file of the backend's kind, or empty when there is none or more than one. */
     private static String only(Backend backend, Collection<String> files) {
-        List<String> found = files.stream().filter(f -> !f.startsWith(".") && isKindOf(backend, f)).toList();
+        List<String> found = files.stream()
+                .filter(f -> !f.startsWith(".") && isKindOf(backend, f))
+                .toList();
         return found.size() == 1 ? found.get(0) : "";
     }
 
@@ -147,7 +161,8 @@ final class BackendChooser {
         for (String name : backend.defaultFiles()) {
             int dot = name.lastIndexOf('.');
             String ending = dot < 0 ? name : name.substring(dot);
-            if (fileName.equals(name) || (dot >= 0 && fileName.length() > ending.length() && fileName.endsWith(ending))) {
+            if (fileName.equals(name)
+                    || (dot >= 0 && fileName.length() > ending.length() && fileName.endsWith(ending))) {
                 return true;
             }
         }
@@ -161,7 +176,10 @@ final class BackendChooser {
     }
 
     List<String> defaultFiles() {
-        return backends.stream().flatMap(b -> b.defaultFiles().stream()).distinct().toList();
+        return backends.stream()
+                .flatMap(b -> b.defaultFiles().stream())
+                .distinct()
+                .toList();
     }
 
     private @Nullable Backend named(String name) {

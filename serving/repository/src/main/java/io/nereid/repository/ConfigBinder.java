@@ -90,7 +90,8 @@ final class ConfigBinder {
 
     private boolean check(
             TextValue.Field given, Field field, String path, Map<String, TextValue.Field> oneofs, BoundMessage bound) {
-        if (field.support() == Support.REFUSED && !(field.cardinality() != Cardinality.ONE && given.values().isEmpty())) {
+        if (field.support() == Support.REFUSED
+                && !(field.cardinality() != Cardinality.ONE && given.values().isEmpty())) {
             unsupported(given.at(), path + field.name());
             return false;
         }
@@ -112,14 +113,17 @@ final class ConfigBinder {
                 problems.error(
                         file,
                         given.at(),
-                        "'" + given.name() + "' is given twice, first in line " + earlier.at().line()
-                                + " (expected: once)",
+                        "'" + given.name() + "' is given twice, first in line "
+                                + earlier.at().line() + " (expected: once)",
                         "remove one of them");
                 return false;
             }
             if (given.list()) {
                 problems.error(
-                        file, given.at(), "'" + given.name() + "' is a list (expected: one value)", "remove the brackets");
+                        file,
+                        given.at(),
+                        "'" + given.name() + "' is a list (expected: one value)",
+                        "remove the brackets");
                 return false;
             }
         }
@@ -152,7 +156,10 @@ final class ConfigBinder {
 
     private void unsupported(Position at, String path) {
         problems.error(
-                file, at, "field '" + path + "' is not supported by this version of Nereid", "remove it from the configuration");
+                file,
+                at,
+                "field '" + path + "' is not supported by this version of Nereid",
+                "remove it from the configuration");
     }
 
     private boolean isDefault(Object value, Field field) {
@@ -183,7 +190,10 @@ final class ConfigBinder {
                 wrong = true;
             } else if (part.list() || (isKey ? key : value) != null) {
                 problems.error(
-                        file, part.at(), "'" + part.name() + "' of '" + field.name() + "' has more than one value", null);
+                        file,
+                        part.at(),
+                        "'" + part.name() + "' of '" + field.name() + "' has more than one value",
+                        null);
                 wrong = true;
             } else if (isKey) {
                 key = value(part.values().get(0), part, "key", field.keyType(), path + field.name() + ".");
@@ -209,7 +219,10 @@ final class ConfigBinder {
                 return bind(block.fields(), type, path + name + ".", block.at());
             }
             problems.error(
-                    file, raw.at(), "'" + name + "' is a block (expected: " + article(type) + ")", "write '" + name + ": …'");
+                    file,
+                    raw.at(),
+                    "'" + name + "' is a block (expected: " + article(type) + ")",
+                    "write '" + name + ": …'");
             return null;
         }
         Scalar scalar = (Scalar) raw;

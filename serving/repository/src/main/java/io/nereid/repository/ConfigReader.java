@@ -60,8 +60,7 @@ final class ConfigReader {
      * @param directoryName the name that the configuration must repeat, if it gives one
      * @param named whether that rule holds; else the configuration's own name counts
      */
-    static Result read(
-            Path file, String text, Path directory, String directoryName, boolean named, Problems problems) {
+    static Result read(Path file, String text, Path directory, String directoryName, boolean named, Problems problems) {
         ConfigReader reader = new ConfigReader(file, directory, problems);
         List<TextValue.Field> fields = new ArrayList<>();
         boolean complete = true;
@@ -90,15 +89,20 @@ final class ConfigReader {
             } else if (ModelNames.valid(name)) {
                 model = name;
             } else {
-                error(c.place("name"), "invalid model name " + Problems.quote(name)
-                        + ", model name must not contain path traversal characters", "use letters, digits, '_', '-', '.'");
+                error(
+                        c.place("name"),
+                        "invalid model name " + Problems.quote(name)
+                                + ", model name must not contain path traversal characters",
+                        "use letters, digits, '_', '-', '.'");
             }
         }
         int maxBatchSize = -1;
         if (c.has("max_batch_size")) {
             maxBatchSize = (int) c.number("max_batch_size");
             if (maxBatchSize < 0) {
-                error(c.place("max_batch_size"), "'max_batch_size' must be non-negative value for " + model,
+                error(
+                        c.place("max_batch_size"),
+                        "'max_batch_size' must be non-negative value for " + model,
                         "use 0 for a model without batch dimension");
                 maxBatchSize = 0;
             }
@@ -128,8 +132,10 @@ final class ConfigReader {
     private String modelFile(BoundMessage c) {
         String name = c.text("default_model_filename");
         if (!name.isEmpty() && !ModelNames.staysInside(name)) {
-            error(c.place("default_model_filename"), "'default_model_filename' " + Problems.quote(name)
-                    + " must lie inside the version's directory", "give a file name without '..'");
+            error(
+                    c.place("default_model_filename"),
+                    "'default_model_filename' " + Problems.quote(name) + " must lie inside the version's directory",
+                    "give a file name without '..'");
             return "";
         }
         return name;
@@ -149,7 +155,9 @@ final class ConfigReader {
                 versions.add(v.number());
             }
             if (versions.isEmpty()) {
-                error(policy.place("specific"), "version policy 'specific' lists no versions for " + model,
+                error(
+                        policy.place("specific"),
+                        "version policy 'specific' lists no versions for " + model,
                         "write specific { versions: [ 1 ] }");
             }
             return new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.copyOf(versions));
@@ -172,14 +180,21 @@ final class ConfigReader {
             } else if (!name.isEmpty()) {
                 who = prefix + Problems.quote(name) + " ";
                 if (!names.add(name)) {
-                    error(io.place("name"), who + "is given twice (expected: names differ)", "rename or remove one of them");
+                    error(
+                            io.place("name"),
+                            who + "is given twice (expected: names differ)",
+                            "rename or remove one of them");
                 }
             }
             DataType type = dataType(io, v.at(), who);
             Shape shape = dims(io, v.at(), who);
             String format = io.text("format");
-            if ((format.equals("FORMAT_NHWC") || format.equals("FORMAT_NCHW")) && io.all("dims").size() != 3) {
-                error(io.place("format"), prefix + format.substring(7) + " require 3 dims", "give the three dims, or no format");
+            if ((format.equals("FORMAT_NHWC") || format.equals("FORMAT_NCHW"))
+                    && io.all("dims").size() != 3) {
+                error(
+                        io.place("format"),
+                        prefix + format.substring(7) + " require 3 dims",
+                        "give the three dims, or no format");
             }
             if (!io.text("label_filename").isEmpty()) {
                 labels(io, name, labels);
@@ -224,7 +239,9 @@ final class ConfigReader {
         for (int i = 0; i < sizes.length; i++) {
             sizes[i] = dims.get(i).number();
             if (sizes[i] < 1 && sizes[i] != -1) {
-                error(dims.get(i).at(), who + "dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
+                error(
+                        dims.get(i).at(),
+                        who + "dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
                         null);
                 return null;
             }
@@ -246,7 +263,9 @@ final class ConfigReader {
             if (v.number() <= 0) {
                 error(v.at(), "dynamic batching preferred size must be positive for " + model, null);
             } else if (maxBatchSize >= 0 && v.number() > maxBatchSize) {
-                error(v.at(), "dynamic batching preferred size must be <= max batch size for " + model,
+                error(
+                        v.at(),
+                        "dynamic batching preferred size must be <= max batch size for " + model,
                         "max_batch_size is " + maxBatchSize);
             } else {
                 preferred.add((int) v.number());
@@ -263,7 +282,9 @@ final class ConfigReader {
         }
         BoundMessage q = given.message();
         if (q.text("timeout_action").equals("DELAY")) {
-            error(q.place("timeout_action"), "timeout_action DELAY is not supported by this version of Nereid",
+            error(
+                    q.place("timeout_action"),
+                    "timeout_action DELAY is not supported by this version of Nereid",
                     "use REJECT, or leave it out");
         }
         return new Queue(
@@ -281,13 +302,17 @@ final class ConfigReader {
         for (Value v : groups) {
             BoundMessage group = v.message();
             if (group.text("kind").equals("KIND_GPU")) {
-                error(group.place("kind"), "instance group kind KIND_GPU is not supported by this version of Nereid",
+                error(
+                        group.place("kind"),
+                        "instance group kind KIND_GPU is not supported by this version of Nereid",
                         "use KIND_CPU or KIND_AUTO");
             }
             long count = group.number("count");
             if (count < 0 || count > MAX_INSTANCES) {
-                error(group.place("count"), "instance group count " + count + " for " + model + " (expected: 1 to "
-                        + MAX_INSTANCES + ")", null);
+                error(
+                        group.place("count"),
+                        "instance group count " + count + " for " + model + " (expected: 1 to " + MAX_INSTANCES + ")",
+                        null);
             }
             sum += Math.max(1, count);
         }

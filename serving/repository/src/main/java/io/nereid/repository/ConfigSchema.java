@@ -24,8 +24,7 @@ import org.jspecify.annotations.Nullable;
  * </ul>
  */
 final class ConfigSchema {
-    private static final String TABLE =
-            """
+    private static final String TABLE = """
             ModelConfig
               name string
               platform string
@@ -336,8 +335,7 @@ final class ConfigSchema {
      * @param oneof the group of which only one may be given, or empty
      * @param support what becomes of it
      */
-    record Field(
-            String name, String type, String keyType, Cardinality cardinality, String oneof, Support support) {
+    record Field(String name, String type, String keyType, Cardinality cardinality, String oneof, Support support) {
         static Field of(String[] words) {
             String type = words[1];
             String keyType = "";

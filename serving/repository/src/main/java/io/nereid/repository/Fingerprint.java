@@ -56,13 +56,13 @@ final class Fingerprint {
 
     /** One file, under its name relative to a directory. */
     void file(Path directory, Path file) throws IOException {
-            BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
-            long modified = attributes.lastModifiedTime().toMillis();
-            newestMillis = Math.max(newestMillis, modified);
-            text(directory.relativize(file).toString());
-            if (!attributes.isDirectory()) {
-                text(attributes.size() + " " + attributes.lastModifiedTime());
-            }
+        BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
+        long modified = attributes.lastModifiedTime().toMillis();
+        newestMillis = Math.max(newestMillis, modified);
+        text(directory.relativize(file).toString());
+        if (!attributes.isDirectory()) {
+            text(attributes.size() + " " + attributes.lastModifiedTime());
+        }
     }
 
     long newestMillis() {

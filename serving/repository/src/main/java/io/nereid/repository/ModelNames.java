@@ -43,7 +43,10 @@ final class ModelNames {
     static boolean staysInside(String name) {
         try {
             Path path = Path.of(name);
-            return !name.isEmpty() && !path.isAbsolute() && !path.normalize().startsWith("..") && !path.normalize().toString().isEmpty();
+            return !name.isEmpty()
+                    && !path.isAbsolute()
+                    && !path.normalize().startsWith("..")
+                    && !path.normalize().toString().isEmpty();
         } catch (InvalidPathException e) {
             return false;
         }

@@ -16,7 +16,12 @@ import org.jspecify.annotations.Nullable;
  * @param remedy the next step, or null
  */
 public record Problem(
-        Severity severity, Path file, int line, int column, String message, @Nullable String remedy) {
+        Severity severity,
+        Path file,
+        int line,
+        int column,
+        String message,
+        @Nullable String remedy) {
     /** How bad a problem is. */
     public enum Severity {
         /** The model, or one version of it, cannot be served. */
@@ -38,6 +43,8 @@ public record Problem(
             b.append(':').append(line).append(':').append(column);
         }
         b.append(": ").append(message);
-        return remedy == null ? b.toString() : b.append(" (").append(remedy).append(')').toString();
+        return remedy == null
+                ? b.toString()
+                : b.append(" (").append(remedy).append(')').toString();
     }
 }

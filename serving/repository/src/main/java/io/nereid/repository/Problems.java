@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /** Gathers the problems of one model, up to a limit. Confined to the thread that reads the model. */
@@ -75,7 +74,8 @@ final class Problems {
         for (Problem p : problems) {
             if (p.isError()) {
                 text.append(text.length() == 0 ? "" : "; ");
-                text.append(errors == 1 ? new Problem(p.severity(), p.file(), p.line(), p.column(), p.message(), null) : p);
+                text.append(
+                        errors == 1 ? new Problem(p.severity(), p.file(), p.line(), p.column(), p.message(), null) : p);
             }
         }
         return ServingException.invalidArgument(text.toString(), errors == 1 ? remedy : null);

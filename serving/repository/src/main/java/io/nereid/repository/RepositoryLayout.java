@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
+import io.nereid.backend.Backend;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
-import io.nereid.backend.Backend;
 import io.nereid.repository.BackendChooser.Choice;
 import io.nereid.repository.StoredModel.ModelEntry;
 import io.nereid.repository.StoredModel.Version;
@@ -88,7 +88,10 @@ final class RepositoryLayout {
         try {
             children = children(root);
         } catch (IOException e) {
-            problems.error(root, "cannot read the repository: " + TextFiles.reason(e), "give a directory that the server can read");
+            problems.error(
+                    root,
+                    "cannot read the repository: " + TextFiles.reason(e),
+                    "give a directory that the server can read");
             return new Listing(models, problems.list(), false, false);
         }
         if (isModel(root, children)) {
@@ -130,7 +133,8 @@ final class RepositoryLayout {
                                 + String.join(", ", chooser.defaultFiles()));
             }
         } else if (Files.isSymbolicLink(child) && !Files.exists(child)) {
-            problems.warning(child, Position.NONE, "passed over, a symbolic link that leads nowhere", "mend or remove it");
+            problems.warning(
+                    child, Position.NONE, "passed over, a symbolic link that leads nowhere", "mend or remove it");
         } else if (chooser.byFileName(name) != null) {
             models.add(bare(name, root, child, root));
         }
@@ -167,7 +171,8 @@ final class RepositoryLayout {
             return true;
         }
         try {
-            return children(directory).stream().anyMatch(c -> ModelNames.version(fileName(c)) > 0 && Files.isDirectory(c));
+            return children(directory).stream()
+                    .anyMatch(c -> ModelNames.version(fileName(c)) > 0 && Files.isDirectory(c));
         } catch (IOException e) {
             return false;
         }
@@ -182,7 +187,9 @@ final class RepositoryLayout {
         Path file = directory.resolve(CONFIG);
         try {
             String text = TextFiles.read(file, TextFiles.MAX_CONFIG);
-            return ConfigReader.read(file, text, directory, otherwise, false, new Problems()).config().name();
+            return ConfigReader.read(file, text, directory, otherwise, false, new Problems())
+                    .config()
+                    .name();
         } catch (ServingException e) {
             return otherwise;
         }
@@ -201,7 +208,9 @@ final class RepositoryLayout {
             children = entry.file() == null ? children(entry.directory()) : List.of(entry.file());
         } catch (IOException e) {
             problems.error(
-                    entry.directory(), "cannot read the model's directory: " + TextFiles.reason(e), "make it readable for the server");
+                    entry.directory(),
+                    "cannot read the model's directory: " + TextFiles.reason(e),
+                    "make it readable for the server");
             return new StoredModel(entry, config, null, List.of(), problems.list(), false, "", 0);
         }
         Fingerprint common = new Fingerprint();
@@ -225,16 +234,19 @@ final class RepositoryLayout {
         }
         List<Path> files = children;
         try {
-            files = directories.isEmpty() ? children : children(directories.lastEntry().getValue());
+            files = directories.isEmpty()
+                    ? children
+                    : children(directories.lastEntry().getValue());
         } catch (IOException e) {
             // The version says so itself below.
             files = List.of();
         }
         boolean configRead = !problems.hasErrors();
         List<String> names = files.stream().map(RepositoryLayout::fileName).toList();
-        Choice choice = configRead || !config.backend().isEmpty() || !config.platform().isEmpty()
-                ? chooser.choose(config, names, file, platformAt, backendAt, problems)
-                : null;
+        Choice choice =
+                configRead || !config.backend().isEmpty() || !config.platform().isEmpty()
+                        ? chooser.choose(config, names, file, platformAt, backendAt, problems)
+                        : null;
         if (choice != null) {
             config = filledIn(config, choice);
             if (directories.isEmpty() && hasOwnFile(entry, choice, config, names)) {
@@ -257,7 +269,14 @@ final class RepositoryLayout {
         List<Version> versions = new ArrayList<>();
         directories.forEach((number, directory) -> versions.add(version(entry, number, directory, commonSum)));
         StoredModel model = new StoredModel(
-                entry, config, choice == null ? null : choice.backend(), checked(versions, config), List.of(), true, "", 0);
+                entry,
+                config,
+                choice == null ? null : choice.backend(),
+                checked(versions, config),
+                List.of(),
+                true,
+                "",
+                0);
         policy(model, file, problems);
         return summed(model, problems, common.newestMillis(), commonSum);
     }
@@ -266,7 +285,8 @@ final class RepositoryLayout {
         Fingerprint all = new Fingerprint().text(commonSum);
         long newest = commonNewest;
         for (Version v : m.versions()) {
-            all.text(v.version() + " " + v.fingerprint() + (v.error() == null ? "" : v.error().getMessage()));
+            all.text(v.version() + " " + v.fingerprint()
+                    + (v.error() == null ? "" : v.error().getMessage()));
             newest = Math.max(newest, v.newestMillis());
         }
         for (Problem p : problems.list()) {
@@ -287,8 +307,19 @@ final class RepositoryLayout {
 
     private static ModelConfig filledIn(ModelConfig c, Choice choice) {
         return new ModelConfig(
-                c.name(), choice.platform(), choice.backend().name(), choice.modelFile(), c.maxBatchSize(), c.inputs(),
-                c.outputs(), c.versionPolicy(), c.batching(), c.queue(), c.instances(), c.parameters(), c.labels(),
+                c.name(),
+                choice.platform(),
+                choice.backend().name(),
+                choice.modelFile(),
+                c.maxBatchSize(),
+                c.inputs(),
+                c.outputs(),
+                c.versionPolicy(),
+                c.batching(),
+                c.queue(),
+                c.instances(),
+                c.parameters(),
+                c.labels(),
                 c.warmups());
     }
 
@@ -297,7 +328,11 @@ final class RepositoryLayout {
             String name = fileName(child);
             if (name.startsWith(".") || RESERVED.contains(name) || !Files.isDirectory(child)) {
                 if (ModelNames.version(name) > 0) {
-                    problems.warning(child, Position.NONE, "passed over, a version must be a directory", "put the files into a directory '" + name + "'");
+                    problems.warning(
+                            child,
+                            Position.NONE,
+                            "passed over, a version must be a directory",
+                            "put the files into a directory '" + name + "'");
                 }
                 continue;
             }
@@ -323,7 +358,8 @@ final class RepositoryLayout {
                 sum.files(directory, p -> true);
             } else {
                 String stem = stem(fileName(file));
-                try (DirectoryStream<Path> own = Files.newDirectoryStream(directory, p -> fileName(p).startsWith(stem))) {
+                try (DirectoryStream<Path> own =
+                        Files.newDirectoryStream(directory, p -> fileName(p).startsWith(stem))) {
                     List<Path> paths = new ArrayList<>();
                     own.forEach(paths::add);
                     Collections.sort(paths);
@@ -334,7 +370,8 @@ final class RepositoryLayout {
             }
             return new Version(number, directory, sum.sum(), sum.newestMillis(), null);
         } catch (IOException | DirectoryIteratorException e) {
-            IOException io = e instanceof DirectoryIteratorException d ? Objects.requireNonNull(d.getCause()) : (IOException) e;
+            IOException io =
+                    e instanceof DirectoryIteratorException d ? Objects.requireNonNull(d.getCause()) : (IOException) e;
             ServingException error = ServingException.of(
                     Code.FAILED_PRECONDITION,
                     "cannot read version " + number + " of model '" + entry.name() + "' at " + directory + ": "
@@ -353,8 +390,8 @@ final class RepositoryLayout {
         for (Version v : versions) {
             if (v.error() == null && !Files.exists(v.directory().resolve(config.modelFile()))) {
                 ServingException error = ServingException.invalidArgument(
-                        "version " + v.version() + " of model '" + config.name() + "' has no file '" + config.modelFile()
-                                + "' in " + v.directory(),
+                        "version " + v.version() + " of model '" + config.name() + "' has no file '"
+                                + config.modelFile() + "' in " + v.directory(),
                         "add it, or correct 'default_model_filename'");
                 result.add(new Version(v.version(), v.directory(), v.fingerprint(), v.newestMillis(), error));
             } else {
@@ -371,14 +408,19 @@ final class RepositoryLayout {
         if (model.wanted().isEmpty()) {
             problems.error(
                     file,
-                    "at least one version must be available under the version policy of model '" + model.config().name() + "'",
-                    "put the model's files into a directory '1' in " + model.entry().directory());
+                    "at least one version must be available under the version policy of model '"
+                            + model.config().name() + "'",
+                    "put the model's files into a directory '1' in "
+                            + model.entry().directory());
             return;
         }
         for (long wanted : model.config().versionPolicy().versions()) {
             if (model.versions().stream().noneMatch(v -> v.version() == wanted)) {
                 problems.warning(
-                        file, Position.NONE, "version " + wanted + " of the version policy is not there", "add it, or leave it out");
+                        file,
+                        Position.NONE,
+                        "version " + wanted + " of the version policy is not there",
+                        "add it, or leave it out");
             }
         }
     }

@@ -220,7 +220,8 @@ public final class RepositorySource implements Source {
             return true;
         }
         StoredModel model = layout.read(entries.get(0));
-        boolean settled = settledAtStart(model.newestMillis()) || (second && model.fingerprint().equals(t.pending));
+        boolean settled = settledAtStart(model.newestMillis())
+                || (second && model.fingerprint().equals(t.pending));
         if (settled) {
             takeUp(name, model, t, false);
         } else if (!second) {
@@ -241,18 +242,41 @@ public final class RepositorySource implements Source {
     /** Serves the versions that are completely written; a later read takes up the rest. */
     private void takeUpPartly(String name, StoredModel model, Tracked t) {
         t.at(model.entry());
-        List<Version> settled = model.versions().stream().filter(v -> settledAtStart(v.newestMillis())).toList();
+        List<Version> settled = model.versions().stream()
+                .filter(v -> settledAtStart(v.newestMillis()))
+                .toList();
         if (settled.isEmpty() || model.hasErrors() || model.backend() == null) {
-            emit(name, t, List.of(Aspired.failed(
-                    model.id(model.versions().isEmpty() ? 1 : model.versions().get(model.versions().size() - 1).version()),
-                    ServingException.of(
-                            Code.UNAVAILABLE,
-                            "model '" + name + "' is still being written at " + model.entry().place(),
-                            "it is loaded when its files stop changing"))));
+            emit(
+                    name,
+                    t,
+                    List.of(Aspired.failed(
+                            model.id(
+                                    model.versions().isEmpty()
+                                            ? 1
+                                            : model.versions()
+                                                    .get(model.versions().size() - 1)
+                                                    .version()),
+                            ServingException.of(
+                                    Code.UNAVAILABLE,
+                                    "model '" + name + "' is still being written at "
+                                            + model.entry().place(),
+                                    "it is loaded when its files stop changing"))));
             return;
         }
-        emit(name, t, aspired(t, new StoredModel(
-                model.entry(), model.config(), model.backend(), settled, model.problems(), true, "", 0)));
+        emit(
+                name,
+                t,
+                aspired(
+                        t,
+                        new StoredModel(
+                                model.entry(),
+                                model.config(),
+                                model.backend(),
+                                settled,
+                                model.problems(),
+                                true,
+                                "",
+                                0)));
     }
 
     /**
@@ -361,7 +385,9 @@ public final class RepositorySource implements Source {
         List<Version> wanted = model.wanted();
         return wanted.isEmpty()
                 ? List.of(Aspired.failed(model.id(1), error))
-                : wanted.stream().map(v -> Aspired.failed(model.id(v.version()), error)).toList();
+                : wanted.stream()
+                        .map(v -> Aspired.failed(model.id(v.version()), error))
+                        .toList();
     }
 
     /** A version that became unreadable stays as it was emitted, so that it goes on serving. */
@@ -388,7 +414,12 @@ public final class RepositorySource implements Source {
         List<Problem> problems = new ArrayList<>();
         for (ModelEntry e : entries) {
             problems.add(new Problem(
-                    Problem.Severity.ERROR, e.place(), 0, 0, duplicateText(name, entries), "rename or remove one of them"));
+                    Problem.Severity.ERROR,
+                    e.place(),
+                    0,
+                    0,
+                    duplicateText(name, entries),
+                    "rename or remove one of them"));
         }
         report(name, t, problems);
         if (!t.serving && !"duplicate".equals(t.takenUp)) {
@@ -403,7 +434,8 @@ public final class RepositorySource implements Source {
 
     static String duplicateText(String name, List<ModelEntry> entries) {
         return "model '" + name + "' is there more than once: "
-                + String.join(", ", entries.stream().map(e -> e.place().toString()).toList());
+                + String.join(
+                        ", ", entries.stream().map(e -> e.place().toString()).toList());
     }
 
     private void emit(String name, Tracked t, List<Aspired> list) {
@@ -471,7 +503,9 @@ public final class RepositorySource implements Source {
                 Found found = find();
                 if (!found.models.containsKey(model)) {
                     throw ServingException.of(
-                            Code.NOT_FOUND, "failed to unload '" + model + "', no such model", suggestion(model, found));
+                            Code.NOT_FOUND,
+                            "failed to unload '" + model + "', no such model",
+                            suggestion(model, found));
                 }
                 t = tracked.computeIfAbsent(model, n -> new Tracked());
             }
@@ -494,7 +528,8 @@ public final class RepositorySource implements Source {
 
     private static String suggestion(String model, Found found) {
         Set<String> names = found.models.keySet();
-        String otherwise = names.isEmpty() ? "the repository has no models" : "the repository index lists the models there are";
+        String otherwise =
+                names.isEmpty() ? "the repository has no models" : "the repository index lists the models there are";
         return model.length() > 64 ? otherwise : Suggestions.didYouMean(model, names, otherwise);
     }
 
@@ -557,7 +592,10 @@ public final class RepositorySource implements Source {
             if (listing.empty()) {
                 found.empty.add(root);
             }
-            listing.models().forEach(m -> found.models.computeIfAbsent(m.name(), n -> new ArrayList<>()).add(m));
+            listing.models()
+                    .forEach(m -> found.models
+                            .computeIfAbsent(m.name(), n -> new ArrayList<>())
+                            .add(m));
         }
         return found;
     }
@@ -606,10 +644,15 @@ public final class RepositorySource implements Source {
     private static final class Tracked {
         List<Aspired> emitted = List.of();
         List<Problem> problems = List.of();
+
         @Nullable Path root;
+
         @Nullable Path directory;
+
         @Nullable String takenUp;
+
         @Nullable String pending;
+
         long pendingSince;
         int missing;
         boolean serving;

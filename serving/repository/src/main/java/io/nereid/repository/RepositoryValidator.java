@@ -41,16 +41,28 @@ public final class RepositoryValidator {
         RepositoryLayout layout = new RepositoryLayout(backends);
         Listing listing = layout.list(root);
         List<Problem> problems = new ArrayList<>(listing.problems());
-        if (listing.readable() && listing.models().isEmpty() && problems.stream().noneMatch(Problem::isError)) {
+        if (listing.readable()
+                && listing.models().isEmpty()
+                && problems.stream().noneMatch(Problem::isError)) {
             problems.add(new Problem(
-                    Problem.Severity.ERROR, root, 0, 0, "no model in this directory",
+                    Problem.Severity.ERROR,
+                    root,
+                    0,
+                    0,
+                    "no model in this directory",
                     "expected <model>/config.pbtxt, <model>/1/<file>, or a model's file"));
         }
         for (ModelEntry entry : listing.models()) {
-            List<ModelEntry> same = listing.models().stream().filter(m -> m.name().equals(entry.name())).toList();
+            List<ModelEntry> same = listing.models().stream()
+                    .filter(m -> m.name().equals(entry.name()))
+                    .toList();
             if (same.size() > 1) {
                 problems.add(new Problem(
-                        Problem.Severity.ERROR, entry.place(), 0, 0, RepositorySource.duplicateText(entry.name(), same),
+                        Problem.Severity.ERROR,
+                        entry.place(),
+                        0,
+                        0,
+                        RepositorySource.duplicateText(entry.name(), same),
                         "rename or remove one of them"));
                 continue;
             }
@@ -73,7 +85,8 @@ public final class RepositoryValidator {
             if (v.error() != null) {
                 continue;
             }
-            ModelSource source = new ModelSource(model.id(v.version()), model.entry().directory(), v.directory());
+            ModelSource source =
+                    new ModelSource(model.id(v.version()), model.entry().directory(), v.directory());
             try (BackendModel loaded = backend.load(source, model.config(), context)) {
                 loaded.config();
             } catch (RuntimeException | LinkageError e) {

@@ -41,7 +41,12 @@ record StoredModel(
      * @param file the model's file, when that is all there is of it; else null
      * @param named whether its configuration must bear the name of the directory
      */
-    record ModelEntry(String name, Path root, Path directory, @Nullable Path file, boolean named) {
+    record ModelEntry(
+            String name,
+            Path root,
+            Path directory,
+            @Nullable Path file,
+            boolean named) {
         /** Where to point a finger at. */
         Path place() {
             return file == null ? directory : file;
@@ -58,7 +63,11 @@ record StoredModel(
      * @param error why it cannot be served; null when nothing speaks against it
      */
     record Version(
-            long version, Path directory, String fingerprint, long newestMillis, @Nullable ServingException error) {}
+            long version,
+            Path directory,
+            String fingerprint,
+            long newestMillis,
+            @Nullable ServingException error) {}
 
     boolean hasErrors() {
         return problems.stream().anyMatch(Problem::isError);
@@ -74,7 +83,10 @@ record StoredModel(
         return switch (policy.kind()) {
             case ALL -> versions;
             case LATEST -> versions.subList(Math.max(0, versions.size() - policy.count()), versions.size());
-            case SPECIFIC -> versions.stream().filter(v -> policy.versions().contains(v.version())).toList();
+            case SPECIFIC ->
+                versions.stream()
+                        .filter(v -> policy.versions().contains(v.version()))
+                        .toList();
         };
     }
 }

@@ -38,10 +38,14 @@ final class TextFiles {
         }
         if (bytes.length > limit) {
             throw ServingException.invalidArgument(
-                    "the file has more than " + limit + " bytes", "make it smaller, or check that it is the right file");
+                    "the file has more than " + limit + " bytes",
+                    "make it smaller, or check that it is the right file");
         }
         try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString();
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(bytes))
+                    .toString();
         } catch (CharacterCodingException e) {
             throw ServingException.invalidArgument("the file is not UTF-8 text", "save it as UTF-8");
         }

@@ -111,9 +111,8 @@ final class TextLexer {
         boolean hex = text.startsWith("0x", pos) || text.startsWith("0X", pos);
         while (pos < text.length()) {
             char c = text.charAt(pos);
-            boolean exponentSign = (c == '-' || c == '+')
-                    && !hex
-                    && (text.charAt(pos - 1) == 'e' || text.charAt(pos - 1) == 'E');
+            boolean exponentSign =
+                    (c == '-' || c == '+') && !hex && (text.charAt(pos - 1) == 'e' || text.charAt(pos - 1) == 'E');
             if (!isDigit(c) && !isLetter(c) && c != '.' && !exponentSign) {
                 break;
             }
@@ -148,7 +147,10 @@ final class TextLexer {
         }
         pos++;
         try {
-            String value = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes.toByteArray())).toString();
+            String value = StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(bytes.toByteArray()))
+                    .toString();
             return new Token(Kind.STRING, value, at);
         } catch (CharacterCodingException e) {
             throw new TextSyntaxException(
@@ -177,7 +179,8 @@ final class TextLexer {
             pos++;
             int point = c == 'u' ? hex(at, 4, 4) : hex(at, 8, 8);
             if (!Character.isValidCodePoint(point) || (point >= 0xd800 && point <= 0xdfff)) {
-                throw new TextSyntaxException(at, "an escape that is no Unicode character", "write the character itself");
+                throw new TextSyntaxException(
+                        at, "an escape that is no Unicode character", "write the character itself");
             }
             bytes.writeBytes(Character.toString(point).getBytes(StandardCharsets.UTF_8));
         } else {
@@ -191,7 +194,10 @@ final class TextLexer {
     private int hex(Position at, int least, int most) throws TextSyntaxException {
         int value = 0;
         int digits = 0;
-        while (digits < most && pos < text.length() && Character.digit(text.charAt(pos), 16) >= 0 && text.charAt(pos) < 128) {
+        while (digits < most
+                && pos < text.length()
+                && Character.digit(text.charAt(pos), 16) >= 0
+                && text.charAt(pos) < 128) {
             value = value * 16 + Character.digit(text.charAt(pos++), 16);
             digits++;
         }

@@ -36,7 +36,9 @@ final class TextParser {
         while (parser.token.kind() != Kind.END) {
             if (parser.token.is('}') || parser.token.is('>')) {
                 throw new TextSyntaxException(
-                        parser.token.at(), "unexpected " + parser.token.shown() + ", nothing is open here", "remove it");
+                        parser.token.at(),
+                        "unexpected " + parser.token.shown() + ", nothing is open here",
+                        "remove it");
             }
             into.add(parser.field(0));
         }
@@ -46,7 +48,9 @@ final class TextParser {
         Position at = token.at();
         if (token.is('[')) {
             throw new TextSyntaxException(
-                    at, "unexpected '[' (expected: the name of a field)", "extensions and Any are not part of this format");
+                    at,
+                    "unexpected '[' (expected: the name of a field)",
+                    "extensions and Any are not part of this format");
         }
         if (token.kind() != Kind.WORD) {
             throw new TextSyntaxException(
@@ -105,7 +109,8 @@ final class TextParser {
     private Block block(int depth) throws TextSyntaxException {
         Position open = token.at();
         if (depth > MAX_DEPTH) {
-            throw new TextSyntaxException(open, "more than " + MAX_DEPTH + " blocks inside each other", "nest less deeply");
+            throw new TextSyntaxException(
+                    open, "more than " + MAX_DEPTH + " blocks inside each other", "nest less deeply");
         }
         char close = token.is('{') ? '}' : '>';
         advance();

@@ -42,7 +42,9 @@ final class WarmupReader {
                         file,
                         w.place("batch_size"),
                         who + "has batch_size " + batchSize + " (expected: <= " + Math.max(1, maxBatchSize) + ")",
-                        maxBatchSize == 0 ? "a model without batch dimension takes 1" : "max_batch_size is " + maxBatchSize);
+                        maxBatchSize == 0
+                                ? "a model without batch dimension takes 1"
+                                : "max_batch_size is " + maxBatchSize);
             }
             long count = Math.max(1, w.number("count"));
             if (count > MAX_COUNT) {
@@ -52,17 +54,24 @@ final class WarmupReader {
             Map<String, WarmupInput> inputs = new LinkedHashMap<>();
             for (Value input : w.all("inputs")) {
                 WarmupInput read = input.entry().value() instanceof BoundMessage m
-                        ? input(m, input.at(), who + "input " + Problems.quote(input.entry().key()) + " ")
+                        ? input(
+                                m,
+                                input.at(),
+                                who + "input " + Problems.quote(input.entry().key()) + " ")
                         : null;
                 if (read != null) {
                     inputs.put(input.entry().key(), read);
                 }
             }
             if (w.lacks("inputs")) {
-                problems.error(file, v.at(), who + "must specify 'inputs'", "give one entry for every input of the model");
+                problems.error(
+                        file, v.at(), who + "must specify 'inputs'", "give one entry for every input of the model");
             }
             warmups.add(new Warmup(
-                    w.text("name"), (int) Math.min(batchSize, Integer.MAX_VALUE), (int) Math.min(count, MAX_COUNT), inputs));
+                    w.text("name"),
+                    (int) Math.min(batchSize, Integer.MAX_VALUE),
+                    (int) Math.min(count, MAX_COUNT),
+                    inputs));
         }
         return List.copyOf(warmups);
     }
@@ -100,7 +109,10 @@ final class WarmupReader {
             }
         } else if (!input.flag("zero_data")) {
             problems.error(
-                    file, at, who + "must specify 'zero_data', 'random_data' or 'input_data_file'", "write zero_data: true");
+                    file,
+                    at,
+                    who + "must specify 'zero_data', 'random_data' or 'input_data_file'",
+                    "write zero_data: true");
         }
         return type == null || !right ? null : new WarmupInput(type, Shape.of(sizes), data, name);
     }

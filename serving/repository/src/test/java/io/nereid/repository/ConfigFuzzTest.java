@@ -12,8 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class ConfigFuzzTest {
-    private static final String SEED_TEXT =
-            """
+    private static final String SEED_TEXT = """
             name: "m" platform: "onnxruntime_onnx" max_batch_size: 8 # comment
             input [ { name: "a" data_type: TYPE_FP32 dims: [ 3, -1 ] }, { name: 'b' data_type: 13 dims: 1 } ]
             output < name: "c\\n\\x41" "d", data_type: TYPE_INT64; dims: 4 label_filename: "l" >

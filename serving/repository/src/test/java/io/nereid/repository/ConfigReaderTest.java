@@ -32,7 +32,8 @@ class ConfigReaderTest {
     private final Problems problems = new Problems();
 
     private ModelConfig read(String text) {
-        return ConfigReader.read(model.resolve("config.pbtxt"), text, model, "m", true, problems).config();
+        return ConfigReader.read(model.resolve("config.pbtxt"), text, model, "m", true, problems)
+                .config();
     }
 
     private ModelConfig readWell(String text) {
@@ -43,7 +44,9 @@ class ConfigReaderTest {
 
     private List<String> complaints(String text) {
         read(text);
-        return problems.list().stream().map(p -> p.line() + ":" + p.column() + " " + p.message()).toList();
+        return problems.list().stream()
+                .map(p -> p.line() + ":" + p.column() + " " + p.message())
+                .toList();
     }
 
     private Problem only(String text) {
@@ -56,8 +59,7 @@ class ConfigReaderTest {
     void everyHonouredFieldReachesTheModelsConfiguration() {
         Fakes.write(model.resolve("labels.txt"), "cat\ndog \r\n\n");
         Fakes.write(model.resolve("warmup/row"), "x");
-        ModelConfig c = readWell(
-                """
+        ModelConfig c = readWell("""
                 # a comment
                 name: "m"
                 platform: "onnxruntime_onnx"
@@ -107,9 +109,13 @@ class ConfigReaderTest {
         assertThat(c.parameters()).isEqualTo(Map.of("k", "vw", "l", "1"));
         assertThat(c.labels()).isEqualTo(Map.of("c", List.of("cat", "dog")));
         assertThat(c.warmups())
-                .containsExactly(new Warmup("w", 2, 3, Map.of(
-                        "a", new WarmupInput(DataType.FP32, Shape.of(3, 5), WarmupInput.Data.RANDOM, ""),
-                        "b", new WarmupInput(DataType.BYTES, Shape.of(1, 2), WarmupInput.Data.FILE, "row"))));
+                .containsExactly(new Warmup(
+                        "w",
+                        2,
+                        3,
+                        Map.of(
+                                "a", new WarmupInput(DataType.FP32, Shape.of(3, 5), WarmupInput.Data.RANDOM, ""),
+                                "b", new WarmupInput(DataType.BYTES, Shape.of(1, 2), WarmupInput.Data.FILE, "row"))));
     }
 
     @Test
@@ -119,18 +125,29 @@ class ConfigReaderTest {
 
     @Test
     void otherVersionPoliciesAreRead() {
-        assertThat(readWell("version_policy { all { } }").versionPolicy().kind()).isEqualTo(VersionPolicy.Kind.ALL);
-        assertThat(readWell("version_policy { specific { versions: [3, 1] } }").versionPolicy().versions())
+        assertThat(readWell("version_policy { all { } }").versionPolicy().kind())
+                .isEqualTo(VersionPolicy.Kind.ALL);
+        assertThat(readWell("version_policy { specific { versions: [3, 1] } }")
+                        .versionPolicy()
+                        .versions())
                 .containsExactly(1L, 3L);
         assertThat(readWell("version_policy: { latest: {} }").versionPolicy()).isEqualTo(VersionPolicy.LATEST);
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', quoteCharacter = '`', value = {
-        "\"a\\tb\"|a\tb", "'it''s'|its", "\"\\x41\\102\\u00e9\"|AB\u00e9", "\"\\U0001F600\"|\uD83D\uDE00", "'say \"x\"'|say \"x\"",
-    })
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "\"a\\tb\"|a\tb",
+                "'it''s'|its",
+                "\"\\x41\\102\\u00e9\"|AB\u00e9",
+                "\"\\U0001F600\"|\uD83D\uDE00",
+                "'say \"x\"'|say \"x\"",
+            })
     void stringsMayBeWrittenInEveryWay(String written, String meant) {
-        assertThat(readWell("parameters { key: 'k' value { string_value: " + written + " } }").parameters())
+        assertThat(readWell("parameters { key: 'k' value { string_value: " + written + " } }")
+                        .parameters())
                 .containsEntry("k", meant);
     }
 
@@ -167,8 +184,7 @@ class ConfigReaderTest {
 
     @Test
     void allProblemsAreReportedTogether() {
-        assertThat(complaints(
-                        """
+        assertThat(complaints("""
                         name: "other"
                         max_batch_size: -1
                         platfrom: "x"
@@ -191,18 +207,21 @@ class ConfigReaderTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', quoteCharacter = '`', value = {
-        "sequence_batching { }|sequence_batching",
-        "ensemble_scheduling { step [ ] }|ensemble_scheduling",
-        "input { name: \"a\" data_type: TYPE_FP32 dims: 1 reshape { shape: [ ] } }|input.reshape",
-        "input { name: \"a\" data_type: TYPE_FP32 dims: 1 allow_ragged_batch: true }|input.allow_ragged_batch",
-        "optimization { cuda { graphs: true } }|optimization.cuda",
-        "optimization { graph { level: 1 } }|optimization.graph.level",
-        "response_cache { enable: true }|response_cache.enable",
-        "dynamic_batching { priority_levels: 2 }|dynamic_batching.priority_levels",
-        "model_transaction_policy { decoupled: true }|model_transaction_policy.decoupled",
-        "instance_group { gpus: [ 0 ] }|instance_group.gpus",
-    })
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "sequence_batching { }|sequence_batching",
+                "ensemble_scheduling { step [ ] }|ensemble_scheduling",
+                "input { name: \"a\" data_type: TYPE_FP32 dims: 1 reshape { shape: [ ] } }|input.reshape",
+                "input { name: \"a\" data_type: TYPE_FP32 dims: 1 allow_ragged_batch: true }|input.allow_ragged_batch",
+                "optimization { cuda { graphs: true } }|optimization.cuda",
+                "optimization { graph { level: 1 } }|optimization.graph.level",
+                "response_cache { enable: true }|response_cache.enable",
+                "dynamic_batching { priority_levels: 2 }|dynamic_batching.priority_levels",
+                "model_transaction_policy { decoupled: true }|model_transaction_policy.decoupled",
+                "instance_group { gpus: [ 0 ] }|instance_group.gpus",
+            })
     void aFieldThatIsNotHonouredIsRefusedByItsName(String text, String field) {
         assertThat(only(text).message()).isEqualTo("field '" + field + "' is not supported by this version of Nereid");
     }
@@ -215,34 +234,40 @@ class ConfigReaderTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', quoteCharacter = '`', value = {
-        "max_batch_size: 4 dynamic_batching { preferred_batch_size: 8 }|1:60 dynamic batching preferred size must be <= max batch size for m",
-        "dynamic_batching { preferred_batch_size: 0 }|1:42 dynamic batching preferred size must be positive for m",
-        "dynamic_batching { default_queue_policy { timeout_action: DELAY } }|1:59 timeout_action DELAY is not supported by this version of Nereid",
-        "version_policy { all {} latest {} }|1:25 'latest' cannot be given together with 'all' of line 1",
-        "default_model_filename: \"../x\"|1:25 'default_model_filename' '../x' must lie inside the version's directory",
-        "max_batch_size: 99999999999|1:17 '99999999999' is no value of 'max_batch_size' (expected: a whole number of 32 bits)",
-        "max_batch_size: \"4\"|1:17 '\"4\"' is no value of 'max_batch_size' (expected: a whole number of 32 bits)",
-        "max_batch_size { }|1:16 'max_batch_size' is a block (expected: a whole number of 32 bits)",
-        "dynamic_batching: 3|1:19 '3' is no value of 'dynamic_batching' (expected: a block)",
-        "name: m|1:7 'm' is no value of 'name' (expected: a string in quotes)",
-    })
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "max_batch_size: 4 dynamic_batching { preferred_batch_size: 8 }|1:60 dynamic batching preferred size must be <= max batch size for m",
+                "dynamic_batching { preferred_batch_size: 0 }|1:42 dynamic batching preferred size must be positive for m",
+                "dynamic_batching { default_queue_policy { timeout_action: DELAY } }|1:59 timeout_action DELAY is not supported by this version of Nereid",
+                "version_policy { all {} latest {} }|1:25 'latest' cannot be given together with 'all' of line 1",
+                "default_model_filename: \"../x\"|1:25 'default_model_filename' '../x' must lie inside the version's directory",
+                "max_batch_size: 99999999999|1:17 '99999999999' is no value of 'max_batch_size' (expected: a whole number of 32 bits)",
+                "max_batch_size: \"4\"|1:17 '\"4\"' is no value of 'max_batch_size' (expected: a whole number of 32 bits)",
+                "max_batch_size { }|1:16 'max_batch_size' is a block (expected: a whole number of 32 bits)",
+                "dynamic_batching: 3|1:19 '3' is no value of 'dynamic_batching' (expected: a block)",
+                "name: m|1:7 'm' is no value of 'name' (expected: a string in quotes)",
+            })
     void aWrongValueIsToldWithWhatWasExpected(String text, String complaint) {
         assertThat(complaints(text)).containsExactly(complaint);
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', quoteCharacter = '`', value = {
-        "input [ { name: \"a\" }|1:22 unexpected the end of the file in the list that starts in line 1 (expected: ',' or ']')",
-        "input {|1:7 the block that starts here has no end",
-        "}|1:1 unexpected '}', nothing is open here",
-        "name = \"m\"|1:6 unexpected character '='",
-        "name: \"m|1:7 the string that starts here has no end",
-        "name|1:5 unexpected the end of the file after 'name' (expected: ':' or '{')",
-        "name: \"\\q\"|1:8 unknown escape '\\q'",
-        "name: \"\\xff\"|1:7 the string that starts here is not valid UTF-8",
-        "[type.googleapis.com/x] { }|1:1 unexpected '[' (expected: the name of a field)",
-    })
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "input [ { name: \"a\" }|1:22 unexpected the end of the file in the list that starts in line 1 (expected: ',' or ']')",
+                "input {|1:7 the block that starts here has no end",
+                "}|1:1 unexpected '}', nothing is open here",
+                "name = \"m\"|1:6 unexpected character '='",
+                "name: \"m|1:7 the string that starts here has no end",
+                "name|1:5 unexpected the end of the file after 'name' (expected: ':' or '{')",
+                "name: \"\\q\"|1:8 unknown escape '\\q'",
+                "name: \"\\xff\"|1:7 the string that starts here is not valid UTF-8",
+                "[type.googleapis.com/x] { }|1:1 unexpected '[' (expected: the name of a field)",
+            })
     void brokenSyntaxIsToldWithItsPlace(String text, String complaint) {
         assertThat(complaints(text)).containsExactly(complaint);
     }
@@ -250,24 +275,32 @@ class ConfigReaderTest {
     @ParameterizedTest
     @CsvSource({"FP32,TYPE_FP32", "BYTES,TYPE_STRING", "TYPE_FLOAT32,TYPE_FP32", "TYPE_INT,TYPE_INT8"})
     void aTypeUnderAnotherNameIsGuessed(String written, String meant) {
-        assertThat(only("model_warmup { inputs { key: 'a' value { data_type: " + written + " zero_data: true dims: 1 } } }")
+        assertThat(only("model_warmup { inputs { key: 'a' value { data_type: " + written
+                                + " zero_data: true dims: 1 } } }")
                         .remedy())
                 .contains("'" + meant + "'");
     }
 
     @Test
     void deepNestingIsRefusedAndDoesNotOverflow() {
-        assertThat(complaints("a {".repeat(100_000))).hasSize(1).allMatch(c -> c.contains("50 blocks inside each other"));
+        assertThat(complaints("a {".repeat(100_000)))
+                .hasSize(1)
+                .allMatch(c -> c.contains("50 blocks inside each other"));
     }
 
     @Test
     void aHundredProblemsAreEnough() {
-        assertThat(complaints("zzz: 1\n".repeat(10_000))).hasSize(101).last().asString().contains("further problems");
+        assertThat(complaints("zzz: 1\n".repeat(10_000)))
+                .hasSize(101)
+                .last()
+                .asString()
+                .contains("further problems");
     }
 
     @Test
     void aMissingLabelFileIsAProblemOfItsField() {
-        assertThat(only("output { name: 'a' data_type: TYPE_FP32 dims: 1 label_filename: 'gone.txt' }").message())
+        assertThat(only("output { name: 'a' data_type: TYPE_FP32 dims: 1 label_filename: 'gone.txt' }")
+                        .message())
                 .isEqualTo("label cannot read file 'gone.txt': no such file");
     }
 
@@ -275,7 +308,8 @@ class ConfigReaderTest {
     void labelsOutsideTheModelAreRefusedEvenThroughALink(@TempDir Path elsewhere) throws IOException {
         Path secret = Fakes.write(elsewhere.resolve("secret"), "x");
         Files.createSymbolicLink(model.resolve("link"), secret);
-        assertThat(only("output { name: 'a' data_type: TYPE_FP32 dims: 1 label_filename: 'link' }").message())
+        assertThat(only("output { name: 'a' data_type: TYPE_FP32 dims: 1 label_filename: 'link' }")
+                        .message())
                 .contains("lies outside of");
         assertThat(complaints("output { name: 'a' data_type: TYPE_FP32 dims: 1 label_filename: '../x' }"))
                 .last()

@@ -20,7 +20,9 @@ class ConfigSchemaTest {
         for (String message : schema.messageNames()) {
             Map<String, ConfigSchema.Field> fields = Objects.requireNonNull(schema.fields(message));
             for (ConfigSchema.Field f : fields.values()) {
-                assertThat(SCALARS.contains(f.type()) || schema.fields(f.type()) != null || schema.enumeration(f.type()) != null)
+                assertThat(SCALARS.contains(f.type())
+                                || schema.fields(f.type()) != null
+                                || schema.enumeration(f.type()) != null)
                         .as(message + "." + f.name() + " is " + f.type())
                         .isTrue();
             }
@@ -37,6 +39,7 @@ class ConfigSchemaTest {
 
     @Test
     void theConfigurationHasAllFieldsOfTriton() {
-        assertThat(Objects.requireNonNull(ConfigSchema.MODEL_CONFIG.fields("ModelConfig"))).hasSize(25);
+        assertThat(Objects.requireNonNull(ConfigSchema.MODEL_CONFIG.fields("ModelConfig")))
+                .hasSize(25);
     }
 }

@@ -92,7 +92,10 @@ final class Fakes {
     static final class Recorder implements Source.Target {
         record Emission(String model, List<Source.Aspired> versions) {
             List<Long> loadable() {
-                return versions.stream().filter(a -> a.loader() != null).map(a -> a.id().version()).toList();
+                return versions.stream()
+                        .filter(a -> a.loader() != null)
+                        .map(a -> a.id().version())
+                        .toList();
             }
 
             String error() {
@@ -101,7 +104,8 @@ final class Fakes {
             }
 
             FakeLoader loader() {
-                return (FakeLoader) java.util.Objects.requireNonNull(versions.get(0).loader());
+                return (FakeLoader)
+                        java.util.Objects.requireNonNull(versions.get(0).loader());
             }
         }
 
@@ -113,7 +117,10 @@ final class Fakes {
         }
 
         synchronized Emission last(String model) {
-            return all.stream().filter(e -> e.model.equals(model)).reduce((a, b) -> b).orElseThrow();
+            return all.stream()
+                    .filter(e -> e.model.equals(model))
+                    .reduce((a, b) -> b)
+                    .orElseThrow();
         }
 
         synchronized long count(String model) {

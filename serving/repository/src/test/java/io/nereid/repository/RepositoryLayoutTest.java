@@ -76,7 +76,9 @@ class RepositoryLayoutTest {
     @Test
     void aFileOfAnUnknownKindIsRefused() {
         Path file = Fakes.write(root.resolve("my-model.txt"), "x");
-        assertThat(layout.list(file).problems()).singleElement().matches(p -> p.message().contains("no backend"));
+        assertThat(layout.list(file).problems())
+                .singleElement()
+                .matches(p -> p.message().contains("no backend"));
     }
 
     @Test
@@ -147,8 +149,13 @@ class RepositoryLayoutTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"backend: \"onnxruntime\"", "platform: \"onnxruntime_onnx\"", "backend: \"onnxruntime_onnx\"",
-        "platform: \"onnxruntime_onnx\" backend: \"onnxruntime\""})
+    @ValueSource(
+            strings = {
+                "backend: \"onnxruntime\"",
+                "platform: \"onnxruntime_onnx\"",
+                "backend: \"onnxruntime_onnx\"",
+                "platform: \"onnxruntime_onnx\" backend: \"onnxruntime\""
+            })
     void backendsAreFoundUnderAllTheirNames(String config) {
         Fakes.write(root.resolve("m/config.pbtxt"), config);
         Fakes.write(root.resolve("m/1/model.onnx"), "x");

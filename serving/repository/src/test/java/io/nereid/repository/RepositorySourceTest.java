@@ -237,7 +237,10 @@ class RepositorySourceTest {
         Fakes.write(second.resolve("a/1/model.onnx"), "x");
         start(POLL, root, second);
         assertThat(target.last("a").error())
-                .contains("there more than once", root.resolve("a").toString(), second.resolve("a").toString());
+                .contains(
+                        "there more than once",
+                        root.resolve("a").toString(),
+                        second.resolve("a").toString());
         assertThat(source.problems()).hasSize(2);
         Fakes.delete(second.resolve("a"));
         settle();
@@ -420,10 +423,12 @@ class RepositorySourceTest {
         model("a", 1);
         start(POLL);
         assertThatThrownBy(() -> source.load("b"))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND))
                 .hasMessage("failed to load 'b', failed to poll from model repository");
         assertThatThrownBy(() -> source.unload("b"))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
         assertThat(source.load("a")).hasSize(1);
     }
 

@@ -39,7 +39,9 @@ class RepositoryValidatorTest {
 
     @Test
     void anEmptyOrMissingRepositoryIsAProblem() {
-        assertThat(validator.validate(root)).singleElement().matches(p -> p.message().equals("no model in this directory"));
+        assertThat(validator.validate(root))
+                .singleElement()
+                .matches(p -> p.message().equals("no model in this directory"));
         assertThat(validator.validate(root.resolve("gone"))).singleElement().matches(Problem::isError);
     }
 
@@ -48,13 +50,16 @@ class RepositoryValidatorTest {
         Fakes.write(root.resolve("good/1/model.onnx"), "x");
         assertThat(validator.validateDeep(root, new BackendContext(1, root, Map.of())))
                 .singleElement()
-                .matches(p -> p.message().equals("a fake loads nothing: good:1") && p.file().equals(root.resolve("good/1")));
+                .matches(p -> p.message().equals("a fake loads nothing: good:1")
+                        && p.file().equals(root.resolve("good/1")));
     }
 
     @Test
     void aFileAndADirectoryOfOneNameAreADuplicate() {
         Fakes.write(root.resolve("a/1/model.onnx"), "x");
         Fakes.write(root.resolve("a.onnx"), "x");
-        assertThat(validator.validate(root)).hasSize(2).allMatch(p -> p.message().contains("there more than once"));
+        assertThat(validator.validate(root))
+                .hasSize(2)
+                .allMatch(p -> p.message().contains("there more than once"));
     }
 }

@@ -14,7 +14,9 @@ final class Entry implements Runnable {
     final long since;
     private final JobQueue queue;
     State state = State.NEW;
+
     @Nullable Entry previous;
+
     @Nullable Entry next;
 
     Entry(JobQueue queue, InferenceJob job, long since) {

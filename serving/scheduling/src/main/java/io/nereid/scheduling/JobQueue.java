@@ -142,8 +142,7 @@ final class JobQueue implements DevicePool.Ready {
                 }
                 line.append(entry);
                 queued = queued + 1;
-                if (entry.deadline != NEVER
-                        && (earliestDeadline == NEVER || entry.deadline - earliestDeadline < 0)) {
+                if (entry.deadline != NEVER && (earliestDeadline == NEVER || entry.deadline - earliestDeadline < 0)) {
                     earliestDeadline = entry.deadline;
                 }
                 enlist = claim(now);
@@ -305,8 +304,7 @@ final class JobQueue implements DevicePool.Ready {
             return false;
         }
         int coming = claimed - running;
-        boolean worth =
-                coming == 0 ? closed || forming.ready(line, now) : forming.exceeds(line, queued, coming);
+        boolean worth = coming == 0 ? closed || forming.ready(line, now) : forming.exceeds(line, queued, coming);
         if (worth) {
             claimed++;
         }
@@ -482,8 +480,7 @@ final class JobQueue implements DevicePool.Ready {
     private static ServingException closed(InferenceJob job) {
         return ServingException.of(
                 Code.UNAVAILABLE,
-                prefix(job)
-                        + "Server is stopping, scheduler for model has stopped accepting new inference requests");
+                prefix(job) + "Server is stopping, scheduler for model has stopped accepting new inference requests");
     }
 
     private static String prefix(InferenceJob job) {

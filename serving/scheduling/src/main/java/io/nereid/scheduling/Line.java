@@ -7,6 +7,7 @@ import org.jspecify.annotations.Nullable;
 /** The waiting entries in order, linked through themselves so that any can leave. Guarded by the queue's lock. */
 final class Line {
     @Nullable Entry head;
+
     private @Nullable Entry tail;
     private long rows;
 

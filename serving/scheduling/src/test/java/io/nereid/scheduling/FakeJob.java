@@ -55,8 +55,7 @@ final class FakeJob implements InferenceJob {
 
     @Override
     public InferenceRequest request() {
-        return new InferenceRequest(
-                ModelRef.latest("m"), "r" + number, List.of(), List.of(), Map.of(), deadline, 0);
+        return new InferenceRequest(ModelRef.latest("m"), "r" + number, List.of(), List.of(), Map.of(), deadline, 0);
     }
 
     @Override

@@ -28,8 +28,20 @@ class SchedulerTest {
 
     static ModelConfig config(int maxBatch, int instances, int maxQueue) {
         return new ModelConfig(
-                "m", "", "", "", maxBatch, List.of(), List.of(), ModelConfig.VersionPolicy.LATEST, null,
-                new Queue(maxQueue, Duration.ZERO, true), instances, Map.of(), Map.of(), List.of());
+                "m",
+                "",
+                "",
+                "",
+                maxBatch,
+                List.of(),
+                List.of(),
+                ModelConfig.VersionPolicy.LATEST,
+                null,
+                new Queue(maxQueue, Duration.ZERO, true),
+                instances,
+                Map.of(),
+                Map.of(),
+                List.of());
     }
 
     static ModelConfig config(int maxBatch, int instances, Batching batching) {
@@ -205,11 +217,10 @@ class SchedulerTest {
         DirectScheduler direct = new DirectScheduler(config(0, 1, 2), puppet, pool, QUEUED);
         submit(direct, jobs(1, 2));
         FakeJob third = FakeJob.of(3);
-        assertThatThrownBy(() -> direct.submit(third))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
-                    assertThat(e.getMessage()).isEqualTo("[request id: r3] Exceeds maximum queue size");
-                });
+        assertThatThrownBy(() -> direct.submit(third)).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(e.getMessage()).isEqualTo("[request id: r3] Exceeds maximum queue size");
+        });
         assertThat(third.ends.get()).isZero();
         assertThat(third.hasAction()).isFalse();
         runAll();
@@ -259,8 +270,8 @@ class SchedulerTest {
     void refusesAJobThatComesTooLateOrWhoseClientHasGone() {
         DirectScheduler direct = direct(1, Inline.ALWAYS);
         assertThatThrownBy(() -> direct.submit(FakeJob.until(1, time.nanos())))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.DEADLINE_EXCEEDED));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.DEADLINE_EXCEEDED));
         FakeJob gone = FakeJob.of(2);
         gone.cancel();
         assertThatThrownBy(() -> direct.submit(gone))
@@ -388,12 +399,10 @@ class SchedulerTest {
         CompletableFuture<Void> drained = batcher.drained().toCompletableFuture();
         batcher.close();
         assertThat(drained).isNotDone();
-        assertThatThrownBy(() -> batcher.submit(FakeJob.of(3)))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
-                    assertThat(e.getMessage())
-                            .contains("scheduler for model has stopped accepting new inference requests");
-                });
+        assertThatThrownBy(() -> batcher.submit(FakeJob.of(3))).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(e.getMessage()).contains("scheduler for model has stopped accepting new inference requests");
+        });
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(1, 2));
         assertThat(jobs).allMatch(j -> j.code == Code.OK);
@@ -445,7 +454,6 @@ class SchedulerTest {
         submit(b, jobs(11, 13));
         runAll();
         assertThat(puppet.ran)
-                .containsExactly(
-                        List.of(1), List.of(11), List.of(2), List.of(12), List.of(3), List.of(13));
+                .containsExactly(List.of(1), List.of(11), List.of(2), List.of(12), List.of(3), List.of(13));
     }
 }

@@ -42,7 +42,9 @@ class SimulationTest {
         Checker checker = new Checker(maxBatch, instances);
         Inline inline = Inline.values()[random.nextInt(3)];
         DynamicBatcher batcher = new DynamicBatcher(
-                SchedulerTest.config(maxBatch, instances, batching), checker, pool,
+                SchedulerTest.config(maxBatch, instances, batching),
+                checker,
+                pool,
                 new SchedulerOptions(maxQueue, inline));
         List<FakeJob> taken = new ArrayList<>();
         List<Integer> left = new ArrayList<>();
@@ -66,7 +68,9 @@ class SimulationTest {
                         batcher.submit(job);
                         taken.add(job);
                     } catch (ServingException e) {
-                        assertThat(job.ends.get()).as("seed %s: refused and ended", seed).isZero();
+                        assertThat(job.ends.get())
+                                .as("seed %s: refused and ended", seed)
+                                .isZero();
                         assertThat(job.hasAction()).as("seed %s", seed).isFalse();
                     }
                 }
@@ -94,7 +98,9 @@ class SimulationTest {
         }
         assertThat(checker.begun).as("seed %s: order of runs", seed).isSorted();
         batcher.close();
-        assertThat(batcher.drained().toCompletableFuture()).as("seed %s: permits", seed).isCompleted();
+        assertThat(batcher.drained().toCompletableFuture())
+                .as("seed %s: permits", seed)
+                .isCompleted();
     }
 
     @Test
@@ -114,11 +120,12 @@ class SimulationTest {
         int maxBatch = 1 + random.nextInt(8);
         int instances = 1 + random.nextInt(3);
         boolean ordered = seed % 3 == 0;
-        Batching batching =
-                new Batching(List.of(), seed % 2 == 0 ? Duration.ZERO : Duration.ofNanos(200_000), ordered);
+        Batching batching = new Batching(List.of(), seed % 2 == 0 ? Duration.ZERO : Duration.ofNanos(200_000), ordered);
         Checker checker = new Checker(maxBatch, instances);
         DynamicBatcher batcher = new DynamicBatcher(
-                SchedulerTest.config(maxBatch, instances, batching), checker, pool,
+                SchedulerTest.config(maxBatch, instances, batching),
+                checker,
+                pool,
                 new SchedulerOptions(500, Inline.values()[(int) (seed % 3)]));
         ConcurrentLinkedQueue<FakeJob> taken = new ConcurrentLinkedQueue<>();
         AtomicInteger refused = new AtomicInteger();
@@ -126,31 +133,33 @@ class SimulationTest {
         CountDownLatch done = new CountDownLatch(submitters);
         for (int t = 0; t < submitters; t++) {
             int thread = t;
-            Threads.named("submit").newThread(() -> {
-                try {
-                    Random own = new Random(seed * 31 + thread);
-                    for (int i = 0; i < perThread; i++) {
-                        long deadline = own.nextInt(4) > 0
-                                ? Long.MAX_VALUE
-                                : Clock.system().nanos() + own.nextInt(300_000);
-                        FakeJob job = new FakeJob(
-                                thread * perThread + i, 1 + own.nextInt(maxBatch), own.nextInt(2), deadline);
+            Threads.named("submit")
+                    .newThread(() -> {
                         try {
-                            batcher.submit(job);
-                            taken.add(job);
-                            if (own.nextInt(10) == 0) {
-                                job.cancel();
+                            Random own = new Random(seed * 31 + thread);
+                            for (int i = 0; i < perThread; i++) {
+                                long deadline = own.nextInt(4) > 0
+                                        ? Long.MAX_VALUE
+                                        : Clock.system().nanos() + own.nextInt(300_000);
+                                FakeJob job = new FakeJob(
+                                        thread * perThread + i, 1 + own.nextInt(maxBatch), own.nextInt(2), deadline);
+                                try {
+                                    batcher.submit(job);
+                                    taken.add(job);
+                                    if (own.nextInt(10) == 0) {
+                                        job.cancel();
+                                    }
+                                } catch (ServingException e) {
+                                    refused.incrementAndGet();
+                                }
                             }
-                        } catch (ServingException e) {
-                            refused.incrementAndGet();
+                        } catch (Throwable e) {
+                            trouble.set(e);
+                        } finally {
+                            done.countDown();
                         }
-                    }
-                } catch (Throwable e) {
-                    trouble.set(e);
-                } finally {
-                    done.countDown();
-                }
-            }).start();
+                    })
+                    .start();
         }
         assertThat(done.await(60, TimeUnit.SECONDS)).isTrue();
         assertThat(trouble.get()).isNull();

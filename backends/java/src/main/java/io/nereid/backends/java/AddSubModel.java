@@ -39,7 +39,8 @@ final class AddSubModel extends BuiltInModel {
             if (spec.dataType() != like.dataType() || !spec.shape().equals(like.shape()) || spec.optional()) {
                 throw wrong(
                         config,
-                        "has '" + spec.name() + "' " + spec.dataType() + spec.shape() + (spec.optional() ? " optional" : ""),
+                        "has '" + spec.name() + "' " + spec.dataType() + spec.shape()
+                                + (spec.optional() ? " optional" : ""),
                         "all four " + like.dataType() + like.shape() + ", none optional");
             }
         }
@@ -66,9 +67,8 @@ final class AddSubModel extends BuiltInModel {
         Tensor a = inputs.get(inOrder ? 0 : 1);
         Tensor b = inputs.get(inOrder ? 1 : 0);
         if (!a.shape().equals(b.shape())) {
-            throw ServingException.invalidArgument(
-                    "inputs '" + a.name() + "' " + a.shape() + " and '" + b.name() + "' " + b.shape()
-                            + " differ (expected: equal shapes)");
+            throw ServingException.invalidArgument("inputs '" + a.name() + "' " + a.shape() + " and '" + b.name() + "' "
+                    + b.shape() + " differ (expected: equal shapes)");
         }
         List<Tensor> results = new ArrayList<>(outputs.size());
         try {

@@ -43,8 +43,7 @@ abstract class BuiltInModel implements JavaModel {
     }
 
     static ModelConfig with(ModelConfig c, List<TensorSpec> inputs, List<TensorSpec> outputs) {
-        return c.completed(
-                c.platform(), c.backend(), c.maxBatchSize(), inputs, outputs, c.batching(), c.instances());
+        return c.completed(c.platform(), c.backend(), c.maxBatchSize(), inputs, outputs, c.batching(), c.instances());
     }
 
     static ServingException wrong(ModelConfig config, String what, String expected) {

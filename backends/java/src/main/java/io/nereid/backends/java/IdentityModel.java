@@ -36,7 +36,8 @@ final class IdentityModel extends BuiltInModel {
             outputs = mirrored(inputs, "INPUT", "OUTPUT");
         }
         if (inputs.size() != outputs.size()) {
-            throw wrong(config, "has " + inputs.size() + " inputs and " + outputs.size() + " outputs", "as many of each");
+            throw wrong(
+                    config, "has " + inputs.size() + " inputs and " + outputs.size() + " outputs", "as many of each");
         }
         for (int i = 0; i < inputs.size(); i++) {
             TensorSpec in = inputs.get(i);
@@ -44,8 +45,8 @@ final class IdentityModel extends BuiltInModel {
             if (in.dataType() != out.dataType() || !in.shape().equals(out.shape())) {
                 throw wrong(
                         config,
-                        "has output '" + out.name() + "' " + out.dataType() + out.shape() + " for input '" + in.name() + "' "
-                                + in.dataType() + in.shape(),
+                        "has output '" + out.name() + "' " + out.dataType() + out.shape() + " for input '" + in.name()
+                                + "' " + in.dataType() + in.shape(),
                         "the same type and dims");
             }
         }
@@ -114,6 +115,7 @@ final class IdentityModel extends BuiltInModel {
                     "input '" + spec.name() + "' was left out, and as zeros takes more than 2 GiB", "give the input");
         }
         int bytes = (int) count * size;
-        return Tensor.over(output, spec.dataType(), shape, MemoryRegion.allocate(bytes).zero(), 0, bytes);
+        return Tensor.over(
+                output, spec.dataType(), shape, MemoryRegion.allocate(bytes).zero(), 0, bytes);
     }
 }

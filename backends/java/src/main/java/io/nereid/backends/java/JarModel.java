@@ -36,8 +36,8 @@ final class JarModel {
         Path jar = source.versionDirectory().resolve(file);
         if (!Files.isRegularFile(jar)) {
             throw ServingException.invalidArgument(
-                    "version " + source.id().version() + " of model '" + config.name() + "' has no file '" + file + "' in "
-                            + source.versionDirectory(),
+                    "version " + source.id().version() + " of model '" + config.name() + "' has no file '" + file
+                            + "' in " + source.versionDirectory(),
                     "add it, or set the parameter 'model' to identity or add_sub");
         }
         Jar opened = Jar.open(jar, context.scratch());
@@ -73,7 +73,8 @@ final class JarModel {
         }
     }
 
-    private static JavaModel find(ClassLoader loader, ModelConfig config, Path jar) throws ReflectiveOperationException {
+    private static JavaModel find(ClassLoader loader, ModelConfig config, Path jar)
+            throws ReflectiveOperationException {
         String name = config.parameters().getOrDefault("class", "");
         if (!name.isEmpty()) {
             Class<?> type;
@@ -81,11 +82,15 @@ final class JarModel {
                 type = Class.forName(name, true, loader);
             } catch (ClassNotFoundException e) {
                 throw ServingException.wrap(
-                        Code.INVALID_ARGUMENT, "there is no class '" + name + "' in " + jar, "correct the parameter 'class'", e);
+                        Code.INVALID_ARGUMENT,
+                        "there is no class '" + name + "' in " + jar,
+                        "correct the parameter 'class'",
+                        e);
             }
             if (!JavaModel.class.isAssignableFrom(type)) {
                 throw ServingException.invalidArgument(
-                        "class '" + name + "' in " + jar + " is no model", "let it implement " + JavaModel.class.getName());
+                        "class '" + name + "' in " + jar + " is no model",
+                        "let it implement " + JavaModel.class.getName());
             }
             return (JavaModel) type.getConstructor().newInstance();
         }
@@ -93,7 +98,8 @@ final class JarModel {
         if (!models.hasNext()) {
             throw ServingException.invalidArgument(
                     jar + " offers no model",
-                    "name the class in META-INF/services/" + JavaModel.class.getName() + " or in the parameter 'class'");
+                    "name the class in META-INF/services/" + JavaModel.class.getName()
+                            + " or in the parameter 'class'");
         }
         JavaModel model = models.next();
         if (models.hasNext()) {
@@ -118,10 +124,12 @@ final class JarModel {
     private static List<TensorSpec> matched(ModelConfig c, String kind, List<TensorSpec> given, List<TensorSpec> own) {
         for (TensorSpec g : given) {
             TensorSpec o = named(own, g.name());
-            if (o == null || o.dataType() != g.dataType() || o.shape().rank() != g.shape().rank()) {
+            if (o == null
+                    || o.dataType() != g.dataType()
+                    || o.shape().rank() != g.shape().rank()) {
                 throw ServingException.invalidArgument(
-                        "model '" + c.name() + "' is configured with " + kind + " '" + g.name() + "' " + g.dataType() + g.shape()
-                                + " (expected: one of the model's, " + own + ")",
+                        "model '" + c.name() + "' is configured with " + kind + " '" + g.name() + "' " + g.dataType()
+                                + g.shape() + " (expected: one of the model's, " + own + ")",
                         "correct its configuration, or leave '" + kind + "' out");
             }
         }
@@ -157,7 +165,10 @@ final class JarModel {
                 readable.size();
             } catch (IOException e) {
                 throw ServingException.wrap(
-                        Code.INVALID_ARGUMENT, "cannot read " + jar + ": " + e.getMessage(), "put a complete jar there", e);
+                        Code.INVALID_ARGUMENT,
+                        "cannot read " + jar + ": " + e.getMessage(),
+                        "put a complete jar there",
+                        e);
             }
             try {
                 Files.createDirectories(scratch);

@@ -57,13 +57,14 @@ public final class JavaBackend implements Backend {
             case "" -> JarModel.load(source, config, context);
             case "identity" -> loadIdentity(config, "java", name());
             case "add_sub" -> load(new AddSubModel(AddSubModel.complete(config)), "java", name());
-            default -> throw ServingException.invalidArgument(
-                    "model '" + config.name() + "' asks for the built-in Java model '" + builtIn
-                            + "' (expected: identity or add_sub)",
-                    builtIn.length() > 64
-                            ? null
-                            : Suggestions.didYouMean(
-                                    builtIn, List.of("identity", "add_sub"), "correct the parameter 'model'"));
+            default ->
+                throw ServingException.invalidArgument(
+                        "model '" + config.name() + "' asks for the built-in Java model '" + builtIn
+                                + "' (expected: identity or add_sub)",
+                        builtIn.length() > 64
+                                ? null
+                                : Suggestions.didYouMean(
+                                        builtIn, List.of("identity", "add_sub"), "correct the parameter 'model'"));
         };
     }
 

@@ -38,7 +38,8 @@ final class JavaInvocation implements Invocation {
             throw e;
         } catch (Exception | LinkageError | StackOverflowError e) {
             throw ServingException.internal(
-                    "model '" + name + "' failed: " + (e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()),
+                    "model '" + name + "' failed: "
+                            + (e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()),
                     e);
         }
         if (!(model instanceof BuiltInModel)) {
@@ -56,7 +57,8 @@ final class JavaInvocation implements Invocation {
             String gave = results.toString();
             Tensor.closeAll(results);
             throw ServingException.of(
-                    Code.INTERNAL, "model '" + name + "' answered " + gave + " (expected: outputs " + outputs + " in this order)");
+                    Code.INTERNAL,
+                    "model '" + name + "' answered " + gave + " (expected: outputs " + outputs + " in this order)");
         }
     }
 

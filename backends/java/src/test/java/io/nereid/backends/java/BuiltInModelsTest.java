@@ -38,21 +38,39 @@ class BuiltInModelsTest {
 
     private static BackendModel load(Backend backend, ModelConfig config) {
         return backend.load(
-                new ModelSource(new ServableId("m", 1), NOWHERE, NOWHERE), config, new BackendContext(1, NOWHERE, Map.of()));
+                new ModelSource(new ServableId("m", 1), NOWHERE, NOWHERE),
+                config,
+                new BackendContext(1, NOWHERE, Map.of()));
     }
 
     private static ModelConfig config(
             Map<String, String> parameters, int maxBatchSize, List<TensorSpec> inputs, List<TensorSpec> outputs) {
         ModelConfig c = ModelConfig.unspecified("m");
         return new ModelConfig(
-                "m", "", "", "", maxBatchSize, inputs, outputs, c.versionPolicy(), null, c.queue(), 0, parameters,
-                c.labels(), c.warmups());
+                "m",
+                "",
+                "",
+                "",
+                maxBatchSize,
+                inputs,
+                outputs,
+                c.versionPolicy(),
+                null,
+                c.queue(),
+                0,
+                parameters,
+                c.labels(),
+                c.warmups());
     }
 
     private static BackendModel addSub(DataType type) {
         return load(
                 new JavaBackend(),
-                config(Map.of("model", "add_sub"), 8, List.of(spec("INPUT0", type, -1), spec("INPUT1", type, -1)), List.of()));
+                config(
+                        Map.of("model", "add_sub"),
+                        8,
+                        List.of(spec("INPUT0", type, -1), spec("INPUT1", type, -1)),
+                        List.of()));
     }
 
     private static TensorSpec spec(String name, DataType type, long... dims) {
@@ -104,7 +122,9 @@ class BuiltInModelsTest {
         ModelConfig config = config(
                 Map.of(),
                 4,
-                List.of(spec("INPUT0", DataType.FP32, 2), new TensorSpec("INPUT1", DataType.BYTES, Shape.of(-1, 3), true)),
+                List.of(
+                        spec("INPUT0", DataType.FP32, 2),
+                        new TensorSpec("INPUT1", DataType.BYTES, Shape.of(-1, 3), true)),
                 List.of());
         try (BackendModel model = load(new IdentityBackend(), config);
                 Invocation invocation = model.newInvocation();
@@ -210,8 +230,8 @@ class BuiltInModelsTest {
 
     @Test
     void aDelayMakesRunsTakeLonger() {
-        try (BackendModel model =
-                        load(new IdentityBackend(), config(Map.of("execute_delay_ms", "30"), -1, List.of(), List.of()));
+        try (BackendModel model = load(
+                        new IdentityBackend(), config(Map.of("execute_delay_ms", "30"), -1, List.of(), List.of()));
                 Invocation invocation = model.newInvocation();
                 Tensor in = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1))) {
             long before = Clock.system().nanos();
@@ -225,8 +245,8 @@ class BuiltInModelsTest {
     @Test
     void aDelayedRunCanBeCancelled() throws Exception {
         ExecutorService thread = Threads.single("cancel");
-        try (BackendModel model =
-                        load(new IdentityBackend(), config(Map.of("execute_delay_ms", "60000"), -1, List.of(), List.of()));
+        try (BackendModel model = load(
+                        new IdentityBackend(), config(Map.of("execute_delay_ms", "60000"), -1, List.of(), List.of()));
                 Invocation invocation = model.newInvocation();
                 Tensor in = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1))) {
             Future<Code> code = thread.submit(() -> {
@@ -250,8 +270,8 @@ class BuiltInModelsTest {
     @ParameterizedTest
     @ValueSource(strings = {"-1", "soon", "99999999999999999999"})
     void aDelayThatIsNoneIsRefused(String delay) {
-        assertThatThrownBy(() ->
-                        load(new IdentityBackend(), config(Map.of("execute_delay_ms", delay), -1, List.of(), List.of())))
+        assertThatThrownBy(() -> load(
+                        new IdentityBackend(), config(Map.of("execute_delay_ms", delay), -1, List.of(), List.of())))
                 .hasMessageContaining("execute_delay_ms '" + delay + "'");
     }
 }

@@ -52,8 +52,20 @@ class JarModelTest {
     private static ModelConfig config(Map<String, String> parameters) {
         ModelConfig c = ModelConfig.unspecified("m");
         return new ModelConfig(
-                c.name(), "", "", "", -1, c.inputs(), c.outputs(), c.versionPolicy(), null, c.queue(), 0, parameters,
-                c.labels(), c.warmups());
+                c.name(),
+                "",
+                "",
+                "",
+                -1,
+                c.inputs(),
+                c.outputs(),
+                c.versionPolicy(),
+                null,
+                c.queue(),
+                0,
+                parameters,
+                c.labels(),
+                c.warmups());
     }
 
     private BackendModel load() {
@@ -136,14 +148,18 @@ class JarModelTest {
                 Jars.DOUBLER
                         .replace("Doubler", "Failing")
                         .replace("throws Exception {", "throws Exception { if (true) throw new Oops();")
-                        .replace("return List.of(y);\n    }", "return List.of(y);\n    } static class Oops extends Exception {}"));
+                        .replace(
+                                "return List.of(y);\n    }",
+                                "return List.of(y);\n    } static class Oops extends Exception {}"));
         try (BackendModel model = load()) {
             try {
                 run(model, 1);
                 throw new AssertionError("the model fails");
             } catch (ServingException e) {
                 assertThat(e).hasMessage("model 'm' failed: Oops");
-                return new WeakReference<>(java.util.Objects.requireNonNull(e.getCause()).getClass().getClassLoader());
+                return new WeakReference<>(java.util.Objects.requireNonNull(e.getCause())
+                        .getClass()
+                        .getClassLoader());
             }
         }
     }
@@ -165,12 +181,11 @@ class JarModelTest {
 
     @Test
     void aMissingJarIsTold() {
-        assertThatThrownBy(this::load)
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                    assertThat(e).hasMessageContaining("has no file 'model.jar'");
-                    assertThat(e.remedy()).contains("identity or add_sub");
-                });
+        assertThatThrownBy(this::load).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e).hasMessageContaining("has no file 'model.jar'");
+            assertThat(e.remedy()).contains("identity or add_sub");
+        });
     }
 
     @Test
@@ -196,7 +211,8 @@ class JarModelTest {
     @Test
     void aClassThatIsNotThereOrNoModelIsRefused() {
         jar(List.of(), "com.example.Doubler", Jars.DOUBLER, "com.example.X", "package com.example; public class X {}");
-        assertThatThrownBy(() -> load(config(Map.of("class", "com.example.Gone")))).hasMessageContaining("there is no class");
+        assertThatThrownBy(() -> load(config(Map.of("class", "com.example.Gone"))))
+                .hasMessageContaining("there is no class");
         assertThatThrownBy(() -> load(config(Map.of("class", "com.example.X")))).hasMessageContaining("is no model");
         assertThat(scratch).isEmptyDirectory();
     }
@@ -234,10 +250,14 @@ class JarModelTest {
 
     @Test
     void anAnswerWithTheWrongOutputsIsTheModelsFault() {
-        jar(List.of("com.example.Doubler"), "com.example.Doubler", Jars.DOUBLER.replace("allocate(\"y\"", "allocate(\"q\""));
+        jar(
+                List.of("com.example.Doubler"),
+                "com.example.Doubler",
+                Jars.DOUBLER.replace("allocate(\"y\"", "allocate(\"q\""));
         try (BackendModel model = load()) {
             assertThatThrownBy(() -> run(model, 1))
-                    .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL))
+                    .isInstanceOfSatisfying(
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL))
                     .hasMessageContaining("expected: outputs [y]");
         }
     }

@@ -22,8 +22,7 @@ import javax.tools.ToolProvider;
 
 /** Compiles sources into a jar. */
 final class Jars {
-    static final String DOUBLER =
-            """
+    static final String DOUBLER = """
             package com.example;
             import io.nereid.backends.java.JavaModel;
             import io.nereid.spi.TensorSpec;
@@ -47,19 +46,22 @@ final class Jars {
     /** A jar of classes by their full names, which offers {@code services} as models. */
     static Path jar(Path target, Map<String, String> sources, List<String> services) {
         try {
-            Path classes = Files.createTempDirectory(target.toAbsolutePath().getParent().getParent(), "classes");
+            Path classes = Files.createTempDirectory(
+                    target.toAbsolutePath().getParent().getParent(), "classes");
             JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
             List<JavaFileObject> units = sources.entrySet().stream()
                     .map(e -> (JavaFileObject) new Source(e.getKey(), e.getValue()))
                     .toList();
             List<String> options = List.of(
                     "-d", classes.toString(), "-classpath", System.getProperty("java.class.path"), "-proc:none");
-            assertThat(compiler.getTask(null, null, null, options, null, units).call()).isTrue();
+            assertThat(compiler.getTask(null, null, null, options, null, units).call())
+                    .isTrue();
             Files.createDirectories(target.toAbsolutePath().getParent());
             try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(target));
                     Stream<Path> walk = Files.walk(classes)) {
                 for (Path file : walk.filter(Files::isRegularFile).toList()) {
-                    out.putNextEntry(new JarEntry(classes.relativize(file).toString().replace('\\', '/')));
+                    out.putNextEntry(
+                            new JarEntry(classes.relativize(file).toString().replace('\\', '/')));
                     out.write(Files.readAllBytes(file));
                 }
                 out.putNextEntry(new JarEntry("META-INF/services/" + JavaModel.class.getName()));

@@ -138,7 +138,8 @@ final class ConfigCompletion {
                         "unable to load model '" + config.name() + "', configuration has " + side + " '" + spec.name()
                                 + "' which the model does not have (it has " + String.join(", ", known) + ")"
                                 + (defaulted.contains(spec.name())
-                                        ? "; '" + spec.name() + "' has a default value, which ONNX Runtime's Java interface "
+                                        ? "; '" + spec.name()
+                                                + "' has a default value, which ONNX Runtime's Java interface "
                                                 + "cannot replace"
                                         : ""),
                         Suggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
@@ -207,8 +208,20 @@ final class ConfigCompletion {
         return labels.size() == c.labels().size()
                 ? c
                 : new ModelConfig(
-                        c.name(), c.platform(), c.backend(), c.modelFile(), c.maxBatchSize(), c.inputs(), c.outputs(),
-                        c.versionPolicy(), c.batching(), c.queue(), c.instances(), c.parameters(), labels, c.warmups());
+                        c.name(),
+                        c.platform(),
+                        c.backend(),
+                        c.modelFile(),
+                        c.maxBatchSize(),
+                        c.inputs(),
+                        c.outputs(),
+                        c.versionPolicy(),
+                        c.batching(),
+                        c.queue(),
+                        c.instances(),
+                        c.parameters(),
+                        labels,
+                        c.warmups());
     }
 
     private static String typeName(DataType type) {

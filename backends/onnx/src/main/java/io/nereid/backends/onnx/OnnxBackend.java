@@ -105,7 +105,8 @@ public final class OnnxBackend implements Backend {
             List<Port> inputs = Port.inputs(session, file, engine);
             List<Port> outputs = Port.outputs(session, file);
             int instances = Math.max(1, context.cores() / settings.intraThreads());
-            ModelConfig complete = new ConfigCompletion(config, inputs, outputs, file.facts().defaultedInputs())
+            ModelConfig complete = new ConfigCompletion(
+                            config, inputs, outputs, file.facts().defaultedInputs())
                     .complete(defaultMaxBatchSize, instances);
             OnnxModel model = new OnnxModel(engine, session, complete, settings, inputs, outputs, file.bytes());
             loaded = true;
@@ -132,7 +133,8 @@ public final class OnnxBackend implements Backend {
         for (String key : settings.keySet()) {
             if (!SETTINGS.contains(key)) {
                 throw ServingException.invalidArgument(
-                        "unknown setting '" + key + "' of the onnxruntime backend (known: " + String.join(", ", SETTINGS) + ")",
+                        "unknown setting '" + key + "' of the onnxruntime backend (known: "
+                                + String.join(", ", SETTINGS) + ")",
                         Suggestions.didYouMean(key, SETTINGS, "remove it"));
             }
         }

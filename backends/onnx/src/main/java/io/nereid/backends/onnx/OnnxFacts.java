@@ -88,7 +88,9 @@ record OnnxFacts(Set<String> externalFiles, Set<String> defaultedInputs, Map<Str
                     outside = fields.value == 1;
                 } else if (body != null && fields.number == 8) {
                     initializers.add(Fields.utf8(body));
-                } else if (body != null && fields.number == 13 && text(body.duplicate(), 1).equals("location")) {
+                } else if (body != null
+                        && fields.number == 13
+                        && text(body.duplicate(), 1).equals("location")) {
                     location = text(body, 2);
                 }
             }
@@ -144,6 +146,7 @@ record OnnxFacts(Set<String> externalFiles, Set<String> defaultedInputs, Map<Str
         private final ByteBuffer bytes;
         int number;
         long value;
+
         @Nullable ByteBuffer body;
 
         Fields(ByteBuffer bytes) {

@@ -41,7 +41,8 @@ final class OnnxFile {
         Path path = directory.resolve(name).normalize();
         if (!path.startsWith(directory.normalize())) {
             throw ServingException.invalidArgument(
-                    "model file '" + name + "' lies outside the version's directory", "name a file inside " + directory);
+                    "model file '" + name + "' lies outside the version's directory",
+                    "name a file inside " + directory);
         }
         if (Files.isDirectory(path)) {
             directory = path;

@@ -68,7 +68,8 @@ final class OnnxInvocation implements Invocation {
             synchronized (this) {
                 if (cancelled) {
                     throw ServingException.of(
-                            Code.CANCELLED, "the run of model '" + model.config().name() + "' was cancelled");
+                            Code.CANCELLED,
+                            "the run of model '" + model.config().name() + "' was cancelled");
                 }
             }
             throw OrtErrors.running(model.config().name(), e);
@@ -114,8 +115,9 @@ final class OnnxInvocation implements Invocation {
             }
             for (int i = 0; i < count; i++) {
                 if (shapes[i] == null) {
-                    throw ServingException.invalidArgument("input '" + model.inputs().get(i).name() + "' of model '"
-                            + model.config().name() + "' is missing");
+                    throw ServingException.invalidArgument(
+                            "input '" + model.inputs().get(i).name() + "' of model '"
+                                    + model.config().name() + "' is missing");
                 }
             }
             Set<String> wanted = new HashSet<>();
@@ -160,8 +162,7 @@ final class OnnxInvocation implements Invocation {
         port.check(input.dataType(), shape);
         OnnxTensor tensor;
         if (port.dataType() == DataType.BYTES) {
-            tensor = OnnxTensor.createTensor(
-                    model.runtime().environment(), StringElements.decode(input), shape.dims());
+            tensor = OnnxTensor.createTensor(model.runtime().environment(), StringElements.decode(input), shape.dims());
         } else {
             if (shape.byteSize(port.dataType()) != input.byteLength()) {
                 throw ServingException.invalidArgument("input '" + port.name() + "' of shape " + shape + " and type "
@@ -213,8 +214,7 @@ final class OnnxInvocation implements Invocation {
                 if (!(value instanceof OnnxTensor tensor)) {
                     results[i] = scores(plan.port(), (OnnxSequence) value);
                 } else if (plan.port().dataType() == DataType.BYTES) {
-                    results[i] = StringElements.encode(
-                            plan.port().name(), shown(plan, tensor), strings(tensor));
+                    results[i] = StringElements.encode(plan.port().name(), shown(plan, tensor), strings(tensor));
                 } else {
                     results[i] = taken(plan, tensor);
                     if (plan.observing()) {

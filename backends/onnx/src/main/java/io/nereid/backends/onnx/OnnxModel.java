@@ -61,7 +61,8 @@ final class OnnxModel implements BackendModel {
             boolean vector = config.outputs().stream()
                     .filter(spec -> spec.name().equals(port.name()))
                     .map(TensorSpec::shape)
-                    .anyMatch(shape -> !config.batched() && shape.rank() > port.shape().rank());
+                    .anyMatch(shape ->
+                            !config.batched() && shape.rank() > port.shape().rank());
             this.outputs.put(port.name(), OutputPlan.of(port, inputs, vector));
         }
     }
@@ -81,7 +82,8 @@ final class OnnxModel implements BackendModel {
         try {
             return new OnnxInvocation(this);
         } catch (OrtException e) {
-            throw ServingException.internal("cannot prepare a run of model '" + config.name() + "': " + OrtErrors.text(e), e);
+            throw ServingException.internal(
+                    "cannot prepare a run of model '" + config.name() + "': " + OrtErrors.text(e), e);
         }
     }
 

@@ -28,7 +28,9 @@ final class OrtErrors {
             remedy = "the model uses an operator this server does not have; export it with standard operators";
         } else if (lower.contains("ir version") || lower.contains("opset")) {
             remedy = "export the model for an older opset or IR version";
-        } else if (lower.contains("external") || lower.contains("no such file") || lower.contains("cannot get file size")) {
+        } else if (lower.contains("external")
+                || lower.contains("no such file")
+                || lower.contains("cannot get file size")) {
             remedy = "copy the files with the model's weights beside it, under their names";
         } else if (e.getCode() == OrtErrorCode.ORT_INVALID_PROTOBUF || lower.contains("protobuf")) {
             remedy = "the file is damaged, cut off, or no ONNX model; copy it again";
@@ -43,10 +45,7 @@ final class OrtErrors {
                     e);
         }
         return ServingException.wrap(
-                Code.INVALID_ARGUMENT,
-                "unable to load model '" + model + "' from '" + file + "': " + text,
-                remedy,
-                e);
+                Code.INVALID_ARGUMENT, "unable to load model '" + model + "' from '" + file + "': " + text, remedy, e);
     }
 
     /** A run failed. */
@@ -74,7 +73,9 @@ final class OrtErrors {
     }
 
     private static boolean outOfMemory(String lower) {
-        return lower.contains("failed to allocate memory") || lower.contains("bad_alloc") || lower.contains("bad alloc");
+        return lower.contains("failed to allocate memory")
+                || lower.contains("bad_alloc")
+                || lower.contains("bad alloc");
     }
 
     static String text(@Nullable Throwable e) {
@@ -84,7 +85,9 @@ final class OrtErrors {
         }
         String text = PREFIX.matcher(message.strip()).replaceFirst("").strip();
         int end = text.indexOf("\nStacktrace");
-        text = (end > 0 ? text.substring(0, end) : text).replaceAll("\\s*\\R\\s*", " ").strip();
+        text = (end > 0 ? text.substring(0, end) : text)
+                .replaceAll("\\s*\\R\\s*", " ")
+                .strip();
         return text.length() > 600 ? text.substring(0, 600) + "…" : text;
     }
 }

@@ -81,7 +81,8 @@ final class OrtLibrary {
             if (isPrivate(target) && intact(target, packed)) {
                 return target;
             }
-            Files.createDirectories(home, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            Files.createDirectories(
+                    home, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
             if (!isPrivate(home) || !isPrivate(cacheRoot)) {
                 LOG.log(Level.WARNING, home + " can be written by other users, so native libraries are not kept there");
                 refuseTelemetry();
@@ -223,8 +224,9 @@ final class OrtLibrary {
 
     private static void refuseTelemetry(ByteBuffer library) {
         if (!"1".equals(System.getenv(TELEMETRY_SWITCH)) && contains(library, TELEMETRY_SWITCH)) {
-            throw new IllegalStateException("this build of ONNX Runtime sends telemetry unless the environment variable "
-                    + TELEMETRY_SWITCH + "=1 is set before the server starts (expected: ONNX Runtime " + VERSION + ")");
+            throw new IllegalStateException(
+                    "this build of ONNX Runtime sends telemetry unless the environment variable " + TELEMETRY_SWITCH
+                            + "=1 is set before the server starts (expected: ONNX Runtime " + VERSION + ")");
         }
     }
 

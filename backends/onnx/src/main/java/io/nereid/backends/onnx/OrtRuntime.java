@@ -131,7 +131,9 @@ final class OrtRuntime {
                     .unreflect(method)
                     .asType(MethodType.methodType(ByteBuffer.class, OnnxTensor.class));
             ByteBuffer seen = (ByteBuffer) handle.invokeExact(tensor);
-            if (seen.isDirect() && seen.capacity() == 8 && seen.order(ByteOrder.nativeOrder()).getInt(0) == 7) {
+            if (seen.isDirect()
+                    && seen.capacity() == 8
+                    && seen.order(ByteOrder.nativeOrder()).getInt(0) == 7) {
                 return handle;
             }
             LOG.log(Level.INFO, "results of ONNX Runtime will be copied: its buffers look unlike what was expected");
@@ -174,8 +176,8 @@ final class OrtRuntime {
                         long[].class,
                         int.class);
                 method.setAccessible(true);
-                Constructor<TensorInfo> info = TensorInfo.class.getDeclaredConstructor(
-                        long[].class, OnnxJavaType.class, OnnxTensorType.class);
+                Constructor<TensorInfo> info =
+                        TensorInfo.class.getDeclaredConstructor(long[].class, OnnxJavaType.class, OnnxTensorType.class);
                 info.setAccessible(true);
                 Constructor<OnnxTensor> tensor = OnnxTensor.class.getDeclaredConstructor(
                         long.class, long.class, TensorInfo.class, Buffer.class, boolean.class);
@@ -195,7 +197,9 @@ final class OrtRuntime {
                         handle.getLong(allocatorObject));
                 ByteBuffer memory = ByteBuffer.allocateDirect(4).order(ByteOrder.nativeOrder());
                 try (OnnxTensor probe = made.make(memory, DataType.UINT16, new long[] {2})) {
-                    return probe.getInfo().onnxType == OnnxTensorType.ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16 ? made : null;
+                    return probe.getInfo().onnxType == OnnxTensorType.ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16
+                            ? made
+                            : null;
                 }
             } catch (ReflectiveOperationException | OrtException | RuntimeException e) {
                 LOG.log(Level.INFO, "models with UINT16, UINT32 or UINT64 inputs cannot be loaded: " + e);
@@ -219,7 +223,8 @@ final class OrtRuntime {
                         (long) memory.remaining(),
                         shape,
                         onnxType.value);
-                return tensor.newInstance(handle, allocator, info.newInstance(shape, javaType, onnxType), memory, false);
+                return tensor.newInstance(
+                        handle, allocator, info.newInstance(shape, javaType, onnxType), memory, false);
             } catch (OrtException | RuntimeException | Error e) {
                 throw e;
             } catch (Throwable e) {

@@ -38,9 +38,9 @@ record OrtSettings(
     private static final String INTER_SPIN = "session.inter_op.allow_spinning";
     private static final List<String> FLAGS = List.of(
             INTRA_SPIN, INTER_SPIN, "session.use_device_allocator_for_initializers", "session.set_denormal_as_zero");
-    private static final List<String> KNOWN =
-            Stream.concat(Stream.of(INTRA, INTER, MODE, ARENA, PATTERN, LEVEL, SHRINKAGE), FLAGS.stream())
-                    .toList();
+    private static final List<String> KNOWN = Stream.concat(
+                    Stream.of(INTRA, INTER, MODE, ARENA, PATTERN, LEVEL, SHRINKAGE), FLAGS.stream())
+            .toList();
     private static final Pattern CPU_ARENA = Pattern.compile("cpu:0(;.*)?");
 
     /**
@@ -52,7 +52,8 @@ record OrtSettings(
         for (String key : parameters.keySet()) {
             if (!KNOWN.contains(key)) {
                 throw ServingException.invalidArgument(
-                        "unknown parameter '" + key + "' (the onnxruntime backend knows " + String.join(", ", KNOWN) + ")",
+                        "unknown parameter '" + key + "' (the onnxruntime backend knows " + String.join(", ", KNOWN)
+                                + ")",
                         Suggestions.didYouMean(key, KNOWN, "remove it"));
             }
         }
@@ -67,7 +68,8 @@ record OrtSettings(
         boolean parallel = choice(parameters, MODE, 0, 0, 1) == 1;
         String shrinkage = parameters.getOrDefault(SHRINKAGE, "");
         if (!shrinkage.isEmpty() && !CPU_ARENA.matcher(shrinkage).matches()) {
-            throw ServingException.invalidArgument("parameter '" + SHRINKAGE + "' is '" + shrinkage + "' (expected: cpu:0)");
+            throw ServingException.invalidArgument(
+                    "parameter '" + SHRINKAGE + "' is '" + shrinkage + "' (expected: cpu:0)");
         }
         boolean arena = choice(parameters, ARENA, 1, 0, 1) == 1;
         if (!shrinkage.isEmpty() && !arena) {
@@ -110,8 +112,8 @@ record OrtSettings(
             // Refused below, with the same words.
         }
         String expected = most - least == 1 ? least + " or " + most : "a whole number from " + least + " to " + most;
-        throw ServingException.invalidArgument("Invalid configuration value provided. Expected values for " + key + " are "
-                + expected + " but got " + text);
+        throw ServingException.invalidArgument("Invalid configuration value provided. Expected values for " + key
+                + " are " + expected + " but got " + text);
     }
 
     /** Options of a session; the caller closes them after making it. */

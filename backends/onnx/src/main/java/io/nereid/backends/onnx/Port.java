@@ -29,7 +29,12 @@ import org.jspecify.annotations.Nullable;
  * @param mapKeys for the output of a ZipMap node, a sequence of maps that is served as rows of scores: the keys in the
  *     columns' order; else null
  */
-record Port(String name, DataType dataType, Shape shape, List<String> dimNames, @Nullable List<String> mapKeys) {
+record Port(
+        String name,
+        DataType dataType,
+        Shape shape,
+        List<String> dimNames,
+        @Nullable List<String> mapKeys) {
 
     /** The inputs of a graph, in its order. */
     static List<Port> inputs(OrtSession session, OnnxFile file, OrtRuntime runtime) throws OrtException {
@@ -79,32 +84,34 @@ record Port(String name, DataType dataType, Shape shape, List<String> dimNames, 
     }
 
     private static Port tensor(String side, String name, TensorInfo info, Path file) {
-        DataType type =
-                switch (info.onnxType) {
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8 -> DataType.UINT8;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 -> DataType.INT8;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16 -> DataType.UINT16;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16 -> DataType.INT16;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32 -> DataType.UINT32;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32 -> DataType.INT32;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64 -> DataType.UINT64;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 -> DataType.INT64;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16 -> DataType.FP16;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16 -> DataType.BF16;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT -> DataType.FP32;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE -> DataType.FP64;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING -> DataType.BYTES;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL -> DataType.BOOL;
-                    case ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED,
-                            ONNX_TENSOR_ELEMENT_DATA_TYPE_COMPLEX64,
-                            ONNX_TENSOR_ELEMENT_DATA_TYPE_COMPLEX128,
-                            ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN,
-                            ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FNUZ,
-                            ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2,
-                            ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2FNUZ -> null;
-                };
+        DataType type = switch (info.onnxType) {
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8 -> DataType.UINT8;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8 -> DataType.INT8;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT16 -> DataType.UINT16;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT16 -> DataType.INT16;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32 -> DataType.UINT32;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32 -> DataType.INT32;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT64 -> DataType.UINT64;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64 -> DataType.INT64;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16 -> DataType.FP16;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16 -> DataType.BF16;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT -> DataType.FP32;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE -> DataType.FP64;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_STRING -> DataType.BYTES;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL -> DataType.BOOL;
+            case ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED,
+                    ONNX_TENSOR_ELEMENT_DATA_TYPE_COMPLEX64,
+                    ONNX_TENSOR_ELEMENT_DATA_TYPE_COMPLEX128,
+                    ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN,
+                    ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FNUZ,
+                    ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2,
+                    ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2FNUZ -> null;
+        };
         if (type == null) {
-            String raw = info.onnxType.name().replace("ONNX_TENSOR_ELEMENT_DATA_TYPE_", "").toLowerCase(Locale.ROOT);
+            String raw = info.onnxType
+                    .name()
+                    .replace("ONNX_TENSOR_ELEMENT_DATA_TYPE_", "")
+                    .toLowerCase(Locale.ROOT);
             throw OnnxFile.refused(
                     file,
                     side + " '" + name + "' has elements of type "

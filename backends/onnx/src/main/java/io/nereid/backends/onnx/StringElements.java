@@ -85,8 +85,7 @@ final class StringElements {
         }
         if (size > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
-                    "output '" + name + "' takes " + size + " bytes (expected: < 2 GiB)");
+                    Code.RESOURCE_EXHAUSTED, "output '" + name + "' takes " + size + " bytes (expected: < 2 GiB)");
         }
         MemoryRegion region = MemoryRegion.allocate((int) size);
         int at = 0;
@@ -109,7 +108,8 @@ final class StringElements {
             if (c >= 0xf0 && c <= 0xf4 && next >= 0x80 && next <= 0xbf) {
                 throw ServingException.of(
                         Code.UNIMPLEMENTED,
-                        "element " + index + " of output '" + output + "' has a character beyond U+FFFF, such as an emoji, "
+                        "element " + index + " of output '" + output
+                                + "' has a character beyond U+FFFF, such as an emoji, "
                                 + "which ONNX Runtime's Java interface cannot hand over",
                         "let the model give numbers or text of the Basic Multilingual Plane");
             }

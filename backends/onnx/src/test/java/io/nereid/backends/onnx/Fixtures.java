@@ -73,7 +73,19 @@ final class Fixtures {
             String name, int maxBatchSize, List<TensorSpec> in, List<TensorSpec> out, Map<String, String> parameters) {
         ModelConfig none = ModelConfig.unspecified(name);
         return new ModelConfig(
-                name, "", "", "", maxBatchSize, in, out, none.versionPolicy(), null, none.queue(), 0, parameters, Map.of(),
+                name,
+                "",
+                "",
+                "",
+                maxBatchSize,
+                in,
+                out,
+                none.versionPolicy(),
+                null,
+                none.queue(),
+                0,
+                parameters,
+                Map.of(),
                 List.of());
     }
 
@@ -102,7 +114,10 @@ final class Fixtures {
     static Tensor strings(String name, Shape shape, byte[]... values) {
         ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         for (byte[] v : values) {
-            bytes.writeBytes(ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(v.length).array());
+            bytes.writeBytes(ByteBuffer.allocate(4)
+                    .order(ByteOrder.LITTLE_ENDIAN)
+                    .putInt(v.length)
+                    .array());
             bytes.writeBytes(v);
         }
         return raw(name, DataType.BYTES, shape, bytes.toByteArray());
@@ -114,7 +129,8 @@ final class Fixtures {
 
     /** Runs once, closes the inputs, and gives the outputs as text and bytes that outlive the run. */
     static List<Answer> run(BackendModel model, List<Tensor> inputs) {
-        List<String> outputs = model.config().outputs().stream().map(TensorSpec::name).toList();
+        List<String> outputs =
+                model.config().outputs().stream().map(TensorSpec::name).toList();
         try (Invocation invocation = model.newInvocation()) {
             return run(invocation, inputs, outputs);
         }

@@ -34,7 +34,6 @@ class OnnxContractTest extends BackendContract {
             a[i] = seed * 16 + i;
             b[i] = seed;
         }
-        return List.of(
-                Fixtures.floats("INPUT0", Shape.of(1, 16), a), Fixtures.floats("INPUT1", Shape.of(1, 16), b));
+        return List.of(Fixtures.floats("INPUT0", Shape.of(1, 16), a), Fixtures.floats("INPUT1", Shape.of(1, 16), b));
     }
 }

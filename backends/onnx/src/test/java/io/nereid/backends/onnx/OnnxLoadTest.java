@@ -81,7 +81,8 @@ class OnnxLoadTest {
             try (InputStream in =
                     Backend.class.getResourceAsStream("/ai/onnxruntime/native/" + platform + "/libonnxruntime.so")) {
                 ByteBuffer library = ByteBuffer.wrap(Objects.requireNonNull(in).readAllBytes());
-                assertThat(OrtLibrary.contains(library, "ORT_DISABLE_TELEMETRY")).isFalse();
+                assertThat(OrtLibrary.contains(library, "ORT_DISABLE_TELEMETRY"))
+                        .isFalse();
                 // The search itself works.
                 assertThat(OrtLibrary.contains(library, "OrtGetApiBase")).isTrue();
             }
@@ -154,7 +155,12 @@ class OnnxLoadTest {
         try (BackendModel model = fixtures()
                 .load(
                         "graph_order",
-                        config("graph_order", 8, List.of(fp32("A", 3), fp32("Z", 2)), List.of(fp32("FIRST", 3)), Map.of()))) {
+                        config(
+                                "graph_order",
+                                8,
+                                List.of(fp32("A", 3), fp32("Z", 2)),
+                                List.of(fp32("FIRST", 3)),
+                                Map.of()))) {
             assertThat(model.config().inputs()).extracting(TensorSpec::name).containsExactly("Z", "A");
             assertThat(model.config().outputs()).extracting(TensorSpec::name).containsExactly("FIRST");
             assertThat(model.config().maxBatchSize()).isEqualTo(8);
@@ -198,8 +204,18 @@ class OnnxLoadTest {
     @Test
     void parametersSetTheEngineUp() {
         Map<String, String> all = Map.of(
-                "intra_op_thread_count", "2", "inter_op_thread_count", "2", "execution_mode", "1", "enable_mem_arena", "0",
-                "enable_mem_pattern", "0", "optimization.graph.level", "2");
+                "intra_op_thread_count",
+                "2",
+                "inter_op_thread_count",
+                "2",
+                "execution_mode",
+                "1",
+                "enable_mem_arena",
+                "0",
+                "enable_mem_pattern",
+                "0",
+                "optimization.graph.level",
+                "2");
         assertRefused(
                 () -> OrtSettings.read(
                         Map.of("enable_mem_arena", "0", "memory.enable_memory_arena_shrinkage", "cpu:0"), 2),
@@ -209,11 +225,14 @@ class OnnxLoadTest {
         assertThat(settings.parallel()).isTrue();
         assertThat(settings.arena()).isFalse();
         assertThat(OrtSettings.read(Map.of(), 8).intraThreads()).isEqualTo(1);
-        assertThat(OrtSettings.read(Map.of("intra_op_thread_count", "0"), 8).intraThreads()).isEqualTo(8);
-        for (Map<String, String> parameters :
-                List.of(all, Map.of("memory.enable_memory_arena_shrinkage", "cpu:0"), Map.of("enable_mem_arena", "0"))) {
+        assertThat(OrtSettings.read(Map.of("intra_op_thread_count", "0"), 8).intraThreads())
+                .isEqualTo(8);
+        for (Map<String, String> parameters : List.of(
+                all, Map.of("memory.enable_memory_arena_shrinkage", "cpu:0"), Map.of("enable_mem_arena", "0"))) {
             try (BackendModel model = fixtures().load("relu", config("relu", -1, List.of(), List.of(), parameters))) {
-                assertThat(run(model, List.of(floats("X", Shape.of(1, 4), -1, 2, -3, 4))).get(0).floats())
+                assertThat(run(model, List.of(floats("X", Shape.of(1, 4), -1, 2, -3, 4)))
+                                .get(0)
+                                .floats())
                         .containsExactly(0f, 2f, 0f, 4f);
             }
         }
@@ -262,7 +281,8 @@ class OnnxLoadTest {
         ModelSource source = new ModelSource(new ServableId("none", 1), root, root);
         assertRefused(
                 () -> Fixtures.BACKEND.load(source, ModelConfig.unspecified("none"), f.context(Map.of())),
-                "unable to find", "model.onnx");
+                "unable to find",
+                "model.onnx");
     }
 
     private static void assertForeign(Fixtures f, String content, String text) {
@@ -274,10 +294,12 @@ class OnnxLoadTest {
     @Test
     void noPrefixOfAModelIsEverAnInternalError() throws Exception {
         Fixtures f = fixtures();
-        byte[] whole = Files.readAllBytes(f.source("zipmap_string").versionDirectory().resolve("model.onnx"));
+        byte[] whole =
+                Files.readAllBytes(f.source("zipmap_string").versionDirectory().resolve("model.onnx"));
         for (int length = 0; length < whole.length; length += 7) {
             ModelSource source = f.source("cut", Arrays.copyOf(whole, length));
-            try (BackendModel model = Fixtures.BACKEND.load(source, ModelConfig.unspecified("cut"), f.context(Map.of()))) {
+            try (BackendModel model =
+                    Fixtures.BACKEND.load(source, ModelConfig.unspecified("cut"), f.context(Map.of()))) {
                 assertThat(model.config().name()).isEqualTo("cut");
             } catch (ServingException e) {
                 assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
@@ -295,19 +317,22 @@ class OnnxLoadTest {
         try (BackendModel model =
                 Fixtures.BACKEND.load(source, ModelConfig.unspecified("external_data"), f.context(Map.of()))) {
             assertThat(model.memoryBytes()).isEqualTo(243 + 32);
-            assertThat(run(model, List.of(floats("X", Shape.of(1, 4), 0, 0, 0, 1))).get(0).floats())
+            assertThat(run(model, List.of(floats("X", Shape.of(1, 4), 0, 0, 0, 1)))
+                            .get(0)
+                            .floats())
                     .containsExactly(11f, 22f, 33f, 45f);
         }
     }
 
     @Test
     void aRealSentenceModelAnswers() {
-        Path version = Path.of("../../examples/models/minilm/1").toAbsolutePath().normalize();
+        Path version =
+                Path.of("../../examples/models/minilm/1").toAbsolutePath().normalize();
         Assumptions.assumeTrue(
                 Files.exists(version.resolve("model.onnx")), "NOT TESTED: no model in " + version + "; fetch it first");
         ModelSource source = new ModelSource(new ServableId("minilm", 1), version.resolve(".."), version);
-        try (BackendModel model =
-                Fixtures.BACKEND.load(source, ModelConfig.unspecified("minilm"), fixtures().context(Map.of()))) {
+        try (BackendModel model = Fixtures.BACKEND.load(
+                source, ModelConfig.unspecified("minilm"), fixtures().context(Map.of()))) {
             assertThat(model.config().maxBatchSize()).isEqualTo(4);
             long[] ids = new long[32];
             long[] ones = new long[32];

@@ -77,7 +77,9 @@ class OnnxRunTest {
             List<Answer> answers = run(model, List.of(input));
             assertThat(answers.get(0).bytes()).isEqualTo(sent);
             assertThat(answers.get(0).shape()).isEqualTo(Shape.of(2, 2));
-            assertThat(run(model, List.of(strings("INPUT0", Shape.of(0, 2)))).get(0).shape())
+            assertThat(run(model, List.of(strings("INPUT0", Shape.of(0, 2))))
+                            .get(0)
+                            .shape())
                     .isEqualTo(Shape.of(0, 2));
         }
     }
@@ -88,27 +90,31 @@ class OnnxRunTest {
             assertRefused(model, strings("INPUT0", Shape.of(1, 1), utf8("a😀")), "beyond U+FFFF");
             assertRefused(model, strings("INPUT0", Shape.of(1, 1), utf8("a\0b")), "NUL");
             assertRefused(model, strings("INPUT0", Shape.of(1, 1), new byte[] {(byte) 0xff, 0x41}), "not UTF-8");
-            assertRefused(model, raw("INPUT0", DataType.BYTES, Shape.of(1, 1), new byte[] {9, 0, 0, 0, 65}), "length-prefixed");
-            assertRefused(model, raw("INPUT0", DataType.BYTES, Shape.of(1, 2), new byte[] {1, 0, 0, 0, 65}), "length-prefixed");
+            assertRefused(
+                    model,
+                    raw("INPUT0", DataType.BYTES, Shape.of(1, 1), new byte[] {9, 0, 0, 0, 65}),
+                    "length-prefixed");
+            assertRefused(
+                    model,
+                    raw("INPUT0", DataType.BYTES, Shape.of(1, 2), new byte[] {1, 0, 0, 0, 65}),
+                    "length-prefixed");
         }
     }
 
     private static void assertRefused(BackendModel model, Tensor input, String text) {
-        assertThatThrownBy(() -> run(model, List.of(input)))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                    assertThat(e.getMessage()).contains(text);
-                });
+        assertThatThrownBy(() -> run(model, List.of(input))).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.getMessage()).contains(text);
+        });
     }
 
     @Test
     void emojiInAModelsOwnStringsAreNotHandedOverDamaged() {
         try (BackendModel model = fixtures().load("string_constant")) {
-            assertThatThrownBy(() -> run(model, List.of()))
-                    .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.UNIMPLEMENTED);
-                        assertThat(e.getMessage()).contains("element 1", "emoji");
-                    });
+            assertThatThrownBy(() -> run(model, List.of())).isInstanceOfSatisfying(ServingException.class, e -> {
+                assertThat(e.code()).isEqualTo(Code.UNIMPLEMENTED);
+                assertThat(e.getMessage()).contains("element 1", "emoji");
+            });
         }
     }
 
@@ -123,7 +129,8 @@ class OnnxRunTest {
             assertThat(both).extracting(Answer::name).containsExactly("FIRST", "SECOND");
             assertThat(both.get(0).floats()).containsExactly(-3f, -4f, -5f);
             List<Tensor> again = List.of(floats("A", Shape.of(1, 3), 3, 4, 5), floats("Z", Shape.of(1, 2), 1, 2));
-            assertThat(run(invocation, again, List.of("SECOND")).get(0).floats()).containsExactly(1f, 2f);
+            assertThat(run(invocation, again, List.of("SECOND")).get(0).floats())
+                    .containsExactly(1f, 2f);
         }
     }
 
@@ -154,13 +161,23 @@ class OnnxRunTest {
     void resultsWhoseShapeDependsOnValuesAreRightEveryTime() {
         try (BackendModel model = fixtures().load("nonzero")) {
             for (int round = 0; round < 4; round++) {
-                assertThat(run(model, List.of(floats("X", Shape.of(3), 1, 0, 5))).get(0).longs())
+                assertThat(run(model, List.of(floats("X", Shape.of(3), 1, 0, 5)))
+                                .get(0)
+                                .longs())
                         .containsExactly(0L, 2L);
             }
             // The same input shape gave the same output shape before; now it does not.
-            assertThat(run(model, List.of(floats("X", Shape.of(3), 0, 7, 0))).get(0).longs()).containsExactly(1L);
-            assertThat(run(model, List.of(floats("X", Shape.of(3), 0, 0, 0))).get(0).shape()).isEqualTo(Shape.of(1, 0));
-            assertThat(run(model, List.of(floats("X", Shape.of(3), 1, 1, 1))).get(0).longs())
+            assertThat(run(model, List.of(floats("X", Shape.of(3), 0, 7, 0)))
+                            .get(0)
+                            .longs())
+                    .containsExactly(1L);
+            assertThat(run(model, List.of(floats("X", Shape.of(3), 0, 0, 0)))
+                            .get(0)
+                            .shape())
+                    .isEqualTo(Shape.of(1, 0));
+            assertThat(run(model, List.of(floats("X", Shape.of(3), 1, 1, 1)))
+                            .get(0)
+                            .longs())
                     .containsExactly(0L, 1L, 2L);
         }
     }
@@ -188,8 +205,8 @@ class OnnxRunTest {
     @Test
     void shapesThatTheGraphGetsWrongAreAnsweredAllTheSame() {
         try (BackendModel model = fixtures().load("unknown_rank")) {
-            List<Tensor> inputs = List.of(
-                    floats("X", Shape.of(1, 4), 1, 2, 3, 4), longs("SHAPE", Shape.of(3), 2, 1, 2));
+            List<Tensor> inputs =
+                    List.of(floats("X", Shape.of(1, 4), 1, 2, 3, 4), longs("SHAPE", Shape.of(3), 2, 1, 2));
             List<Answer> answers = run(model, inputs);
             assertThat(answers.get(0).shape()).isEqualTo(Shape.of(2, 1, 2));
             assertThat(answers.get(0).floats()).containsExactly(1f, 2f, 3f, 4f);
@@ -215,8 +232,7 @@ class OnnxRunTest {
     @CsvSource({"zipmap_int64,'0,1,2'", "zipmap_string,'red,green,blue'"})
     void mapsFromClassToScoreBecomeRowsOfScores(String fixture, String labels) {
         try (BackendModel model = fixtures().load(fixture)) {
-            List<Answer> answers =
-                    run(model, List.of(floats("X", Shape.of(2, 4), 1, 0, 0, 0, 0, 1, 0, 0)));
+            List<Answer> answers = run(model, List.of(floats("X", Shape.of(2, 4), 1, 0, 0, 0, 0, 1, 0, 0)));
             assertThat(answers.get(1).shape()).isEqualTo(Shape.of(2, 3));
             assertThat(model.config().labels().get("probabilities")).containsExactly(labels.split(","));
             List<Float> scores = answers.get(1).floats();
@@ -235,7 +251,9 @@ class OnnxRunTest {
     @Test
     void whatTheGraphRefusesIsTheClientsFault() {
         try (BackendModel model = fixtures().load("gather")) {
-            assertThat(run(model, List.of(longs("INDEX", Shape.of(1, 2), 3, -4))).get(0).floats())
+            assertThat(run(model, List.of(longs("INDEX", Shape.of(1, 2), 3, -4)))
+                            .get(0)
+                            .floats())
                     .containsExactly(40f, 10f);
             assertRefused(model, longs("INDEX", Shape.of(1, 1), 4), "Gather");
             assertRefused(model, longs("INDEX", Shape.of(1), 1), "expected: [-1,-1]");
@@ -245,7 +263,8 @@ class OnnxRunTest {
         try (BackendModel model = fixtures().load("pair")) {
             assertThatThrownBy(() -> run(model, List.of(floats("A", Shape.of(1, 1), 1))))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.getMessage()).contains("'B'", "is missing"));
+                            ServingException.class,
+                            e -> assertThat(e.getMessage()).contains("'B'", "is missing"));
         }
     }
 
@@ -255,7 +274,10 @@ class OnnxRunTest {
             assertThatThrownBy(() -> run(model, List.of(longs("SHAPE", Shape.of(2), 1L << 22, 1L << 22))))
                     .isInstanceOfSatisfying(
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.RESOURCE_EXHAUSTED));
-            assertThat(run(model, List.of(longs("SHAPE", Shape.of(2), 1, 2))).get(0).floats()).containsExactly(0f, 0f);
+            assertThat(run(model, List.of(longs("SHAPE", Shape.of(2), 1, 2)))
+                            .get(0)
+                            .floats())
+                    .containsExactly(0f, 0f);
         }
     }
 
@@ -337,7 +359,9 @@ class OnnxRunTest {
         long after10 = 0;
         for (int i = 0; i < 60; i++) {
             try (BackendModel model = fixtures.load("mlp")) {
-                assertThat(run(model, List.of(floats("X", Shape.of(8, 512), new float[8 * 512]))).get(0).shape())
+                assertThat(run(model, List.of(floats("X", Shape.of(8, 512), new float[8 * 512])))
+                                .get(0)
+                                .shape())
                         .isEqualTo(Shape.of(8, 16));
             }
             if (i == 9) {

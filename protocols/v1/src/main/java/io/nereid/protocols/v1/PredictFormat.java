@@ -171,14 +171,16 @@ final class PredictFormat {
                 List<String> known =
                         metadata.inputs().stream().map(TensorSpec::name).toList();
                 throw ServingException.invalidArgument(
-                        "'" + key + "' is not an input of model '" + metadata.id().model() + "'",
+                        "'" + key + "' is not an input of model '"
+                                + metadata.id().model() + "'",
                         Suggestions.didYouMean(key, known, "its inputs are " + known));
             }
             column.read(rows);
         }
         for (Column c : columns) {
             if (rows && c.dims != null && c.count != c.seen(columns)) {
-                throw ServingException.invalidArgument("Missing named input: " + c.spec.name() + " in 'instances' object.");
+                throw ServingException.invalidArgument(
+                        "Missing named input: " + c.spec.name() + " in 'instances' object.");
             }
         }
     }
@@ -201,7 +203,9 @@ final class PredictFormat {
         }
         int at = reader.position();
         reader.beginObject();
-        boolean base64 = reader.nextField() && reader.keyEquals("b64") && !columns.get(0).spec.name().equals("b64");
+        boolean base64 = reader.nextField()
+                && reader.keyEquals("b64")
+                && !columns.get(0).spec.name().equals("b64");
         reader.seek(at);
         return base64;
     }
@@ -243,8 +247,8 @@ final class PredictFormat {
             if (n >= 0 && t.shape().dim(0) != n) {
                 throw ServingException.of(
                         Code.INVALID_ARGUMENT,
-                        "Tensor name: " + t.name() + " has inconsistent batch size: " + t.shape().dim(0)
-                                + " expecting: " + n,
+                        "Tensor name: " + t.name() + " has inconsistent batch size: "
+                                + t.shape().dim(0) + " expecting: " + n,
                         "use the column format: {\"inputs\": ...}");
             }
             n = t.shape().dim(0);

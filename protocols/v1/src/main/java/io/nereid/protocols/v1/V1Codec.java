@@ -119,8 +119,8 @@ public final class V1Codec implements ProtocolCodec {
         PredictFormat format = formats.get();
         List<Tensor> inputs = format.decode(x.body(), metadata);
         boolean rows = format.rows();
-        InferenceRequest request = new InferenceRequest(
-                model, "", inputs, List.of(), Map.of(), Long.MAX_VALUE, x.arrivedNanos());
+        InferenceRequest request =
+                new InferenceRequest(model, "", inputs, List.of(), Map.of(), Long.MAX_VALUE, x.arrivedNanos());
         Answer answer = new Answer(x, rows);
         InferenceEngine.Call call = engine.infer(request, answer);
         if (!answer.ended) {
@@ -135,7 +135,8 @@ public final class V1Codec implements ProtocolCodec {
             find(model.model());
             if (model.version() == ModelRef.ANY && model.label() == null && e.code() == Code.NOT_FOUND) {
                 throw ServingException.of(
-                        Code.UNAVAILABLE, "Model with name " + model.model() + " is not ready. " + e.getMessage(),
+                        Code.UNAVAILABLE,
+                        "Model with name " + model.model() + " is not ready. " + e.getMessage(),
                         e.remedy());
             }
             throw e;

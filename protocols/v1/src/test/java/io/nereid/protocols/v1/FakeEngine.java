@@ -37,9 +37,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     }
 
     void addFailed(String name, String reason) {
-        states.put(
-                name,
-                new ServableState(new ServableId(name, 1), ServableState.Phase.FAILED, reason, "fake", 0, -1));
+        states.put(name, new ServableState(new ServableId(name, 1), ServableState.Phase.FAILED, reason, "fake", 0, -1));
     }
 
     @Override
@@ -60,7 +58,8 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     public ModelMetadata metadata(ModelRef model) {
         ModelMetadata found = models.get(model.model());
         if (found == null || (model.version() != ModelRef.ANY && model.version() != 3)) {
-            throw ServingException.of(Code.NOT_FOUND, "Request for unknown model: '" + model.model() + "' is not found");
+            throw ServingException.of(
+                    Code.NOT_FOUND, "Request for unknown model: '" + model.model() + "' is not found");
         }
         return found;
     }

@@ -43,7 +43,8 @@ class V1CodecTest {
 
     @Test
     void rowsOfOneInputGiveRowsOfOneOutput() {
-        assertThat(predict("one", "{\"instances\":[[1,2.5],[3,4]]}")).isEqualTo("{\"predictions\":[[1.0,2.5],[3.0,4.0]]}");
+        assertThat(predict("one", "{\"instances\":[[1,2.5],[3,4]]}"))
+                .isEqualTo("{\"predictions\":[[1.0,2.5],[3.0,4.0]]}");
         assertThat(engine.shapes).containsExactly(Shape.of(2, 2));
     }
 
@@ -79,7 +80,9 @@ class V1CodecTest {
     void bytesThatAreNotTextAreRefusedWithARemedy() {
         FakeExchange x = post("text", ":predict", "{\"instances\":[{\"b64\":\"/w==\"}]}");
         assertThat(x.status()).isEqualTo(400);
-        assertThat(x.text()).contains("output 'y' holds bytes that are not UTF-8").contains("V2 protocol");
+        assertThat(x.text())
+                .contains("output 'y' holds bytes that are not UTF-8")
+                .contains("V2 protocol");
     }
 
     @Test
@@ -110,7 +113,9 @@ class V1CodecTest {
     void badBodiesAreTheClientsFault(String model, String body, String text) {
         FakeExchange x = post(model, ":predict", body);
         assertThat(x.status()).isEqualTo(400);
-        assertThat(x.text()).contains(HttpReply.quote(text).substring(1, HttpReply.quote(text).length() - 1));
+        assertThat(x.text())
+                .contains(
+                        HttpReply.quote(text).substring(1, HttpReply.quote(text).length() - 1));
         assertThat(predict("one", "{\"instances\":[1]}")).isEqualTo("{\"predictions\":[1.0]}");
     }
 
@@ -123,7 +128,9 @@ class V1CodecTest {
                         + "\"state\":\"AVAILABLE\",\"status\":{\"error_code\":\"OK\",\"error_message\":\"\"}}]}");
         FakeExchange broken = get("/v1/models/broken");
         assertThat(broken.status()).isEqualTo(503);
-        assertThat(broken.text()).contains("Model with name broken is not ready.").contains("file is empty");
+        assertThat(broken.text())
+                .contains("Model with name broken is not ready.")
+                .contains("file is empty");
         assertThat(get("/v1/models/none").status()).isEqualTo(404);
         assertThat(get("/v1/models/none").text()).contains("Model with name none does not exist.");
         assertThat(get("/v1/models").text()).isEqualTo("{\"models\":[\"blob\",\"broken\",\"one\",\"text\",\"two\"]}");
@@ -185,7 +192,8 @@ class V1CodecTest {
     /** What the transport does: the first route that fits, and the mapping of what its handler throws. */
     private FakeExchange call(String method, String path, String body) {
         for (HttpRoute route : codec.httpRoutes()) {
-            Matcher m = Pattern.compile(route.template().replaceAll("\\{[a-z]+}", "([^/:]+)")).matcher(path);
+            Matcher m = Pattern.compile(route.template().replaceAll("\\{[a-z]+}", "([^/:]+)"))
+                    .matcher(path);
             if (route.method().equals(method) && m.matches()) {
                 List<String> parameters = new ArrayList<>();
                 for (int i = 1; i <= m.groupCount(); i++) {
