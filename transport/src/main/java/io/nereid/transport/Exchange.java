@@ -39,12 +39,7 @@ abstract class Exchange implements HttpExchange {
 
     /** Takes over the body and the {@code reserved} bytes of the budget. */
     Exchange(
-            ServerContext server,
-            RequestLine line,
-            MemoryRegion body,
-            long bytesIn,
-            long reserved,
-            long arrivedNanos) {
+            ServerContext server, RequestLine line, MemoryRegion body, long bytesIn, long reserved, long arrivedNanos) {
         this.server = server;
         this.line = line;
         this.body = body;
@@ -130,8 +125,7 @@ abstract class Exchange implements HttpExchange {
 
     @Override
     public final void fail(ServingException e) {
-        reply(HttpReply.error(
-                e.code() == Code.INTERNAL ? server.published(e, line.method() + " " + line.path()) : e));
+        reply(HttpReply.error(e.code() == Code.INTERNAL ? server.published(e, line.method() + " " + line.path()) : e));
     }
 
     /** The client has left, or will not read the reply. Event loop only. */

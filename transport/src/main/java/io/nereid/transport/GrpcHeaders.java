@@ -25,12 +25,11 @@ final class GrpcHeaders {
     static final Http2Headers RESPONSE = ReadOnlyHttp2Headers.serverHeaders(false, OK, CONTENT_TYPE, GRPC);
 
     /** The head of an answer whose messages may be compressed. */
-    static final Http2Headers GZIP_RESPONSE = ReadOnlyHttp2Headers.serverHeaders(
-            false, OK, CONTENT_TYPE, GRPC, ENCODING, AsciiString.cached("gzip"));
+    static final Http2Headers GZIP_RESPONSE =
+            ReadOnlyHttp2Headers.serverHeaders(false, OK, CONTENT_TYPE, GRPC, ENCODING, AsciiString.cached("gzip"));
 
     /** The end of an answer that went well. */
-    static final Http2Headers TRAILERS_OK =
-            ReadOnlyHttp2Headers.trailers(false, STATUS, AsciiString.cached("0"));
+    static final Http2Headers TRAILERS_OK = ReadOnlyHttp2Headers.trailers(false, STATUS, AsciiString.cached("0"));
 
     private GrpcHeaders() {}
 
@@ -50,7 +49,8 @@ final class GrpcHeaders {
         }
         headers.add(STATUS, Integer.toString(code.number()));
         if (message != null) {
-            String text = message.length() <= MAX_MESSAGE_CHARS ? message : message.substring(0, MAX_MESSAGE_CHARS) + "…";
+            String text =
+                    message.length() <= MAX_MESSAGE_CHARS ? message : message.substring(0, MAX_MESSAGE_CHARS) + "…";
             headers.add(MESSAGE, PercentCoding.encode(text));
         }
         if (tellEncodings) {

@@ -433,11 +433,6 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         }
     }
 
-    /** Runs an action on the call's event loop; for tests. */
-    void onLoop(Runnable action) {
-        connection.loop().execute(action);
-    }
-
     private boolean now() {
         return hops == 0 && inEventLoop();
     }

@@ -112,7 +112,8 @@ final class H2Connection extends Http2ConnectionHandler {
         @Override
         protected H2Connection build() {
             Http2Connection connection = new DefaultHttp2Connection(true);
-            // the window of the connection is refilled at once: memory is bounded by the budget and the streams' windows,
+            // the window of the connection is refilled at once: memory is bounded by the budget and the streams'
+            // windows,
             // and a stream that is held back must not stop the others
             connection.local().flowController(new DefaultHttp2LocalFlowController(connection, 0.5f, true));
             connection
@@ -245,7 +246,14 @@ final class H2Connection extends Http2ConnectionHandler {
     /** Writes buffers as data, taking them over; {@code last} is for the last of them. */
     void writeData(Http2Stream stream, ByteBuf[] parts, boolean end, ChannelPromise last) {
         for (int i = 0; i < parts.length - 1; i++) {
-            encoder().writeData(context(), stream.id(), parts[i], 0, false, context().newPromise());
+            encoder()
+                    .writeData(
+                            context(),
+                            stream.id(),
+                            parts[i],
+                            0,
+                            false,
+                            context().newPromise());
         }
         encoder().writeData(context(), stream.id(), parts[parts.length - 1], 0, end, last);
     }
@@ -312,7 +320,8 @@ final class H2Connection extends Http2ConnectionHandler {
         if (!outbound
                 && stream != null
                 && stream.state() == Http2Stream.State.HALF_CLOSED_REMOTE
-                && Http2Exception.streamError(id, Http2Error.STREAM_CLOSED, "frame after the client's end of stream " + id)
+                && Http2Exception.streamError(
+                                id, Http2Error.STREAM_CLOSED, "frame after the client's end of stream " + id)
                         instanceof Http2Exception.StreamException late) {
             told = late;
         }
@@ -417,8 +426,7 @@ final class H2Connection extends Http2ConnectionHandler {
         }
 
         @Override
-        public int onDataRead(
-                ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding, boolean endOfStream) {
+        public int onDataRead(ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding, boolean endOfStream) {
             int flow = data.readableBytes() + padding;
             Http2Stream stream = connection().stream(streamId);
             H2Stream known = stream == null ? null : stream.getProperty(key);

@@ -63,7 +63,8 @@ final class H2Request extends H2Stream {
             refuse(HttpReply.error(
                     429,
                     "no room for a request body of " + length + " bytes: the server's limit of "
-                            + server.options.budget().limit() + " bytes of requests in flight is reached (retry later)"));
+                            + server.options.budget().limit()
+                            + " bytes of requests in flight is reached (retry later)"));
         } else {
             body = length == 0 ? Unpooled.EMPTY_BUFFER : Gather.exact((int) length);
         }

@@ -562,8 +562,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         ByteBuf waiting = held;
         ctx.channel()
                 .config()
-                .setAutoRead(ctx.channel().isWritable()
-                        && (waiting == null || waiting.readableBytes() <= MAX_HELD));
+                .setAutoRead(ctx.channel().isWritable() && (waiting == null || waiting.readableBytes() <= MAX_HELD));
     }
 
     @Override

@@ -45,8 +45,7 @@ final class Http1Reply {
      * @param headOnly whether the body is only described
      * @return the buffers to write, in order
      */
-    static ByteBuf[] render(
-            HttpReply reply, Encoding encoding, byte[] dateLine, int keepAlive, boolean headOnly) {
+    static ByteBuf[] render(HttpReply reply, Encoding encoding, byte[] dateLine, int keepAlive, boolean headOnly) {
         Content content = reply.content();
         if (encoding != Encoding.IDENTITY) {
             content = Exchange.compressed(content, encoding);

@@ -72,7 +72,9 @@ final class ReadAllocator implements RecvByteBufAllocator {
         @Override
         public int guess() {
             ByteBuf body = target;
-            return body == null ? Math.min(handle.guess(), largest) : Math.min(body.capacity() - body.writerIndex(), TURN);
+            return body == null
+                    ? Math.min(handle.guess(), largest)
+                    : Math.min(body.capacity() - body.writerIndex(), TURN);
         }
 
         @Override

@@ -128,6 +128,7 @@ final class RouteTable {
         final Map<String, Node> literals = new HashMap<>();
         final Map<String, Node> verbs = new HashMap<>();
         final Map<String, HttpRoute> routes = new TreeMap<>();
+
         @Nullable Node placeholder;
 
         Node placeholder() {

@@ -111,7 +111,8 @@ public final class Server implements AutoCloseable {
         if (cause instanceof java.net.BindException) {
             return "the port is in use or not allowed";
         }
-        if (cause instanceof java.net.UnknownHostException || cause instanceof java.nio.channels.UnresolvedAddressException) {
+        if (cause instanceof java.net.UnknownHostException
+                || cause instanceof java.nio.channels.UnresolvedAddressException) {
             return "unknown host";
         }
         String message = cause.getMessage();

@@ -70,7 +70,8 @@ final class ServerContext {
         if (thrown instanceof ServingException e && e.code() != Code.INTERNAL && e.code() != Code.UNKNOWN) {
             return e;
         }
-        String id = String.format(Locale.ROOT, "%08x", ThreadLocalRandom.current().nextInt());
+        String id =
+                String.format(Locale.ROOT, "%08x", ThreadLocalRandom.current().nextInt());
         LOG.error("error {} in {}", id, what, thrown);
         String text = thrown instanceof ServingException e ? e.describe() : "internal error";
         return ServingException.of(Code.INTERNAL, text + " [error id " + id + "]");

@@ -208,7 +208,8 @@ class GrpcTest {
             ManagedChannel channel = channel(rig);
             Collect replies = new Collect();
             StreamObserver<byte[]> requests = ClientCalls.asyncBidiStreamingCall(
-                    channel.newCall(method("HeldBack", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT),
+                    channel.newCall(
+                            method("HeldBack", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT),
                     replies);
             int count = 200;
             for (int i = 0; i < count; i++) {
@@ -217,21 +218,16 @@ class GrpcTest {
                 requests.onNext(message);
             }
             requests.onCompleted();
-            GrpcCall call = rig.parkedCall();
             // other streams of the connection go on meanwhile
             assertThat(unary(channel, "Unary", random(1_000_000))).hasSize(1_000_000);
             assertThat(replies.got).isEmpty();
-            onLoop(call, () -> call.setReading(true));
+            unary(channel, "Release", new byte[1]);
             for (int i = 0; i < count; i++) {
                 assertThat(replies.raw()[0]).isEqualTo((byte) i);
             }
             assertThat(replies.next()).isEqualTo("completed");
             channel.shutdownNow();
         }
-    }
-
-    private static void onLoop(GrpcCall call, Runnable action) {
-        ((GrpcServerCall) call).onLoop(action);
     }
 
     @Test
@@ -297,8 +293,8 @@ class GrpcTest {
             Status status = statusOf(() -> unary(channel, "Unary", new byte[8_000_000]));
             assertThat(status.getCode()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
             assertThat(status.getDescription()).contains("8000000").contains("1000");
-            status = statusOf(() ->
-                    unary(channel, "Unary", new byte[1_000_000], CallOptions.DEFAULT.withCompression("gzip")));
+            status = statusOf(
+                    () -> unary(channel, "Unary", new byte[1_000_000], CallOptions.DEFAULT.withCompression("gzip")));
             assertThat(status.getCode()).isEqualTo(Status.Code.RESOURCE_EXHAUSTED);
             assertThat(unary(channel, "Unary", new byte[1])).hasSize(1);
             assertThat(budget.used()).isZero();
@@ -343,8 +339,8 @@ class GrpcTest {
     void aClientsCancellationIsHeardOnce() throws Exception {
         try (Rig rig = new Rig()) {
             ManagedChannel channel = channel(rig);
-            ClientCall<byte[], byte[]> call =
-                    channel.newCall(method("ParkStream", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT);
+            ClientCall<byte[], byte[]> call = channel.newCall(
+                    method("ParkStream", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT);
             call.start(new ClientCall.Listener<>() {}, new Metadata());
             call.sendMessage(new byte[5]);
             assertThat(rig.event()).isEqualTo("message 5");
@@ -408,8 +404,8 @@ class GrpcTest {
     void aSlowClientMakesACallNotReadyAndReadyAgain() throws Exception {
         try (Rig rig = new Rig()) {
             ManagedChannel channel = channel(rig);
-            ClientCall<byte[], byte[]> call =
-                    channel.newCall(method("ParkStream", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT);
+            ClientCall<byte[], byte[]> call = channel.newCall(
+                    method("ParkStream", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT);
             BlockingQueue<Integer> sizes = new LinkedBlockingQueue<>();
             call.start(
                     new ClientCall.Listener<>() {
@@ -446,8 +442,8 @@ class GrpcTest {
     void keepAlivePingsAreAnswered() throws Exception {
         try (Rig rig = new Rig(o -> o.idleTimeout(Duration.ofMillis(100)))) {
             ManagedChannel channel = channel(rig);
-            ClientCall<byte[], byte[]> call =
-                    channel.newCall(method("ParkStream", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT);
+            ClientCall<byte[], byte[]> call = channel.newCall(
+                    method("ParkStream", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT);
             Collect end = new Collect();
             call.start(
                     new ClientCall.Listener<>() {
@@ -508,7 +504,8 @@ class GrpcTest {
             }
             Collect replies = new Collect();
             StreamObserver<byte[]> requests = ClientCalls.asyncBidiStreamingCall(
-                    channel.newCall(method("HeldBack", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT),
+                    channel.newCall(
+                            method("HeldBack", MethodDescriptor.MethodType.BIDI_STREAMING), CallOptions.DEFAULT),
                     replies);
             for (int i = 0; i < 20; i++) {
                 requests.onNext(random(100_000));

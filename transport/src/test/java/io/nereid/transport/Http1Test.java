@@ -106,7 +106,8 @@ class Http1Test {
         byte[] body = new byte[20_000];
         new Random(7).nextBytes(body);
         try (Rig.Raw c = RIG.connect()) {
-            c.send("POST /parts HTTP/1.1\r\n" + HOST + "content-length: 20000\r\n\r\n").send(body);
+            c.send("POST /parts HTTP/1.1\r\n" + HOST + "content-length: 20000\r\n\r\n")
+                    .send(body);
             Rig.Reply r = c.read();
             assertThat(r.header("x-more")).isEqualTo("yes");
             ByteArrayOutputStream expected = new ByteArrayOutputStream();
@@ -289,7 +290,8 @@ class Http1Test {
                 assertThat(r.text()).contains("2001").contains("2000");
             }
             try (Rig.Raw c = rig.connect()) {
-                c.send("POST /echo HTTP/1.1\r\n" + HOST + "transfer-encoding: chunked\r\n\r\n7d1\r\n" + "x".repeat(2001));
+                c.send("POST /echo HTTP/1.1\r\n" + HOST + "transfer-encoding: chunked\r\n\r\n7d1\r\n"
+                        + "x".repeat(2001));
                 assertThat(c.read().status()).isEqualTo(413);
             }
             assertThat(rig.server.stats().rejected()).isEqualTo(4);
@@ -463,12 +465,11 @@ class Http1Test {
         ServerOptions options =
                 ServerOptions.builder().listen("127.0.0.1", RIG.port).build();
         try (Server second = new Server(options, List.of(RIG))) {
-            assertThatThrownBy(second::start)
-                    .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
-                        assertThat(e.getMessage()).contains("127.0.0.1:" + RIG.port);
-                        assertThat(e.remedy()).contains("choose another");
-                    });
+            assertThatThrownBy(second::start).isInstanceOfSatisfying(ServingException.class, e -> {
+                assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+                assertThat(e.getMessage()).contains("127.0.0.1:" + RIG.port);
+                assertThat(e.remedy()).contains("choose another");
+            });
         }
     }
 
@@ -480,11 +481,18 @@ class Http1Test {
             c.ask(post("/echo", "x-request-id: r1\r\n", "hello"));
             AccessLog.Entry e = java.util.Objects.requireNonNull(entries.poll(5, TimeUnit.SECONDS));
             assertThat(e.protocol()).isEqualTo("HTTP/1.1");
-            assertThat(List.of(e.method(), e.path(), "" + e.status(), "" + e.bytesIn(), "" + e.bytesOut(), "" + e.requestId()))
+            assertThat(List.of(
+                            e.method(),
+                            e.path(),
+                            "" + e.status(),
+                            "" + e.bytesIn(),
+                            "" + e.bytesOut(),
+                            "" + e.requestId()))
                     .containsExactly("POST", "/echo", "200", "5", "5", "r1");
             assertThat(e.nanos()).isPositive();
             c.ask("nonsense\r\n\r\n");
-            assertThat(java.util.Objects.requireNonNull(entries.poll(5, TimeUnit.SECONDS)).status())
+            assertThat(java.util.Objects.requireNonNull(entries.poll(5, TimeUnit.SECONDS))
+                            .status())
                     .isEqualTo(400);
         }
     }
@@ -532,9 +540,11 @@ class Http1Test {
             byte[] body = new byte[300_000];
             for (int i = 0; i < 20; i++) {
                 try (Rig.Raw c = rig.connect()) {
-                    c.send("POST /parts HTTP/1.1\r\n" + HOST + "content-length: 300000\r\n\r\n").send(body);
+                    c.send("POST /parts HTTP/1.1\r\n" + HOST + "content-length: 300000\r\n\r\n")
+                            .send(body);
                     assertThat(c.read().body()).hasSize(300_003);
-                    c.send("POST /echo HTTP/1.1\r\n" + HOST + "transfer-encoding: chunked\r\n\r\n493e0\r\n").send(body);
+                    c.send("POST /echo HTTP/1.1\r\n" + HOST + "transfer-encoding: chunked\r\n\r\n493e0\r\n")
+                            .send(body);
                     assertThat(c.ask("\r\n0\r\n\r\n").body()).hasSize(300_000);
                     c.send("POST /echo HTTP/1.1\r\n" + HOST + "content-length: 300000\r\n\r\nabc"); // never finished
                 }

@@ -39,6 +39,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
     final BlockingQueue<String> events = new LinkedBlockingQueue<>();
     final CountDownLatch ready = new CountDownLatch(1);
     final ExecutorService other = Threads.single("test-other");
+    final ServerOptions options;
     final Server server;
     final int port;
 
@@ -47,10 +48,10 @@ final class Rig implements AutoCloseable, ProtocolCodec {
     }
 
     Rig(UnaryOperator<ServerOptions.Builder> options) {
-        server = new Server(
-                options.apply(ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1))
-                        .build(),
-                List.of(this));
+        this.options = options.apply(
+                        ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1))
+                .build();
+        server = new Server(this.options, List.of(this));
         port = server.start().get(0).getPort();
     }
 
@@ -64,14 +65,18 @@ final class Rig implements AutoCloseable, ProtocolCodec {
         return List.of(
                 HttpRoute.get("/ok", x -> x.reply(HttpReply.json(200, "{\"ok\":true}"))),
                 HttpRoute.get("/metrics", x -> x.reply(HttpReply.text(200, "text/plain", "up 1\n"))),
-                HttpRoute.get("/items/{a}/sub/{b}", x -> x.reply(
-                        HttpReply.text(200, "text/plain", x.pathParameter(0) + "|" + x.pathParameter(1)))),
-                HttpRoute.get("/query", x -> x.reply(
-                        HttpReply.text(200, "text/plain", String.valueOf(x.queryParameter("q"))))),
-                HttpRoute.get("/header", x -> x.reply(
-                        HttpReply.text(200, "text/plain", String.valueOf(x.header("x-test"))))),
-                HttpRoute.get("/text/{n}", x -> x.reply(HttpReply.text(
-                        200, "text/plain", "a".repeat(Integer.parseInt(x.pathParameter(0)))))),
+                HttpRoute.get(
+                        "/items/{a}/sub/{b}",
+                        x -> x.reply(HttpReply.text(200, "text/plain", x.pathParameter(0) + "|" + x.pathParameter(1)))),
+                HttpRoute.get(
+                        "/query",
+                        x -> x.reply(HttpReply.text(200, "text/plain", String.valueOf(x.queryParameter("q"))))),
+                HttpRoute.get(
+                        "/header", x -> x.reply(HttpReply.text(200, "text/plain", String.valueOf(x.header("x-test"))))),
+                HttpRoute.get(
+                        "/text/{n}",
+                        x -> x.reply(
+                                HttpReply.text(200, "text/plain", "a".repeat(Integer.parseInt(x.pathParameter(0)))))),
                 HttpRoute.get("/throw", x -> {
                     throw new IllegalStateException("secret detail");
                 }),
@@ -141,6 +146,13 @@ final class Rig implements AutoCloseable, ProtocolCodec {
                     call.setReading(false);
                     parkedCalls.add(call);
                     return new Chat(call, this);
+                }),
+                new GrpcMethod("/t.T/Release", GrpcMethod.Kind.UNARY, call -> new Quiet(this) {
+                    @Override
+                    public void onHalfClose() {
+                        parkedCalls.remove().setReading(true);
+                        call.sendAndClose(new Content(new byte[0], 0));
+                    }
                 }),
                 new GrpcMethod("/t.T/Throw", GrpcMethod.Kind.UNARY, call -> {
                     throw new IllegalStateException("secret detail");

@@ -64,7 +64,8 @@ final class PracticeCommand implements Callable<Integer> {
         HttpClient client = HttpClient.newHttpClient();
         String ones = "[" + "1,".repeat(15) + "1]";
         String input = "{\"name\":\"INPUT%d\",\"shape\":[1,16],\"datatype\":\"INT32\",\"data\":" + ones + "}";
-        String body = "{\"inputs\":[" + String.format(Locale.ROOT, input, 0) + "," + String.format(Locale.ROOT, input, 1) + "]}";
+        String body = "{\"inputs\":[" + String.format(Locale.ROOT, input, 0) + ","
+                + String.format(Locale.ROOT, input, 1) + "]}";
         for (String path : List.of("/v2/health/ready", "/metrics", "/v2/models/simple")) {
             client.send(HttpRequest.newBuilder(URI.create(base + path)).build(), BodyHandlers.ofString());
         }

@@ -149,16 +149,15 @@ final class ElementWriter {
         int size = type.size();
         int p = at;
         for (int i = from; i < to; i += size) {
-            long v =
-                    switch (type) {
-                        case INT8 -> s[i];
-                        case UINT8 -> s[i] & 0xFF;
-                        case INT16 -> LittleEndian.getShort(s, i);
-                        case UINT16 -> LittleEndian.getShort(s, i) & 0xFFFF;
-                        case INT32 -> LittleEndian.getInt(s, i);
-                        case UINT32 -> LittleEndian.getInt(s, i) & 0xFFFF_FFFFL;
-                        default -> LittleEndian.getLong(s, i);
-                    };
+            long v = switch (type) {
+                case INT8 -> s[i];
+                case UINT8 -> s[i] & 0xFF;
+                case INT16 -> LittleEndian.getShort(s, i);
+                case UINT16 -> LittleEndian.getShort(s, i) & 0xFFFF;
+                case INT32 -> LittleEndian.getInt(s, i);
+                case UINT32 -> LittleEndian.getInt(s, i) & 0xFFFF_FFFFL;
+                default -> LittleEndian.getLong(s, i);
+            };
             p = NumberPrinter.printInt(b, p, v);
             b[p++] = ',';
         }

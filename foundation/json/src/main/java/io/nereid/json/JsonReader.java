@@ -373,7 +373,8 @@ public final class JsonReader {
         readText();
         int n = Base64Text.decode(text.bytes, text.from, text.length, sink);
         if (n < 0) {
-            throw error("invalid base64 in the string" + at(at) + " (expected: letters, digits, '+', '/' and '=' padding)");
+            throw error(
+                    "invalid base64 in the string" + at(at) + " (expected: letters, digits, '+', '/' and '=' padding)");
         }
         return n;
     }
@@ -487,9 +488,7 @@ public final class JsonReader {
 
     /** Whether a number comes next that is written without fraction and exponent. Consumes white space only. */
     public boolean isIntegral() {
-        return peek() == JsonToken.NUMBER
-                && numbers.scan(buffer, pos) != NumberScanner.SLOW
-                && numbers.integral;
+        return peek() == JsonToken.NUMBER && numbers.scan(buffer, pos) != NumberScanner.SLOW && numbers.integral;
     }
 
     // ---------------------------------------------------------------- for the readers of this package

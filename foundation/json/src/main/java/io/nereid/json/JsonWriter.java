@@ -384,15 +384,14 @@ public final class JsonWriter {
             return p + 1;
         }
         b[at] = '\\';
-        int letter =
-                switch (c) {
-                    case '\b' -> 'b';
-                    case '\f' -> 'f';
-                    case '\n' -> 'n';
-                    case '\r' -> 'r';
-                    case '\t' -> 't';
-                    default -> 0;
-                };
+        int letter = switch (c) {
+            case '\b' -> 'b';
+            case '\f' -> 'f';
+            case '\n' -> 'n';
+            case '\r' -> 'r';
+            case '\t' -> 't';
+            default -> 0;
+        };
         if (letter != 0) {
             b[at + 1] = (byte) letter;
             return at + 2;

@@ -36,8 +36,7 @@ final class PowersOfTen {
             put(q, bits <= 128 ? five.shiftLeft(128 - bits) : five.shiftRight(bits - 128));
             if (q > 0 && -q >= MIN) {
                 // 1/5^q: rounded up while an exact decimal can meet it, truncated further down
-                BigInteger quotient =
-                        BigInteger.ONE.shiftLeft(bits + 127).divide(five);
+                BigInteger quotient = BigInteger.ONE.shiftLeft(bits + 127).divide(five);
                 put(-q, q <= 27 ? quotient.add(BigInteger.ONE) : quotient);
             }
             five = five.multiply(BigInteger.valueOf(5));

@@ -148,7 +148,8 @@ final class TextScanner {
             boolean paired = codePoint <= 0xDBFF && buffer[p] == '\\' && buffer[p + 1] == 'u';
             int low = paired ? hex4(p + 2) : 0;
             if (low < 0xDC00 || low > 0xDFFF) {
-                throw reader.error("lone surrogate" + reader.at(at) + " (expected: a pair from \\ud800\\udc00 to \\udbff\\udfff)");
+                throw reader.error(
+                        "lone surrogate" + reader.at(at) + " (expected: a pair from \\ud800\\udc00 to \\udbff\\udfff)");
             }
             codePoint = Character.toCodePoint((char) codePoint, (char) low);
             p += 6;
@@ -174,15 +175,17 @@ final class TextScanner {
     private int wideCharacter(int quote, int p) {
         int c = buffer[p];
         if (p >= end) {
-            throw reader.error("unexpected end of the document" + reader.at(p) + " in the string that begins" + reader.at(quote)
-                    + " (expected: a closing quote)");
+            throw reader.error("unexpected end of the document" + reader.at(p) + " in the string that begins"
+                    + reader.at(quote) + " (expected: a closing quote)");
         }
         if (c >= 0) {
-            throw reader.error("control character 0x" + Integer.toHexString(c) + reader.at(p) + " in a string (expected: an escape)");
+            throw reader.error("control character 0x" + Integer.toHexString(c) + reader.at(p)
+                    + " in a string (expected: an escape)");
         }
         int n = Utf8.sequenceLength(buffer, p, end);
         if (n == 0) {
-            throw reader.error("byte 0x" + Integer.toHexString(c & 0xFF) + reader.at(p) + " is not valid UTF-8 (expected: UTF-8 text)");
+            throw reader.error("byte 0x" + Integer.toHexString(c & 0xFF) + reader.at(p)
+                    + " is not valid UTF-8 (expected: UTF-8 text)");
         }
         return n;
     }

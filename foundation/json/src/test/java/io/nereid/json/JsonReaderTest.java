@@ -17,7 +17,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class JsonReaderTest {
     @Test
     void walksObjectsAndArrays() {
-        JsonReader r = reader(" { \"id\" : \"a\\u00e9b\", \"n\":[1 , -2,3e2], \"t\":true,\"z\":null, \"e\":{}, \"f\":[] } ");
+        JsonReader r =
+                reader(" { \"id\" : \"a\\u00e9b\", \"n\":[1 , -2,3e2], \"t\":true,\"z\":null, \"e\":{}, \"f\":[] } ");
         List<String> seen = new ArrayList<>();
         r.beginObject();
         while (r.nextField()) {
@@ -124,7 +125,8 @@ class JsonReaderTest {
         r.hasNext();
         int from = r.position();
         r.skipValue();
-        assertThat(new String(json, from, r.position() - from, StandardCharsets.UTF_8)).isEqualTo("-1.50e3");
+        assertThat(new String(json, from, r.position() - from, StandardCharsets.UTF_8))
+                .isEqualTo("-1.50e3");
     }
 
     @Test
@@ -159,7 +161,8 @@ class JsonReaderTest {
         r.hasNext();
         ByteSink sink = new ByteSink(1);
         assertThat(r.readStringBytes(sink)).isEqualTo(3);
-        assertThat(new String(sink.array(), 0, sink.length(), StandardCharsets.UTF_8)).isEqualTo("x\ty");
+        assertThat(new String(sink.array(), 0, sink.length(), StandardCharsets.UTF_8))
+                .isEqualTo("x\ty");
     }
 
     @Test
@@ -223,14 +226,17 @@ class JsonReaderTest {
     @Test
     void refusesNumbersThatDoNotFit() {
         assertRefused(() -> reader("9223372036854775808").readLong())
-                .hasMessage("value 9223372036854775808 at byte offset 0 is out of range for a 64-bit integer (expected: "
-                        + "-9223372036854775808 to 9223372036854775807)");
+                .hasMessage(
+                        "value 9223372036854775808 at byte offset 0 is out of range for a 64-bit integer (expected: "
+                                + "-9223372036854775808 to 9223372036854775807)");
         assertRefused(() -> reader("-9223372036854775809").readLong()).hasMessageContaining("out of range");
         assertRefused(() -> reader("18446744073709551616").readUnsignedLong()).hasMessageContaining("out of range");
         assertRefused(() -> reader("-1").readUnsignedLong()).hasMessageContaining("out of range");
         assertRefused(() -> reader("2147483648").readInt()).hasMessageContaining("out of range");
         assertRefused(() -> reader("1e1000000000").readLong()).hasMessageContaining("out of range");
-        assertRefused(() -> reader("1.5").readLong()).hasMessageContaining("value 1.5").hasMessageContaining("whole");
+        assertRefused(() -> reader("1.5").readLong())
+                .hasMessageContaining("value 1.5")
+                .hasMessageContaining("whole");
         assertRefused(() -> reader("1e-1000000000").readLong()).hasMessageContaining("whole");
         assertRefused(() -> reader("NaN").readLong()).hasMessageContaining("whole");
         assertRefused(() -> reader("1e309").readDouble()).hasMessageContaining("out of range for a double");
@@ -269,13 +275,84 @@ class JsonReaderTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "", " ", "[", "[1", "[1,", "[1,]", "[,1]", "[1 2]", "]", "{", "{\"a\"", "{\"a\":", "{\"a\":1", "{\"a\":1,",
-                "{\"a\":1,}", "{,}", "{a:1}", "{'a':1}", "{\"a\" 1}", "{\"a\":1 \"b\":2}", "{1:2}", "{\"a\":}", "[1}", "{\"a\":1]",
-                "01", "-01", "00", "-", "--1", "+1", ".5", "1.", "1.e5", "1e", "1e+", "1e-", "1E1.5", "0x10", "1_0", "-NaN",
-                "nan", "Inf", "-Inf", "infinity", "Infinit", "NaNx", "tru", "True", "fals", "nul", "nulL", "truex", "1 1",
-                "\"", "\"a", "\"\\", "\"\\x\"", "\"\\u12\"", "\"\\u123g\"", "\"\\ud800\"", "\"\\udc00\"", "\"\\ud800\\u0041\"",
-                "\"\\ud800x\"", "\"\t\"", "\"\n\"", "\"\0\"", "\"\u001f\"", "[\"a\" \"b\"]", "//", "/**/1", "\ufeff1", "1\0", "\0",
-                "\u00a01", "\f1", "{\"a\":1}}", "[1]]", "\"a\"\"b\""
+                "",
+                " ",
+                "[",
+                "[1",
+                "[1,",
+                "[1,]",
+                "[,1]",
+                "[1 2]",
+                "]",
+                "{",
+                "{\"a\"",
+                "{\"a\":",
+                "{\"a\":1",
+                "{\"a\":1,",
+                "{\"a\":1,}",
+                "{,}",
+                "{a:1}",
+                "{'a':1}",
+                "{\"a\" 1}",
+                "{\"a\":1 \"b\":2}",
+                "{1:2}",
+                "{\"a\":}",
+                "[1}",
+                "{\"a\":1]",
+                "01",
+                "-01",
+                "00",
+                "-",
+                "--1",
+                "+1",
+                ".5",
+                "1.",
+                "1.e5",
+                "1e",
+                "1e+",
+                "1e-",
+                "1E1.5",
+                "0x10",
+                "1_0",
+                "-NaN",
+                "nan",
+                "Inf",
+                "-Inf",
+                "infinity",
+                "Infinit",
+                "NaNx",
+                "tru",
+                "True",
+                "fals",
+                "nul",
+                "nulL",
+                "truex",
+                "1 1",
+                "\"",
+                "\"a",
+                "\"\\",
+                "\"\\x\"",
+                "\"\\u12\"",
+                "\"\\u123g\"",
+                "\"\\ud800\"",
+                "\"\\udc00\"",
+                "\"\\ud800\\u0041\"",
+                "\"\\ud800x\"",
+                "\"\t\"",
+                "\"\n\"",
+                "\"\0\"",
+                "\"\u001f\"",
+                "[\"a\" \"b\"]",
+                "//",
+                "/**/1",
+                "\ufeff1",
+                "1\0",
+                "\0",
+                "\u00a01",
+                "\f1",
+                "{\"a\":1}}",
+                "[1]]",
+                "\"a\"\"b\""
             })
     void refusesMalformedText(String json) {
         JsonReader r = reader(json);
@@ -289,8 +366,19 @@ class JsonReaderTest {
     @Test
     void refusesMalformedUtf8() {
         int[][] bad = {
-            {0x80}, {0xC0, 0x80}, {0xC1, 0xBF}, {0xC3}, {0xC3, 0x28}, {0xE0, 0x80, 0x80}, {0xE2, 0x82}, {0xED, 0xA0, 0x80},
-            {0xF0, 0x80, 0x80, 0x80}, {0xF0, 0x9F, 0x98}, {0xF4, 0x90, 0x80, 0x80}, {0xF5, 0x80, 0x80, 0x80}, {0xFF}
+            {0x80},
+            {0xC0, 0x80},
+            {0xC1, 0xBF},
+            {0xC3},
+            {0xC3, 0x28},
+            {0xE0, 0x80, 0x80},
+            {0xE2, 0x82},
+            {0xED, 0xA0, 0x80},
+            {0xF0, 0x80, 0x80, 0x80},
+            {0xF0, 0x9F, 0x98},
+            {0xF4, 0x90, 0x80, 0x80},
+            {0xF5, 0x80, 0x80, 0x80},
+            {0xFF}
         };
         for (int[] bytes : bad) {
             byte[] json = new byte[bytes.length + 3];
@@ -311,6 +399,7 @@ class JsonReaderTest {
                         + " (expected: a closing quote)");
         assertRefused(() -> reader("[1,2").skipValue())
                 .hasMessage("unexpected end of the document at byte offset 4 (expected: ',' or ']')");
-        assertRefused(() -> reader("{\"a\":1} x").expectEnd()).hasMessageContaining("expected: the end of the document");
+        assertRefused(() -> reader("{\"a\":1} x").expectEnd())
+                .hasMessageContaining("expected: the end of the document");
     }
 }

@@ -23,13 +23,28 @@ class JsonWriterTest {
     void putsCommasWhereTheyBelong() {
         byte[] ready = "\"outputs\":".getBytes(StandardCharsets.US_ASCII);
         String json = print(w -> w.beginObject()
-                .name("a").value(1)
-                .name("b").beginArray().value(true).nullValue().value("x").beginArray().endArray().value(-5L).endArray()
-                .name(ready).beginObject().endObject()
-                .name("c").value(1.5)
-                .name("d").value(0.1f)
-                .name("u").unsignedValue(-1)
-                .name("r").rawValue("[1,2]")
+                .name("a")
+                .value(1)
+                .name("b")
+                .beginArray()
+                .value(true)
+                .nullValue()
+                .value("x")
+                .beginArray()
+                .endArray()
+                .value(-5L)
+                .endArray()
+                .name(ready)
+                .beginObject()
+                .endObject()
+                .name("c")
+                .value(1.5)
+                .name("d")
+                .value(0.1f)
+                .name("u")
+                .unsignedValue(-1)
+                .name("r")
+                .rawValue("[1,2]")
                 .endObject());
         assertThat(json)
                 .isEqualTo("{\"a\":1,\"b\":[true,null,\"x\",[],-5],\"outputs\":{},\"c\":1.5,\"d\":0.1,"
@@ -56,7 +71,8 @@ class JsonWriterTest {
     @Test
     void treatsMalformedBytesAsAsked() {
         byte[] bytes = {'a', '"', (byte) 0xC3, (byte) 0xA9, (byte) 0xFF, 'b', (byte) 0xE2, (byte) 0x82};
-        assertThat(print(w -> w.value(bytes, 0, 4, BytesStyle.REFUSE_MALFORMED))).isEqualTo("\"a\\\"é\"");
+        assertThat(print(w -> w.value(bytes, 0, 4, BytesStyle.REFUSE_MALFORMED)))
+                .isEqualTo("\"a\\\"é\"");
         assertThat(print(w -> w.value(bytes, 0, 8, BytesStyle.REPLACE_MALFORMED)))
                 .isEqualTo("\"a\\\"é\ufffdb\ufffd\ufffd\"");
         JsonWriter w = new JsonWriter(1);
@@ -107,8 +123,10 @@ class JsonWriterTest {
         w.bytesStyle(BytesStyle.BASE64).flatArray(DataType.BYTES, b, 0, 2);
         assertThat(Documents.text(w)).isEqualTo("[{\"b64\":\"YQ==\"},{\"b64\":\"\"}]");
         assertThatThrownBy(() -> w.flatArray(DataType.BYTES, b, 0, 5))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL));
-        assertThatThrownBy(() -> w.flatArray(DataType.BYTES, b.putInt(0, -1), 0, 1)).hasMessageContaining("has length -1");
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL));
+        assertThatThrownBy(() -> w.flatArray(DataType.BYTES, b.putInt(0, -1), 0, 1))
+                .hasMessageContaining("has length -1");
     }
 
     @Test

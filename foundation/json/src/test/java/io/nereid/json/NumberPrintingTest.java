@@ -27,7 +27,9 @@ class NumberPrintingTest {
             float f = randomFloat(i);
             String text = print(f);
             if (Float.floatToIntBits(Float.parseFloat(text)) != Float.floatToIntBits(f)) {
-                assertThat(text).as("%x, seed %d", Float.floatToIntBits(f), SEED).isEqualTo(Float.toString(f));
+                assertThat(text)
+                        .as("%x, seed %d", Float.floatToIntBits(f), SEED)
+                        .isEqualTo(Float.toString(f));
             }
         }
     }
@@ -63,7 +65,9 @@ class NumberPrintingTest {
             }
             String text = print(d);
             if (Double.doubleToLongBits(Double.parseDouble(text)) != Double.doubleToLongBits(d)) {
-                assertThat(text).as("%x, seed %d", Double.doubleToLongBits(d), SEED).isEqualTo(Double.toString(d));
+                assertThat(text)
+                        .as("%x, seed %d", Double.doubleToLongBits(d), SEED)
+                        .isEqualTo(Double.toString(d));
             }
             if (i % 40 == 0) {
                 assertThat(new BigDecimal(text).abs())
@@ -83,7 +87,9 @@ class NumberPrintingTest {
         for (DataType type : new DataType[] {DataType.FP16, DataType.BF16}) {
             int n = 0;
             for (int bits = 0; bits < 1 << 16; bits++) {
-                float f = type == DataType.FP16 ? SmallFloats.fp16ToFloat((short) bits) : SmallFloats.bf16ToFloat((short) bits);
+                float f = type == DataType.FP16
+                        ? SmallFloats.fp16ToFloat((short) bits)
+                        : SmallFloats.bf16ToFloat((short) bits);
                 if (!Float.isNaN(f)) {
                     all.putShort(2 * n++, (short) bits);
                 }

@@ -44,7 +44,9 @@ class NumberReadingTest {
         for (int i = 0; i < numbers.size(); i++) {
             int expected = Float.floatToRawIntBits(Float.parseFloat(numbers.get(i)));
             if (read.getInt(4 * i) != expected) {
-                assertThat(read.getFloat(4 * i)).as("%s, seed %d", numbers.get(i), SEED).isEqualTo(Float.intBitsToFloat(expected));
+                assertThat(read.getFloat(4 * i))
+                        .as("%s, seed %d", numbers.get(i), SEED)
+                        .isEqualTo(Float.intBitsToFloat(expected));
             }
         }
         assertThat(numbers).hasSizeGreaterThan(1_000_000);
@@ -80,7 +82,9 @@ class NumberReadingTest {
         for (int i = 0; i < numbers.size(); i++) {
             double expected = Double.parseDouble(numbers.get(i));
             if (read.getLong(8 * i) != Double.doubleToRawLongBits(expected)) {
-                assertThat(read.getDouble(8 * i)).as("%s, seed %d", numbers.get(i), SEED).isEqualTo(expected);
+                assertThat(read.getDouble(8 * i))
+                        .as("%s, seed %d", numbers.get(i), SEED)
+                        .isEqualTo(expected);
             }
             if (i % 10 == 0) {
                 Documents.reset(single, numbers.get(i).getBytes(StandardCharsets.US_ASCII));
@@ -127,7 +131,9 @@ class NumberReadingTest {
         }
         ByteBuffer read = Documents.readTensor(DataType.INT64, numbers.toString(), numbers.size());
         for (int i = 0; i < numbers.size(); i++) {
-            assertThat(read.getLong(8 * i)).as("%s, seed %d", numbers.get(i), SEED).isEqualTo(expected.get(i));
+            assertThat(read.getLong(8 * i))
+                    .as("%s, seed %d", numbers.get(i), SEED)
+                    .isEqualTo(expected.get(i));
         }
     }
 
@@ -201,7 +207,8 @@ class NumberReadingTest {
 
     /** Nearest value by comparing exact distances, ties to the even neighbour. */
     private static int nearest(DataType type, BigDecimal exact) {
-        int below = bits(type, exact.round(new MathContext(60, RoundingMode.FLOOR)).floatValue());
+        int below =
+                bits(type, exact.round(new MathContext(60, RoundingMode.FLOOR)).floatValue());
         while (below > 0 && new BigDecimal(value(type, (short) below)).compareTo(exact) > 0) {
             below--;
         }

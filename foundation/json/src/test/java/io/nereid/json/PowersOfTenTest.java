@@ -20,7 +20,9 @@ class PowersOfTenTest {
             BigInteger down = exact[0];
             BigInteger up = exact[1].signum() == 0 ? down : down.add(BigInteger.ONE);
             assertThat(up.bitLength()).isEqualTo(128);
-            assertThat(significand(PowersOfTen.high(q), PowersOfTen.lowRoundedUp(q))).as("10^%d", q).isEqualTo(up);
+            assertThat(significand(PowersOfTen.high(q), PowersOfTen.lowRoundedUp(q)))
+                    .as("10^%d", q)
+                    .isEqualTo(up);
             assertThat(significand(PowersOfTen.high(q), PowersOfTen.low(q)))
                     .as("10^%d", q)
                     .isEqualTo(q < 0 && q >= -27 ? up : down);
@@ -28,6 +30,8 @@ class PowersOfTenTest {
     }
 
     private static BigInteger significand(long high, long low) {
-        return new BigInteger(Long.toUnsignedString(high)).shiftLeft(64).add(new BigInteger(Long.toUnsignedString(low)));
+        return new BigInteger(Long.toUnsignedString(high))
+                .shiftLeft(64)
+                .add(new BigInteger(Long.toUnsignedString(low)));
     }
 }

@@ -26,17 +26,53 @@ import org.junit.jupiter.api.Test;
 class RandomDocumentsTest {
     private static final long SEED = Long.getLong("nereid.seed", 20261121L);
     private static final String[] FRAGMENTS = {
-        "{", "}", "[", "]", ",", ":", "\"", "\\", "-", ".", "e", "E", "+", "0", "00", "1", "9", "\"a\":", "null", "true",
-        "NaN", "Infinity", "\\u", "\\ud800", "\\udc00", "\\u00e9", " ", "\n", "\0", "\u0001", "1e400", "1e-400", "[[", "]]", "{}", "[]",
-        "99999999999999999999", "0.1234567890123456789", "\"b64\"", "Zm9v"
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        "\"",
+        "\\",
+        "-",
+        ".",
+        "e",
+        "E",
+        "+",
+        "0",
+        "00",
+        "1",
+        "9",
+        "\"a\":",
+        "null",
+        "true",
+        "NaN",
+        "Infinity",
+        "\\u",
+        "\\ud800",
+        "\\udc00",
+        "\\u00e9",
+        " ",
+        "\n",
+        "\0",
+        "\u0001",
+        "1e400",
+        "1e-400",
+        "[[",
+        "]]",
+        "{}",
+        "[]",
+        "99999999999999999999",
+        "0.1234567890123456789",
+        "\"b64\"",
+        "Zm9v"
     };
 
     /** What the other parser lets pass: lone surrogates, and letters whose low byte is a hexadecimal digit. */
     private static final Pattern LENIENT_THERE = Pattern.compile("\\\\u([dD]|[0-9a-fA-F]{0,3}[^\\x00-\\x7F])");
 
     private final Random random = new Random(SEED);
-    private final ObjectMapper jackson =
-            new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+    private final ObjectMapper jackson = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
     private final JsonReader reader = new JsonReader();
 
     @Test
@@ -44,7 +80,9 @@ class RandomDocumentsTest {
         for (int i = 0; i < 5_000; i++) {
             String json = document(4);
             JsonNode expected = jackson.readTree(json);
-            assertThat(readTree(json.getBytes(StandardCharsets.UTF_8))).as("%s, seed %d", json, SEED).isEqualTo(expected);
+            assertThat(readTree(json.getBytes(StandardCharsets.UTF_8)))
+                    .as("%s, seed %d", json, SEED)
+                    .isEqualTo(expected);
         }
     }
 
@@ -55,7 +93,9 @@ class RandomDocumentsTest {
             boolean accepted = accepts(json);
             String text = decode(json);
             if (text == null) {
-                assertThat(accepted).as("%s, seed %d", Arrays.toString(json), SEED).isFalse();
+                assertThat(accepted)
+                        .as("%s, seed %d", Arrays.toString(json), SEED)
+                        .isFalse();
             } else if (!LENIENT_THERE.matcher(text).find() && !text.contains("NaN") && !text.contains("Infinity")) {
                 assertThat(accepted).as("%s, seed %d", text, SEED).isEqualTo(jacksonAccepts(text));
             }
@@ -77,7 +117,8 @@ class RandomDocumentsTest {
             try {
                 if (random.nextBoolean()) {
                     tensors.readNested(type, sink);
-                    assertThat(type == DataType.BYTES || sink.length() == tensors.count() * type.size()).isTrue();
+                    assertThat(type == DataType.BYTES || sink.length() == tensors.count() * type.size())
+                            .isTrue();
                 } else if (type == DataType.BYTES) {
                     tensors.readBytes(sink, random.nextInt(10));
                 } else {
@@ -126,7 +167,10 @@ class RandomDocumentsTest {
 
     private static String decode(byte[] json) {
         try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(json)).toString();
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(json))
+                    .toString();
         } catch (CharacterCodingException e) {
             return null;
         }
@@ -272,7 +316,10 @@ class RandomDocumentsTest {
                     b = splice(b, at, Math.min(b.length, at + 1 + random.nextInt(4)), new byte[0]);
                     break;
                 case 3:
-                    b = splice(b, at, Math.min(b.length, at + random.nextInt(2)),
+                    b = splice(
+                            b,
+                            at,
+                            Math.min(b.length, at + random.nextInt(2)),
                             FRAGMENTS[random.nextInt(FRAGMENTS.length)].getBytes(StandardCharsets.UTF_8));
                     break;
                 default:

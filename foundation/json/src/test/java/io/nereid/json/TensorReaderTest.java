@@ -21,7 +21,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class TensorReaderTest {
     @Test
     void readsFlatAndNestedAlike() {
-        for (String json : new String[] {"[1,2.5,-3,4e2]", "[[1,2.5],[-3,4e2]]", "[[[1]],[2.5,[-3]], 4e2 ]", "[ 1 ,\n2.5,[],[[-3 , 4e2]] ]"}) {
+        for (String json : new String[] {
+            "[1,2.5,-3,4e2]", "[[1,2.5],[-3,4e2]]", "[[[1]],[2.5,[-3]], 4e2 ]", "[ 1 ,\n2.5,[],[[-3 , 4e2]] ]"
+        }) {
             ByteBuffer read = readTensor(DataType.FP32, json, 4);
             assertThat(read.getFloat(0)).isEqualTo(1f);
             assertThat(read.getFloat(4)).isEqualTo(2.5f);
@@ -34,7 +36,8 @@ class TensorReaderTest {
 
     @Test
     void writesOnlyWhereItIsTold() {
-        for (ByteBuffer dst : new ByteBuffer[] {direct(64), ByteBuffer.allocate(64).order(ByteOrder.BIG_ENDIAN)}) {
+        for (ByteBuffer dst :
+                new ByteBuffer[] {direct(64), ByteBuffer.allocate(64).order(ByteOrder.BIG_ENDIAN)}) {
             for (int i = 0; i < 64; i++) {
                 dst.put(i, (byte) 0x55);
             }
@@ -67,13 +70,12 @@ class TensorReaderTest {
             sink.copyTo(copy, 0);
             assertThat(copy).isEqualTo(read);
             for (int i = 0; i < n; i++) {
-                double v =
-                        switch (type) {
-                            case INT32 -> read.getInt(4 * i);
-                            case FP32 -> read.getFloat(4 * i);
-                            case FP64 -> read.getDouble(8 * i);
-                            default -> read.getLong(8 * i);
-                        };
+                double v = switch (type) {
+                    case INT32 -> read.getInt(4 * i);
+                    case FP32 -> read.getFloat(4 * i);
+                    case FP64 -> read.getDouble(8 * i);
+                    default -> read.getLong(8 * i);
+                };
                 assertThat(v).isEqualTo(i);
             }
         }
@@ -89,11 +91,12 @@ class TensorReaderTest {
         ByteBuffer read = readTensor(type, "[" + min + "," + max + ",0.0,1e1]", 4);
         assertThat(Documents.print(w -> w.flatArray(type, read, 0, 4))).isEqualTo("[" + min + "," + max + ",0,10]");
         assertRefused(() -> readTensor(type, "[" + tooLarge + "]", 1))
-                .hasMessage("value " + tooLarge + " at byte offset 1 is out of range for " + type
-                        + " (expected: " + min + " to " + max + ")");
+                .hasMessage("value " + tooLarge + " at byte offset 1 is out of range for " + type + " (expected: " + min
+                        + " to " + max + ")");
         String tooSmall = min.equals("0") ? "-1" : min.substring(0, min.length() - 1) + "9";
         assertRefused(() -> readTensor(type, "[" + tooSmall + "]", 1)).hasMessageContaining("out of range for " + type);
-        assertRefused(() -> readTensor(type, "[1.5]", 1)).hasMessageContaining("value 1.5 at byte offset 1 is not a whole number");
+        assertRefused(() -> readTensor(type, "[1.5]", 1))
+                .hasMessageContaining("value 1.5 at byte offset 1 is not a whole number");
         assertRefused(() -> readTensor(type, "[1e-3]", 1)).hasMessageContaining("whole");
         assertRefused(() -> readTensor(type, "[NaN]", 1)).hasMessageContaining("whole");
         assertRefused(() -> readTensor(type, "[true]", 1)).hasMessageContaining("expected: a number");
@@ -112,7 +115,9 @@ class TensorReaderTest {
 
     @ParameterizedTest
     @CsvSource({
-        "FP16,65504,65520,0x7bff", "BF16,3.38953139e38,3.4e38,0x7f7f", "FP32,3.4028235e38,3.4028236e38,0x7f7fffff",
+        "FP16,65504,65520,0x7bff",
+        "BF16,3.38953139e38,3.4e38,0x7f7f",
+        "FP32,3.4028235e38,3.4028236e38,0x7f7fffff",
         "FP64,1.7976931348623157e308,1.7976931348623159e308,0x7fefffffffffffff"
     })
     void refusesFiniteNumbersBeyondTheType(DataType type, String max, String beyond, String bits) {
@@ -141,14 +146,36 @@ class TensorReaderTest {
                 .hasMessage("the array that ends at byte offset 7 holds 3 elements (expected: 4)");
         assertRefused(() -> readTensor(DataType.FP32, "[1,2,3,[4]]", 3))
                 .hasMessage("the array holds more than the expected 3 elements, the next at byte offset 8");
-        assertRefused(() -> new TensorReader(reader("[\"a\"]")).readBytes(new ByteSink(8), 2)).hasMessageContaining("holds 1");
+        assertRefused(() -> new TensorReader(reader("[\"a\"]")).readBytes(new ByteSink(8), 2))
+                .hasMessageContaining("holds 1");
         assertRefused(() -> new TensorReader(reader("[\"a\",\"b\"]")).readBytes(new ByteSink(8), 1))
                 .hasMessageContaining("more than the expected 1");
         assertRefused(() -> readTensor(DataType.FP32, "5", 1)).hasMessageContaining("expected: an array");
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"[1,]", "[,1]", "[1 2]", "[1", "[1,", "[[1]", "[[1],]", "[1}", "[1:2]", "[null]", "[{}]", "[01]", "[1.]", "[-]", "[", "", "[1,,2]", "[[1][2]]", "[1[2]]"})
+    @ValueSource(
+            strings = {
+                "[1,]",
+                "[,1]",
+                "[1 2]",
+                "[1",
+                "[1,",
+                "[[1]",
+                "[[1],]",
+                "[1}",
+                "[1:2]",
+                "[null]",
+                "[{}]",
+                "[01]",
+                "[1.]",
+                "[-]",
+                "[",
+                "",
+                "[1,,2]",
+                "[[1][2]]",
+                "[1[2]]"
+            })
     void refusesMalformedArrays(String json) {
         for (DataType type : DataType.values()) {
             assertRefused(() -> new TensorReader(reader(json)).readNested(type, new ByteSink(8)));
@@ -178,7 +205,8 @@ class TensorReaderTest {
         assertThat(tensors.dims()).containsExactly(2);
         assertThat(new String(sink.array(), 0, sink.length(), StandardCharsets.ISO_8859_1))
                 .isEqualTo("\3\0\0\0foo\1\0\0\0x");
-        for (String bad : new String[] {"[{}]", "[{\"b65\":\"\"}]", "[{\"b64\":\"Zg\",\"a\":1}]", "[{\"b64\":1}]", "[1]"}) {
+        for (String bad :
+                new String[] {"[{}]", "[{\"b65\":\"\"}]", "[{\"b64\":\"Zg\",\"a\":1}]", "[{\"b64\":1}]", "[1]"}) {
             assertRefused(() -> new TensorReader(reader(bad), true).readNested(DataType.BYTES, new ByteSink(1)));
         }
     }
@@ -187,7 +215,13 @@ class TensorReaderTest {
     @CsvSource(
             delimiter = ';',
             value = {
-                "5;''", "[];0", "[1,2,3];3", "[[1,2],[3,4],[5,6]];3 2", "[[],[]];2 0", "[[[]],[[]]];2 1 0", "[[[1],[2]]];1 2 1",
+                "5;''",
+                "[];0",
+                "[1,2,3];3",
+                "[[1,2],[3,4],[5,6]];3 2",
+                "[[],[]];2 0",
+                "[[[]],[[]]];2 1 0",
+                "[[[1],[2]]];1 2 1",
                 "[ [ 1 , 2 ] , [ 3 , 4 ] ];2 2"
             })
     void discoversTheShape(String json, String dims) {
@@ -208,7 +242,21 @@ class TensorReaderTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"[[1,2],[3]]", "[[1],[2,3]]", "[1,[2]]", "[[1],2]", "[[],1]", "[[],[1]]", "[[1],[]]", "[[],[[]]]", "[[[1]],[2]]", "[[1],[[2]]]", "[[1],[[]]]", "[[[]],[]]"})
+    @ValueSource(
+            strings = {
+                "[[1,2],[3]]",
+                "[[1],[2,3]]",
+                "[1,[2]]",
+                "[[1],2]",
+                "[[],1]",
+                "[[],[1]]",
+                "[[1],[]]",
+                "[[],[[]]]",
+                "[[[1]],[2]]",
+                "[[1],[[2]]]",
+                "[[1],[[]]]",
+                "[[[]],[]]"
+            })
     void refusesRaggedLists(String json) {
         assertRefused(() -> new TensorReader(reader(json)).readNested(DataType.FP32, new ByteSink(8)))
                 .hasMessageStartingWith("Encountered list at unexpected size: ");
@@ -230,7 +278,8 @@ class TensorReaderTest {
     @Test
     void limitsTheDepthOfNesting() {
         String deep = "[".repeat(101) + "1" + "]".repeat(101);
-        assertRefused(() -> readTensor(DataType.FP32, deep, 1)).hasMessageContaining("JSON nesting depth exceeds maximum allowed");
+        assertRefused(() -> readTensor(DataType.FP32, deep, 1))
+                .hasMessageContaining("JSON nesting depth exceeds maximum allowed");
         assertRefused(() -> new TensorReader(reader(deep)).readNested(DataType.FP32, new ByteSink(8)))
                 .hasMessageContaining("JSON nesting depth exceeds maximum allowed");
         readTensor(DataType.FP32, "[".repeat(100) + "1" + "]".repeat(100), 1);

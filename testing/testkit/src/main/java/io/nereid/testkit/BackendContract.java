@@ -174,8 +174,9 @@ public abstract class BackendContract {
     @Test
     public void aBrokenModelIsTheOperatorsFaultAndSaysWhichFile() {
         ModelSource source = brokenModel(directory);
-        assertThatThrownBy(() ->
-                        backend().load(source, ModelConfig.unspecified(source.id().model()), context()).close())
+        assertThatThrownBy(() -> backend()
+                        .load(source, ModelConfig.unspecified(source.id().model()), context())
+                        .close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
                     assertThat(e.remedy()).isNotBlank();

@@ -35,8 +35,8 @@ final class ByteElements {
     }
 
     static ServingException countMismatch(String name, String model, long expected, long got) {
-        return ServingException.invalidArgument("unexpected number of string elements " + got
-                + " for inference input '" + name + "' for model '" + model + "', expecting " + expected);
+        return ServingException.invalidArgument("unexpected number of string elements " + got + " for inference input '"
+                + name + "' for model '" + model + "', expecting " + expected);
     }
 
     private static void check(String name, long count, MemoryRegion region, int offset, int length, String model) {

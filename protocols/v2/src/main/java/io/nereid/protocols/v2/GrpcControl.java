@@ -54,27 +54,42 @@ final class GrpcControl {
     List<GrpcMethod> methods() {
         List<GrpcMethod> methods = new ArrayList<>();
         methods.add(new GrpcMethod(path("ModelInfer"), Kind.UNARY, call -> new GrpcInference(context, call)));
-        methods.add(new GrpcMethod(
-                path("ModelStreamInfer"), Kind.BIDI_STREAMING, call -> new GrpcStream(context, call)));
-        methods.add(now("ServerLive", ServerLiveRequest.parser(), request -> ServerLiveResponse.newBuilder()
-                .setLive(context.control.live())
-                .build()));
-        methods.add(now("ServerReady", ServerReadyRequest.parser(), request -> ServerReadyResponse.newBuilder()
-                .setReady(context.control.ready())
-                .build()));
-        methods.add(now("ModelReady", ModelReadyRequest.parser(), request -> ModelReadyResponse.newBuilder()
-                .setReady(context.control.ready(Names.reference(request.getName(), request.getVersion())))
-                .build()));
-        methods.add(now("ServerMetadata", ServerMetadataRequest.parser(), request -> ServerMetadataResponse.newBuilder()
-                .setName(context.options.serverName())
-                .setVersion(context.options.serverVersion())
-                .addAllExtensions(Models.EXTENSIONS)
-                .build()));
+        methods.add(
+                new GrpcMethod(path("ModelStreamInfer"), Kind.BIDI_STREAMING, call -> new GrpcStream(context, call)));
+        methods.add(now(
+                "ServerLive",
+                ServerLiveRequest.parser(),
+                request -> ServerLiveResponse.newBuilder()
+                        .setLive(context.control.live())
+                        .build()));
+        methods.add(now(
+                "ServerReady",
+                ServerReadyRequest.parser(),
+                request -> ServerReadyResponse.newBuilder()
+                        .setReady(context.control.ready())
+                        .build()));
+        methods.add(now(
+                "ModelReady",
+                ModelReadyRequest.parser(),
+                request -> ModelReadyResponse.newBuilder()
+                        .setReady(context.control.ready(Names.reference(request.getName(), request.getVersion())))
+                        .build()));
+        methods.add(now(
+                "ServerMetadata",
+                ServerMetadataRequest.parser(),
+                request -> ServerMetadataResponse.newBuilder()
+                        .setName(context.options.serverName())
+                        .setVersion(context.options.serverVersion())
+                        .addAllExtensions(Models.EXTENSIONS)
+                        .build()));
         methods.add(now("ModelMetadata", ModelMetadataRequest.parser(), this::metadata));
-        methods.add(now("ModelConfig", ModelConfigRequest.parser(), request -> ModelConfigResponse.newBuilder()
-                .setConfig(ModelConfigMessage.of(
-                        context.engine.config(Names.reference(request.getName(), request.getVersion()))))
-                .build()));
+        methods.add(now(
+                "ModelConfig",
+                ModelConfigRequest.parser(),
+                request -> ModelConfigResponse.newBuilder()
+                        .setConfig(ModelConfigMessage.of(
+                                context.engine.config(Names.reference(request.getName(), request.getVersion()))))
+                        .build()));
         methods.add(now("RepositoryIndex", RepositoryIndexRequest.parser(), this::index));
         methods.add(later("RepositoryModelLoad", RepositoryModelLoadRequest.parser(), this::load));
         methods.add(later("RepositoryModelUnload", RepositoryModelUnloadRequest.parser(), this::unload));
@@ -190,18 +205,22 @@ final class GrpcControl {
     private CompletionStage<Message> load(RepositoryModelLoadRequest request) {
         String model = modelName(request.getRepositoryName(), request.getModelName());
         request.getParametersMap().forEach((name, value) -> Models.checkLoadParameter(name, typeName(value)));
-        return context.control.load(model).thenApply(done -> RepositoryModelLoadResponse.newBuilder()
-                .setModelName(model)
-                .setIsLoaded(true)
-                .build());
+        return context.control
+                .load(model)
+                .thenApply(done -> RepositoryModelLoadResponse.newBuilder()
+                        .setModelName(model)
+                        .setIsLoaded(true)
+                        .build());
     }
 
     private CompletionStage<Message> unload(RepositoryModelUnloadRequest request) {
         String model = modelName(request.getRepositoryName(), request.getModelName());
-        return context.control.unload(model).thenApply(done -> RepositoryModelUnloadResponse.newBuilder()
-                .setModelName(model)
-                .setIsUnloaded(true)
-                .build());
+        return context.control
+                .unload(model)
+                .thenApply(done -> RepositoryModelUnloadResponse.newBuilder()
+                        .setModelName(model)
+                        .setIsUnloaded(true)
+                        .build());
     }
 
     /** KServe's clients put the name into the first field, Triton's into the second. */

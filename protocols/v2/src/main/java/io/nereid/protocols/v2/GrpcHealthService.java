@@ -35,11 +35,9 @@ final class GrpcHealthService {
     private final ModelControl control;
     private final Supplier<ScheduledExecutorService> timers;
 
-    @GuardedBy("this")
-    private final Set<Watcher> watchers = new LinkedHashSet<>();
+    @GuardedBy("this") private final Set<Watcher> watchers = new LinkedHashSet<>();
 
-    @GuardedBy("this")
-    private @Nullable ScheduledExecutorService timer;
+    @GuardedBy("this") private @Nullable ScheduledExecutorService timer;
 
     GrpcHealthService(ModelControl control, Supplier<ScheduledExecutorService> timers) {
         this.control = control;

@@ -23,7 +23,9 @@ final class GrpcInferReader {
     /** What is known of one input before its data is looked at. */
     private static final class Input {
         String name = "";
+
         @Nullable DataType type;
+
         Shape shape = Shape.SCALAR;
         int firstContent;
         int lastContent;

@@ -91,12 +91,13 @@ final class GrpcReflectionService {
                 .setValidHost(request.getHost())
                 .setOriginalRequest(request);
         switch (request.getMessageRequestCase()) {
-            case FILE_BY_FILENAME -> file(
-                    response, files.get(request.getFileByFilename()), "file '" + request.getFileByFilename() + "'");
-            case FILE_CONTAINING_SYMBOL -> file(
-                    response,
-                    fileOfSymbol.get(request.getFileContainingSymbol()),
-                    "symbol '" + request.getFileContainingSymbol() + "'");
+            case FILE_BY_FILENAME ->
+                file(response, files.get(request.getFileByFilename()), "file '" + request.getFileByFilename() + "'");
+            case FILE_CONTAINING_SYMBOL ->
+                file(
+                        response,
+                        fileOfSymbol.get(request.getFileContainingSymbol()),
+                        "symbol '" + request.getFileContainingSymbol() + "'");
             case FILE_CONTAINING_EXTENSION -> error(response, Code.NOT_FOUND, "there are no extensions");
             case ALL_EXTENSION_NUMBERS_OF_TYPE -> {
                 String type = request.getAllExtensionNumbersOfType();

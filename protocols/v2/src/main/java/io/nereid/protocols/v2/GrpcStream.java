@@ -65,14 +65,11 @@ final class GrpcStream implements GrpcListener {
     private final GrpcCall call;
     private final boolean strictErrors;
 
-    @GuardedBy("this")
-    private final ArrayDeque<Slot> slots = new ArrayDeque<>();
+    @GuardedBy("this") private final ArrayDeque<Slot> slots = new ArrayDeque<>();
 
-    @GuardedBy("this")
-    private boolean halfClosed;
+    @GuardedBy("this") private boolean halfClosed;
 
-    @GuardedBy("this")
-    private boolean over;
+    @GuardedBy("this") private boolean over;
 
     GrpcStream(CodecContext context, GrpcCall call) {
         this.context = context;
@@ -166,8 +163,7 @@ final class GrpcStream implements GrpcListener {
         slot.waiting.add(content);
     }
 
-    @GuardedBy("this")
-    private void advance() {
+    @GuardedBy("this") private void advance() {
         Slot head = slots.peek();
         while (head != null && head.ended) {
             slots.remove();
@@ -180,8 +176,7 @@ final class GrpcStream implements GrpcListener {
         closeWhenDone();
     }
 
-    @GuardedBy("this")
-    private void closeWhenDone() {
+    @GuardedBy("this") private void closeWhenDone() {
         if (halfClosed && slots.isEmpty() && !over) {
             over = true;
             call.close(Code.OK, null);

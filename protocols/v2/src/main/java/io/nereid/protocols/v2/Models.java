@@ -31,7 +31,8 @@ final class Models {
         for (ModelStatus status : control.index()) {
             if (status.model().equals(model)) {
                 for (ServableState state : status.versions()) {
-                    if (state.phase() == Phase.AVAILABLE && !Names.unversioned(state.id().version())) {
+                    if (state.phase() == Phase.AVAILABLE
+                            && !Names.unversioned(state.id().version())) {
                         versions.add(Long.toString(state.id().version()));
                     }
                 }

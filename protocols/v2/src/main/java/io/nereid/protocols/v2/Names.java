@@ -43,8 +43,8 @@ final class Names {
                 || model.indexOf('/') >= 0
                 || model.indexOf('\\') >= 0
                 || model.indexOf('\0') >= 0) {
-            throw ServingException.invalidArgument("invalid model name '" + model
-                    + "', model name must not contain path traversal characters");
+            throw ServingException.invalidArgument(
+                    "invalid model name '" + model + "', model name must not contain path traversal characters");
         }
     }
 

@@ -205,7 +205,12 @@ final class RestControl {
                 exchange.fail(Models.failure(failure));
             } else {
                 JsonWriter json = context.workbench().writer();
-                json.beginObject().name("name").value(model).name(what).value(true).endObject();
+                json.beginObject()
+                        .name("name")
+                        .value(model)
+                        .name(what)
+                        .value(true)
+                        .endObject();
                 reply(exchange, 200, json);
             }
         });

@@ -209,8 +209,9 @@ final class RestInferReader {
                 json.readNull();
                 return null;
             }
-            default -> throw ServingException.invalidArgument("parameter '" + name
-                    + "' has invalid type. It should be either 'int', 'bool', 'string', or 'double'.");
+            default ->
+                throw ServingException.invalidArgument("parameter '" + name
+                        + "' has invalid type. It should be either 'int', 'bool', 'string', or 'double'.");
         }
     }
 
@@ -242,8 +243,8 @@ final class RestInferReader {
             throw ServingException.invalidArgument("unexpected size for input '" + input.name() + "', expecting "
                     + (size - (body.size() - binaryAt)) + " additional bytes for model '" + model.model() + "'");
         }
-        Tensor tensor = ByteElements.view(
-                input.name(), input.type(), input.shape(), body, binaryAt, (int) size, model.model());
+        Tensor tensor =
+                ByteElements.view(input.name(), input.type(), input.shape(), body, binaryAt, (int) size, model.model());
         binaryAt += (int) size;
         return tensor;
     }
@@ -368,7 +369,6 @@ final class RestInferReader {
         if (open >= 0) {
             dims[open] = known == 0 ? 0 : body.size() / known;
         }
-        return ByteElements.view(
-                input.name(), input.dataType(), Shape.of(dims), body, 0, body.size(), model.model());
+        return ByteElements.view(input.name(), input.dataType(), Shape.of(dims), body, 0, body.size(), model.model());
     }
 }

@@ -114,9 +114,11 @@ final class RestInput {
         }
         boolean hasData = tensor != null || dataAt >= 0;
         if (hasData == binarySize >= 0) {
-            throw ServingException.invalidArgument("Input must set only one of the following fields: 'data',"
-                    + " 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But "
-                    + (hasData ? "set 'data' 'binary_data_size'" : "no field is set"), "see " + label());
+            throw ServingException.invalidArgument(
+                    "Input must set only one of the following fields: 'data',"
+                            + " 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But "
+                            + (hasData ? "set 'data' 'binary_data_size'" : "no field is set"),
+                    "see " + label());
         }
     }
 

@@ -135,8 +135,7 @@ final class TypedContents {
                 throw ServingException.invalidArgument(
                         "input '" + input + "' takes " + textBytes + " bytes (expected: < 2 GiB)");
             }
-            return Tensor.over(
-                    input, type, shape, MemoryRegion.allocate((int) textBytes), 0, (int) textBytes);
+            return Tensor.over(input, type, shape, MemoryRegion.allocate((int) textBytes), 0, (int) textBytes);
         }
         if (expected != count) {
             throw ByteElements.sizeMismatch(input, model, shape.byteSize(type), count * type.size());
@@ -190,8 +189,8 @@ final class TypedContents {
         switch (type) {
             case BOOL -> target.put(at, (byte) (wire.readVarint() != 0 ? 1 : 0));
             case INT8 -> target.put(at, (byte) inRange((int) wire.readVarint(), Byte.MIN_VALUE, Byte.MAX_VALUE));
-            case INT16 -> target.putShort(
-                    at, (short) inRange((int) wire.readVarint(), Short.MIN_VALUE, Short.MAX_VALUE));
+            case INT16 ->
+                target.putShort(at, (short) inRange((int) wire.readVarint(), Short.MIN_VALUE, Short.MAX_VALUE));
             case INT32, UINT32 -> target.putInt(at, (int) wire.readVarint());
             case UINT8 -> target.put(at, (byte) inRange(wire.readVarint() & 0xFFFF_FFFFL, 0, 0xFF));
             case UINT16 -> target.putShort(at, (short) inRange(wire.readVarint() & 0xFFFF_FFFFL, 0, 0xFFFF));

@@ -33,8 +33,7 @@ public final class V2Codec implements ProtocolCodec {
      *
      * @param codecPool runs the decoding and encoding of large texts; belongs to the caller
      */
-    public V2Codec(
-            InferenceEngine engine, ModelControl control, Clock clock, Executor codecPool, V2Options options) {
+    public V2Codec(InferenceEngine engine, ModelControl control, Clock clock, Executor codecPool, V2Options options) {
         CodecContext context = new CodecContext(engine, control, clock, codecPool, options);
         this.httpRoutes = RestRoutes.of(context);
         List<GrpcMethod> methods = new ArrayList<>(new GrpcControl(context).methods());

@@ -118,8 +118,9 @@ final class WireReader {
         long length = readVarint();
         // Lengths are 32-bit; a parser that truncates would read another message than we do.
         if (length < 0 || length > end - position) {
-            throw malformed("a length of " + Long.toUnsignedString(length) + " bytes where " + (end - position)
-                    + " are left", at);
+            throw malformed(
+                    "a length of " + Long.toUnsignedString(length) + " bytes where " + (end - position) + " are left",
+                    at);
         }
         return (int) length;
     }

@@ -24,7 +24,9 @@ final class FakeCall implements GrpcCall {
     long deadline = Long.MAX_VALUE;
     boolean ready = true;
     boolean reading = true;
+
     @Nullable Code code;
+
     String text = "";
     private final V2Codec codec;
     private @Nullable GrpcListener listener;

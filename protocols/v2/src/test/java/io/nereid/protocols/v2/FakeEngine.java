@@ -63,8 +63,12 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     Map<String, Object> responseParameters = Map.of();
 
     FakeEngine() {
-        models.put("identity", new Model(1, FakeEngine::identity, metadata("identity", 1, List.of(
-                new TensorSpec("x", DataType.FP32, Shape.of(-1, 4))))));
+        models.put(
+                "identity",
+                new Model(
+                        1,
+                        FakeEngine::identity,
+                        metadata("identity", 1, List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1, 4))))));
     }
 
     static ModelMetadata metadata(String name, long version, List<TensorSpec> inputs) {
@@ -140,8 +144,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     private Model find(ModelRef ref) {
         Model model = models.get(ref.model());
         if (model == null) {
-            throw ServingException.of(
-                    Code.NOT_FOUND, "Request for unknown model: '" + ref.model() + "' is not found");
+            throw ServingException.of(Code.NOT_FOUND, "Request for unknown model: '" + ref.model() + "' is not found");
         }
         if (ref.version() != ModelRef.ANY && ref.version() != model.version()) {
             throw ServingException.of(

@@ -18,7 +18,9 @@ final class FakeExchange implements HttpExchange {
     final MemoryRegion body;
     final Map<String, String> headers = new HashMap<>();
     List<String> pathParameters = List.of();
+
     @Nullable Runnable onCancel;
+
     int status;
     String contentType = "";
     final Map<String, String> replyHeaders = new HashMap<>();

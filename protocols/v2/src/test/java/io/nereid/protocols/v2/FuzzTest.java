@@ -47,13 +47,11 @@ class FuzzTest {
                 case 2 -> bytes = Arrays.copyOf(bytes, at);
                 case 3 -> {
                     int end = Math.min(bytes.length, at + random.nextInt(20));
-                    bytes = Wire.join(
-                            Arrays.copyOf(bytes, end), Arrays.copyOfRange(bytes, at, bytes.length));
+                    bytes = Wire.join(Arrays.copyOf(bytes, end), Arrays.copyOfRange(bytes, at, bytes.length));
                 }
                 case 4 -> {
                     int end = Math.min(bytes.length, at + random.nextInt(8));
-                    bytes = Wire.join(
-                            Arrays.copyOf(bytes, at), Arrays.copyOfRange(bytes, end, bytes.length));
+                    bytes = Wire.join(Arrays.copyOf(bytes, at), Arrays.copyOfRange(bytes, end, bytes.length));
                 }
                 default -> {
                     byte[] other = all.get(random.nextInt(all.size()));
@@ -99,7 +97,8 @@ class FuzzTest {
             byte[] body = mutate(valid, bodies, random);
             boolean binary = random.nextBoolean();
             int header = random.nextInt(5) == 0 ? random.nextInt(200) : body.length;
-            FakeExchange x = new FakeExchange("POST", "/v2/models/identity/infer", binary ? Wire.join(body, tail) : body);
+            FakeExchange x =
+                    new FakeExchange("POST", "/v2/models/identity/infer", binary ? Wire.join(body, tail) : body);
             if (binary) {
                 x.header("Inference-Header-Content-Length", header);
             }
@@ -119,10 +118,15 @@ class FuzzTest {
                 .setModelName("identity")
                 .setModelVersion("1")
                 .setId("7")
-                .putParameters("a", InferParameter.newBuilder().setDoubleParam(1).build())
-                .putParameters("timeout", InferParameter.newBuilder().setInt64Param(1).build());
+                .putParameters(
+                        "a", InferParameter.newBuilder().setDoubleParam(1).build())
+                .putParameters(
+                        "timeout", InferParameter.newBuilder().setInt64Param(1).build());
         for (String type : new String[] {"INT32", "FP16", "BYTES"}) {
-            raw.addInputs(InferInputTensor.newBuilder().setName(type).setDatatype(type).addShape(1));
+            raw.addInputs(InferInputTensor.newBuilder()
+                    .setName(type)
+                    .setDatatype(type)
+                    .addShape(1));
         }
         raw.addRawInputContents(ByteString.copyFrom(new byte[4]))
                 .addRawInputContents(ByteString.copyFrom(new byte[2]))

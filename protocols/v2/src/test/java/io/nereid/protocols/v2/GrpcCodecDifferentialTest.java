@@ -169,7 +169,10 @@ class GrpcCodecDifferentialTest {
     private static byte[] respell(ModelInferRequest request, Random random) throws IOException {
         List<byte[]> parts = new ArrayList<>();
         if (random.nextBoolean()) {
-            parts.add(ModelInferRequest.newBuilder().setModelName("overwritten").build().toByteArray());
+            parts.add(ModelInferRequest.newBuilder()
+                    .setModelName("overwritten")
+                    .build()
+                    .toByteArray());
         }
         List<byte[]> late = new ArrayList<>();
         late.add(ModelInferRequest.newBuilder()
@@ -185,12 +188,21 @@ class GrpcCodecDifferentialTest {
                     .toByteArray());
         }
         late.add(UnknownFieldSet.newBuilder()
-                .addField(99, UnknownFieldSet.Field.newBuilder().addFixed32(1).addVarint(2).build())
+                .addField(
+                        99,
+                        UnknownFieldSet.Field.newBuilder()
+                                .addFixed32(1)
+                                .addVarint(2)
+                                .build())
                 .addField(
                         100,
                         UnknownFieldSet.Field.newBuilder()
                                 .addGroup(UnknownFieldSet.newBuilder()
-                                        .addField(1, UnknownFieldSet.Field.newBuilder().addFixed64(1).build())
+                                        .addField(
+                                                1,
+                                                UnknownFieldSet.Field.newBuilder()
+                                                        .addFixed64(1)
+                                                        .build())
                                         .build())
                                 .addLengthDelimited(ByteString.copyFromUtf8("strange"))
                                 .build())
@@ -233,9 +245,15 @@ class GrpcCodecDifferentialTest {
     private static byte[] respell(InferInputTensor input, Random random) throws IOException {
         List<byte[]> parts = new ArrayList<>();
         parts.add(InferInputTensor.newBuilder().setName(input.getName()).build().toByteArray());
-        parts.add(InferInputTensor.newBuilder().setDatatype(input.getDatatype()).build().toByteArray());
+        parts.add(InferInputTensor.newBuilder()
+                .setDatatype(input.getDatatype())
+                .build()
+                .toByteArray());
         if (random.nextBoolean()) {
-            parts.add(InferInputTensor.newBuilder().addAllShape(input.getShapeList()).build().toByteArray());
+            parts.add(InferInputTensor.newBuilder()
+                    .addAllShape(input.getShapeList())
+                    .build()
+                    .toByteArray());
         } else {
             ByteArrayOutputStream out = new ByteArrayOutputStream();
             CodedOutputStream coded = CodedOutputStream.newInstance(out);
@@ -386,7 +404,8 @@ class GrpcCodecDifferentialTest {
             for (int i = 0; i < count; i++) {
                 Tensor input = ours.inputs().get(i);
                 assertThat(input.name()).isEqualTo(parsed.getInputs(i).getName());
-                assertThat(input.dataType().name()).isEqualTo(parsed.getInputs(i).getDatatype());
+                assertThat(input.dataType().name())
+                        .isEqualTo(parsed.getInputs(i).getDatatype());
                 assertThat(input.shape().dims())
                         .containsExactly(parsed.getInputs(i).getShapeList().toArray(new Long[0]));
                 assertThat(raw(input)).as("seed %d", seed).isEqualTo(expected.get(i));
@@ -434,7 +453,8 @@ class GrpcCodecDifferentialTest {
             } else {
                 boolean last = random.nextBoolean();
                 expectedParameters.put(
-                        "triton_final_response", InferParameter.newBuilder().setBoolParam(last).build());
+                        "triton_final_response",
+                        InferParameter.newBuilder().setBoolParam(last).build());
                 parsed = ModelStreamInferResponse.parseFrom(
                                 Wire.bytes(GrpcInferWriter.stream(response, form, last, bench)))
                         .getInferResponse();
@@ -450,13 +470,17 @@ class GrpcCodecDifferentialTest {
             for (int i = 0; i < kept.size(); i++) {
                 InferOutputTensor output = parsed.getOutputs(i);
                 assertThat(output.getName()).isEqualTo(kept.get(i).name());
-                assertThat(output.getDatatype()).isEqualTo(kept.get(i).dataType().name());
+                assertThat(output.getDatatype())
+                        .isEqualTo(kept.get(i).dataType().name());
                 assertThat(kept.get(i).shape().dims())
                         .containsExactly(output.getShapeList().toArray(new Long[0]));
                 if (half) {
-                    assertThat(parsed.getRawOutputContents(i).toByteArray()).isEqualTo(expected.get(i).raw());
+                    assertThat(parsed.getRawOutputContents(i).toByteArray())
+                            .isEqualTo(expected.get(i).raw());
                 } else {
-                    assertThat(output.getContents()).as("seed %d", seed).isEqualTo(expected.get(i).contents());
+                    assertThat(output.getContents())
+                            .as("seed %d", seed)
+                            .isEqualTo(expected.get(i).contents());
                 }
             }
         }
@@ -479,7 +503,9 @@ class GrpcCodecDifferentialTest {
             try {
                 bench.grpcReader.scan(region);
                 bench.grpcReader.read(Long.MAX_VALUE, 0).release();
-                assertThat(theirs).as("seed %d: %s", seed, java.util.HexFormat.of().formatHex(wire)).isTrue();
+                assertThat(theirs)
+                        .as("seed %d: %s", seed, java.util.HexFormat.of().formatHex(wire))
+                        .isTrue();
             } catch (ServingException e) {
                 assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
                 refused++;

@@ -59,10 +59,19 @@ class GrpcControlTest {
         assertThat(metadata.getVersionsList()).containsExactly("1");
         assertThat(metadata.getInputs(0).getShapeList()).containsExactly(-1L, 4L);
         FakeCall config = call(
-                "ModelConfig", ModelConfigRequest.newBuilder().setName("identity").build());
-        assertThat(ModelConfigResponse.parseFrom(config.sent.get(0)).getConfig().getInput(0).getDataType())
+                "ModelConfig",
+                ModelConfigRequest.newBuilder().setName("identity").build());
+        assertThat(ModelConfigResponse.parseFrom(config.sent.get(0))
+                        .getConfig()
+                        .getInput(0)
+                        .getDataType())
                 .isEqualTo(ModelConfiguration.DataType.TYPE_FP32);
-        assertThat(call("ModelMetadata", ModelMetadataRequest.newBuilder().setName("nobody").build()).code)
+        assertThat(call(
+                                "ModelMetadata",
+                                ModelMetadataRequest.newBuilder()
+                                        .setName("nobody")
+                                        .build())
+                        .code)
                 .isEqualTo(Code.NOT_FOUND);
     }
 
@@ -71,22 +80,31 @@ class GrpcControlTest {
         engine.ready = false;
         FakeCall server = call("ServerReady", ServerReadyRequest.getDefaultInstance());
         assertThat(ServerReadyResponse.parseFrom(server.sent.get(0)).getReady()).isFalse();
-        FakeCall model = call("ModelReady", ModelReadyRequest.newBuilder().setName("identity").build());
+        FakeCall model = call(
+                "ModelReady", ModelReadyRequest.newBuilder().setName("identity").build());
         assertThat(ModelReadyResponse.parseFrom(model.sent.get(0)).getReady()).isFalse();
         assertThat(model.code).isEqualTo(Code.OK);
-        assertThat(call("ModelReady", ModelReadyRequest.newBuilder().setName("nobody").build()).code)
+        assertThat(call(
+                                "ModelReady",
+                                ModelReadyRequest.newBuilder().setName("nobody").build())
+                        .code)
                 .isEqualTo(Code.NOT_FOUND);
     }
 
     @Test
     void loadTakesTheNameFromTheFieldOfEitherFamily() throws Exception {
-        call("RepositoryModelLoad", RepositoryModelLoadRequest.newBuilder().setModelName("t").build());
-        FakeCall kserve =
-                call("RepositoryModelLoad", RepositoryModelLoadRequest.newBuilder().setRepositoryName("k").build());
+        call(
+                "RepositoryModelLoad",
+                RepositoryModelLoadRequest.newBuilder().setModelName("t").build());
+        FakeCall kserve = call(
+                "RepositoryModelLoad",
+                RepositoryModelLoadRequest.newBuilder().setRepositoryName("k").build());
         RepositoryModelLoadResponse response = RepositoryModelLoadResponse.parseFrom(kserve.sent.get(0));
         assertThat(response.getModelName()).isEqualTo("k");
         assertThat(response.getIsLoaded()).isTrue();
-        call("RepositoryModelUnload", RepositoryModelUnloadRequest.newBuilder().setModelName("t").build());
+        call(
+                "RepositoryModelUnload",
+                RepositoryModelUnloadRequest.newBuilder().setModelName("t").build());
         assertThat(engine.loads).containsExactly("load t", "load k", "unload t");
     }
 
@@ -104,7 +122,9 @@ class GrpcControlTest {
                 .contains("Model name cannot be empty");
         assertThat(call(
                                 "RepositoryModelLoad",
-                                RepositoryModelLoadRequest.newBuilder().setModelName("../x").build())
+                                RepositoryModelLoadRequest.newBuilder()
+                                        .setModelName("../x")
+                                        .build())
                         .text)
                 .contains("must not contain path traversal characters");
         FakeCall file = call(
@@ -131,8 +151,12 @@ class GrpcControlTest {
 
     @Test
     void whatIsNotServedSaysSo() {
-        for (String method : List.of("ModelStatistics", "SystemSharedMemoryStatus", "CudaSharedMemoryRegister",
-                "TraceSetting", "LogSettings")) {
+        for (String method : List.of(
+                "ModelStatistics",
+                "SystemSharedMemoryStatus",
+                "CudaSharedMemoryRegister",
+                "TraceSetting",
+                "LogSettings")) {
             FakeCall call = new FakeCall(codec, "/inference.GRPCInferenceService/" + method).start();
             assertThat(call.code).isEqualTo(Code.UNIMPLEMENTED);
             assertThat(call.text).startsWith(method + ": ");
@@ -158,7 +182,9 @@ class GrpcControlTest {
         String check = "/grpc.health.v1.Health/Check";
         assertThat(status(call(check, health("")).sent.get(0))).isEqualTo(HealthCheckResponse.ServingStatus.SERVING);
         engine.ready = false;
-        assertThat(status(call(check, health("inference.GRPCInferenceService")).sent.get(0)))
+        assertThat(status(call(check, health("inference.GRPCInferenceService"))
+                        .sent
+                        .get(0)))
                 .isEqualTo(HealthCheckResponse.ServingStatus.NOT_SERVING);
         assertThat(call(check, health("other")).code).isEqualTo(Code.NOT_FOUND);
     }
@@ -189,13 +215,18 @@ class GrpcControlTest {
     @Test
     void reflectionServesDescriptorsWithWhatTheyImport() throws Exception {
         for (String version : List.of("v1", "v1alpha")) {
-            FakeCall call = new FakeCall(codec, "/grpc.reflection." + version + ".ServerReflection/ServerReflectionInfo");
+            FakeCall call =
+                    new FakeCall(codec, "/grpc.reflection." + version + ".ServerReflection/ServerReflectionInfo");
             call.start()
-                    .message(ServerReflectionRequest.newBuilder().setListServices("").build())
+                    .message(ServerReflectionRequest.newBuilder()
+                            .setListServices("")
+                            .build())
                     .message(ServerReflectionRequest.newBuilder()
                             .setFileContainingSymbol("inference.ModelInferRequest.InferInputTensor")
                             .build())
-                    .message(ServerReflectionRequest.newBuilder().setFileByFilename("nothing.proto").build())
+                    .message(ServerReflectionRequest.newBuilder()
+                            .setFileByFilename("nothing.proto")
+                            .build())
                     .message(ServerReflectionRequest.newBuilder()
                             .setAllExtensionNumbersOfType("inference.ModelConfig")
                             .build())
@@ -215,7 +246,9 @@ class GrpcControlTest {
                 files.add(FileDescriptorProto.parseFrom(file).getName());
             }
             assertThat(files).containsExactly("inference/open_inference.proto", "inference/model_config.proto");
-            assertThat(ServerReflectionResponse.parseFrom(call.sent.get(2)).getErrorResponse().getErrorCode())
+            assertThat(ServerReflectionResponse.parseFrom(call.sent.get(2))
+                            .getErrorResponse()
+                            .getErrorCode())
                     .isEqualTo(5);
             assertThat(ServerReflectionResponse.parseFrom(call.sent.get(3)).hasAllExtensionNumbersResponse())
                     .isTrue();

@@ -104,7 +104,8 @@ class GrpcInferenceTest {
         assertThat(response.getModelVersion()).isEqualTo("1");
         assertThat(response.getId()).isEqualTo("7");
         assertThat(response.getParametersMap())
-                .isEqualTo(Map.of("p", InferParameter.newBuilder().setDoubleParam(1.5).build()));
+                .isEqualTo(Map.of(
+                        "p", InferParameter.newBuilder().setDoubleParam(1.5).build()));
         assertThat(response.getOutputs(0).getShapeList()).containsExactly(2L);
         assertThat(response.getOutputs(1).getDatatype()).isEqualTo("BYTES");
         assertThat(response.getRawOutputContentsList())
@@ -118,8 +119,8 @@ class GrpcInferenceTest {
                 .addIntContents(-128)
                 .addIntContents(127)
                 .build();
-        ModelInferResponse response = answer(
-                call(request(input("a", "INT8", 2).setContents(contents)).build()));
+        ModelInferResponse response =
+                answer(call(request(input("a", "INT8", 2).setContents(contents)).build()));
         assertThat(response.getRawOutputContentsList()).isEmpty();
         assertThat(response.getOutputs(0).getContents()).isEqualTo(contents);
     }
@@ -149,9 +150,15 @@ class GrpcInferenceTest {
                         .setModelVersion("1")
                         .putParameters("timeout", number(7))
                         .putParameters("i", number(7))
-                        .putParameters("u", InferParameter.newBuilder().setUint64Param(8).build())
-                        .putParameters("s", InferParameter.newBuilder().setStringParam("é").build())
-                        .putParameters("b", InferParameter.newBuilder().setBoolParam(false).build())
+                        .putParameters(
+                                "u",
+                                InferParameter.newBuilder().setUint64Param(8).build())
+                        .putParameters(
+                                "s",
+                                InferParameter.newBuilder().setStringParam("é").build())
+                        .putParameters(
+                                "b",
+                                InferParameter.newBuilder().setBoolParam(false).build())
                         .addOutputs(InferRequestedOutputTensor.newBuilder()
                                 .setName("x")
                                 .putParameters("classification", number(3)))
@@ -167,7 +174,8 @@ class GrpcInferenceTest {
         InferTensorContents contents =
                 InferTensorContents.newBuilder().addIntContents(1).build();
         refused(
-                request(input("x", "INT8", 1).setContents(contents)).addRawInputContents(ByteString.copyFrom(new byte[1])),
+                request(input("x", "INT8", 1).setContents(contents))
+                        .addRawInputContents(ByteString.copyFrom(new byte[1])),
                 "contents field must not be specified when using raw_input_contents for 'x' for model 'identity'");
         refused(
                 request(input("x", "INT8", 1)),
@@ -192,7 +200,9 @@ class GrpcInferenceTest {
         typed("UINT8", b -> b.addUintContents(-1), "value 4294967295 of input 'x'");
         typed("UINT16", b -> b.addUintContents(65536), "does not fit UINT16");
         typed("INT64", b -> b.addInt64Contents(1).addInt64Contents(2), "Expected 8, got 16");
-        typed("BYTES", b -> b.addBytesContents(ByteString.EMPTY).addBytesContents(ByteString.EMPTY),
+        typed(
+                "BYTES",
+                b -> b.addBytesContents(ByteString.EMPTY).addBytesContents(ByteString.EMPTY),
                 "unexpected number of string elements 2 for inference input 'x' for model 'identity', expecting 1");
         typed("BOOL", nothing, "unable to find data for input tensor 'x'");
     }
@@ -219,31 +229,50 @@ class GrpcInferenceTest {
                 "input 'x' already exists in request");
         refused(request().setModelVersion("-1"), "failed to get model version from specified version string '-1'");
         refused(
-                request().addOutputs(InferRequestedOutputTensor.newBuilder()
-                        .setName("y")
-                        .putParameters(
-                                "classification",
-                                InferParameter.newBuilder().setStringParam("1").build())),
+                request()
+                        .addOutputs(InferRequestedOutputTensor.newBuilder()
+                                .setName("y")
+                                .putParameters(
+                                        "classification",
+                                        InferParameter.newBuilder()
+                                                .setStringParam("1")
+                                                .build())),
                 "invalid value type for 'classification' parameter, expected int64_param.");
         refused(
-                request().putParameters("timeout", InferParameter.newBuilder().setBoolParam(true).build()),
+                request()
+                        .putParameters(
+                                "timeout",
+                                InferParameter.newBuilder().setBoolParam(true).build()),
                 "invalid value type for 'timeout' parameter, expected int64_param.");
+        refused(request().putParameters("priority", number(-1)), "invalid value for 'priority', expected value >= 0.");
         refused(
-                request().putParameters("priority", number(-1)),
-                "invalid value for 'priority', expected value >= 0.");
-        refused(
-                request().putParameters("sequence_id", InferParameter.newBuilder().setBoolParam(true).build()),
+                request()
+                        .putParameters(
+                                "sequence_id",
+                                InferParameter.newBuilder().setBoolParam(true).build()),
                 "invalid value type for 'sequence_id' parameter, expected int64_param or string_param.");
         refused(
-                request().putParameters("u", InferParameter.newBuilder().setUint64Param(-1).build()),
+                request()
+                        .putParameters(
+                                "u",
+                                InferParameter.newBuilder().setUint64Param(-1).build()),
                 "value 18446744073709551615 of a uint64_param");
         assertThat(call(request().setModelName("nobody").build()).code).isEqualTo(Code.NOT_FOUND);
     }
 
     @Test
     void malformedMessagesAreRefused() {
-        String[] messages = {"08", "0a05", "0affffffffffffffffff7f", "00", "0f", "0b", "2a0208", "0a01ff", "ffffffffffff"
-                + "ffffffffff01"};
+        String[] messages = {
+            "08",
+            "0a05",
+            "0affffffffffffffffff7f",
+            "00",
+            "0f",
+            "0b",
+            "2a0208",
+            "0a01ff",
+            "ffffffffffff" + "ffffffffff01"
+        };
         for (String hex : messages) {
             FakeCall call = new FakeCall(codec, PATH).start().message(Wire.hex(hex));
             assertThat(call.code).as(hex).isEqualTo(Code.INVALID_ARGUMENT);
@@ -268,7 +297,8 @@ class GrpcInferenceTest {
         for (int i = 0; i < 70_000; i++) {
             contents.addFp32Contents(i);
         }
-        FakeCall call = call(request(input("x", "FP32", 70_000).setContents(contents)).build());
+        FakeCall call =
+                call(request(input("x", "FP32", 70_000).setContents(contents)).build());
         assertThat(call.code).isNull();
         engine.holding = true;
         pool.remove().run();

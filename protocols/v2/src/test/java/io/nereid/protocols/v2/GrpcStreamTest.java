@@ -25,8 +25,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 class GrpcStreamTest {
-    private static final InferParameter TRUE = InferParameter.newBuilder().setBoolParam(true).build();
-    private static final InferParameter FALSE = InferParameter.newBuilder().setBoolParam(false).build();
+    private static final InferParameter TRUE =
+            InferParameter.newBuilder().setBoolParam(true).build();
+    private static final InferParameter FALSE =
+            InferParameter.newBuilder().setBoolParam(false).build();
 
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec =
@@ -72,7 +74,10 @@ class GrpcStreamTest {
     @Test
     void answersLeaveInTheOrderOfTheRequests() throws Exception {
         engine.holding = true;
-        call.start().message(request("a").build()).message(request("b").build()).message(request("c").build());
+        call.start()
+                .message(request("a").build())
+                .message(request("b").build())
+                .message(request("c").build());
         call.halfClose();
         engine.answer(engine.held.get(2));
         engine.answer(engine.held.get(1));
@@ -120,7 +125,9 @@ class GrpcStreamTest {
         assertThat(call.sent).hasSize(1);
         assertThat(sent(0).getInferResponse().getParametersMap()).isEqualTo(Map.of("triton_final_response", FALSE));
         a.sink.next(response("a", 0), true);
-        assertThat(call.sent).as("the empty end of a is not sent, b's first answer is").hasSize(2);
+        assertThat(call.sent)
+                .as("the empty end of a is not sent, b's first answer is")
+                .hasSize(2);
         assertThat(sent(1).getInferResponse().getId()).isEqualTo("b");
         b.sink.next(response("b", 1), true);
         assertThat(sent(2).getInferResponse().getParametersMap()).isEqualTo(Map.of("triton_final_response", TRUE));

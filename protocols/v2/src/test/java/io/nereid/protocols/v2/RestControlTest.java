@@ -80,7 +80,8 @@ class RestControlTest {
                 + "{\"name\":\"broken\",\"version\":\"3\",\"state\":\"UNAVAILABLE\",\"reason\":\"no such file\"},"
                 + "{\"name\":\"never\"}]";
         assertThat(post("/v2/repository/index", "").text()).isEqualTo(all);
-        assertThat(post("/v2/repository/some/index", "{\"ready\":false}").text()).isEqualTo(all);
+        assertThat(post("/v2/repository/some/index", "{\"ready\":false}").text())
+                .isEqualTo(all);
         assertThat(post("/v2/repository/index", "{\"ready\":true}").text())
                 .isEqualTo("[{\"name\":\"identity\",\"version\":\"1\",\"state\":\"READY\"}]");
         FakeExchange bad = post("/v2/repository/index", "{\"ready\":1}");

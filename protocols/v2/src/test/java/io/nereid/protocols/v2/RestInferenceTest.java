@@ -166,8 +166,7 @@ class RestInferenceTest {
     void shortestDigitsCanBeChosen() {
         V2Options shortest = new V2Options("n", "v", 1 << 20, FloatStyle.SHORTEST, 1 << 16);
         V2Codec other = new V2Codec(engine, engine, Clock.system(), pool::add, shortest);
-        FakeExchange x =
-                Wire.send(other, post("/v2/models/identity/infer", utf8(input("FP32", "[1]", "[6.8]"))));
+        FakeExchange x = Wire.send(other, post("/v2/models/identity/infer", utf8(input("FP32", "[1]", "[6.8]"))));
         assertThat(x.text()).endsWith("\"data\":[6.8]}]}");
     }
 
@@ -194,16 +193,18 @@ class RestInferenceTest {
         assertThat(request.inputs().get(0).offset()).isEqualTo(json.length());
         assertThat(request.inputs().get(2).region()).isSameAs(x.body);
         engine.answer(engine.held.get(0));
-        assertThat(x.text()).contains("\"data\":[1,-1]").contains("\"data\":[5]").contains("[{\"b64\":\"/w==\"},\"\"]");
+        assertThat(x.text())
+                .contains("\"data\":[1,-1]")
+                .contains("\"data\":[5]")
+                .contains("[{\"b64\":\"/w==\"},\"\"]");
     }
 
     @Test
     void aBareTensorIsTheOnlyInputAndIsAnsweredAsBytes() {
         byte[] body = new byte[32];
         body[3] = 1;
-        FakeExchange x = Wire.send(
-                codec,
-                post("/v2/models/identity/infer", body).header("Inference-Header-Content-Length", 0));
+        FakeExchange x =
+                Wire.send(codec, post("/v2/models/identity/infer", body).header("Inference-Header-Content-Length", 0));
         assertThat(x.status).isEqualTo(200);
         assertThat(x.text()).contains("\"shape\":[2,4]").contains("{\"binary_data_size\":32}");
         assertThat(x.reply).endsWith(body);
@@ -213,8 +214,7 @@ class RestInferenceTest {
     void aBareTextBecomesTheOneElementOfItsInput() {
         engine.add("text", 1, FakeEngine::identity, new TensorSpec("t", DataType.BYTES, Shape.of(1)));
         FakeExchange x = Wire.send(
-                codec,
-                post("/v2/models/text/infer", utf8("hello")).header("Inference-Header-Content-Length", 0));
+                codec, post("/v2/models/text/infer", utf8("hello")).header("Inference-Header-Content-Length", 0));
         assertThat(x.reply).endsWith(join(hex("05000000"), utf8("hello")));
     }
 
@@ -231,13 +231,13 @@ class RestInferenceTest {
         assertThat(bare("open"))
                 .contains("The shape of the raw input 'o' can not be deduced because there are more than one"
                         + " variable-sized dimension");
-        assertThat(bare("words"))
-                .contains("For BYTE datatype raw input 'w', the model must have input shape [1]");
+        assertThat(bare("words")).contains("For BYTE datatype raw input 'w', the model must have input shape [1]");
     }
 
     private String bare(String model) {
         FakeExchange x = Wire.send(
-                codec, post("/v2/models/" + model + "/infer", new byte[8]).header("Inference-Header-Content-Length", 0));
+                codec,
+                post("/v2/models/" + model + "/infer", new byte[8]).header("Inference-Header-Content-Length", 0));
         assertThat(x.status).isEqualTo(400);
         return x.text();
     }
@@ -249,8 +249,9 @@ class RestInferenceTest {
                 + "{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]}],"
                 + "\"parameters\":{\"binary_data_output\":true},"
                 + "\"outputs\":[{\"name\":\"c\"},{\"name\":\"a\",\"parameters\":{\"classification\":2}}]}");
-        assertThat(x.text()).endsWith("\"outputs\":[{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]},"
-                + "{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]}]}");
+        assertThat(x.text())
+                .endsWith("\"outputs\":[{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]},"
+                        + "{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]}]}");
         assertThat(engine.last.outputs()).containsExactly(new RequestedOutput("c", 0), new RequestedOutput("a", 2));
     }
 
@@ -264,7 +265,19 @@ class RestInferenceTest {
                                 + "\"binary_data_output\":false},\"inputs\""));
         assertThat(engine.last.parameters())
                 .isEqualTo(Map.of(
-                        "i", 3L, "d", 1.5, "s", "t", "b", true, "priority", 2L, "sequence_id", "q", "sequence_start",
+                        "i",
+                        3L,
+                        "d",
+                        1.5,
+                        "s",
+                        "t",
+                        "b",
+                        true,
+                        "priority",
+                        2L,
+                        "sequence_id",
+                        "q",
+                        "sequence_start",
                         true));
         assertThat(engine.last.deadlineNanos()).isEqualTo(6_000);
     }
@@ -480,7 +493,9 @@ class RestInferenceTest {
     void versionsMustBeNumbers(String version) {
         FakeExchange x = Wire.send(
                 codec,
-                post("/v2/models/identity/versions/" + version.replace("+", "%2B") + "/infer", utf8("{\"inputs\":[]}")));
+                post(
+                        "/v2/models/identity/versions/" + version.replace("+", "%2B") + "/infer",
+                        utf8("{\"inputs\":[]}")));
         assertThat(x.text())
                 .contains("failed to get model version from specified version string '" + version + "'")
                 .contains("version should be an integral value > 0");
@@ -491,8 +506,7 @@ class RestInferenceTest {
     void unknownModelsAndVersionsAreNotFound() {
         assertThat(Wire.send(codec, post("/v2/models/..%2F..%2Fetc/infer", utf8("{\"inputs\":[]}"))).status)
                 .isEqualTo(404);
-        FakeExchange x =
-                Wire.send(codec, post("/v2/models/identity/versions/7/infer", utf8("{\"inputs\":[]}")));
+        FakeExchange x = Wire.send(codec, post("/v2/models/identity/versions/7/infer", utf8("{\"inputs\":[]}")));
         assertThat(x.status).isEqualTo(404);
         assertThat(x.text()).contains("Request for unknown model: 'identity' version 7 is not found");
     }
