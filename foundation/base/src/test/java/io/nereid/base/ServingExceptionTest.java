@@ -1,0 +1,39 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.base;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import org.junit.jupiter.api.Test;
+
+class ServingExceptionTest {
+    @Test
+    void refusalsCarryNoStackTraceAndWrappedFailuresDo() {
+        assertThat(ServingException.invalidArgument("x").getStackTrace()).isEmpty();
+        assertThat(ServingException.internal("x", new IllegalStateException()).getStackTrace()).isNotEmpty();
+    }
+
+    @Test
+    void theRemedyFollowsTheMessage() {
+        assertThat(ServingException.of(Code.NOT_FOUND, "no 'x'", "try 'y'").describe()).isEqualTo("no 'x' (try 'y')");
+        assertThat(ServingException.of(Code.NOT_FOUND, "no 'x'").describe()).isEqualTo("no 'x'");
+    }
+
+    @Test
+    void aForeignThrowableBecomesInternalWithoutItsText() {
+        ServingException e = ServingException.from(new IllegalStateException("secret path"));
+        assertThat(e.code()).isEqualTo(Code.INTERNAL);
+        assertThat(e.getMessage()).isEqualTo("internal error: IllegalStateException");
+        assertThat(ServingException.from(e)).isSameAs(e);
+    }
+
+    @Test
+    void codesHaveTheNumbersOfTheGrpcWire() {
+        assertThat(Code.OK.number()).isZero();
+        assertThat(Code.INVALID_ARGUMENT.number()).isEqualTo(3);
+        assertThat(Code.RESOURCE_EXHAUSTED.number()).isEqualTo(8);
+        assertThat(Code.UNIMPLEMENTED.number()).isEqualTo(12);
+        assertThat(Code.UNAVAILABLE.number()).isEqualTo(14);
+        assertThat(Code.UNAUTHENTICATED.number()).isEqualTo(16);
+    }
+}
