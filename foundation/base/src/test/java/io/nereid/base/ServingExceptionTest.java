@@ -10,12 +10,14 @@ class ServingExceptionTest {
     @Test
     void refusalsCarryNoStackTraceAndWrappedFailuresDo() {
         assertThat(ServingException.invalidArgument("x").getStackTrace()).isEmpty();
-        assertThat(ServingException.internal("x", new IllegalStateException()).getStackTrace()).isNotEmpty();
+        assertThat(ServingException.internal("x", new IllegalStateException()).getStackTrace())
+                .isNotEmpty();
     }
 
     @Test
     void theRemedyFollowsTheMessage() {
-        assertThat(ServingException.of(Code.NOT_FOUND, "no 'x'", "try 'y'").describe()).isEqualTo("no 'x' (try 'y')");
+        assertThat(ServingException.of(Code.NOT_FOUND, "no 'x'", "try 'y'").describe())
+                .isEqualTo("no 'x' (try 'y')");
         assertThat(ServingException.of(Code.NOT_FOUND, "no 'x'").describe()).isEqualTo("no 'x'");
     }
 

@@ -37,7 +37,9 @@ class HttpReplyTest {
     void contentCountsTextAndTensorsAndDropsWhatIsNotSent() {
         Tensor a = Tensor.allocate("a", DataType.INT8, Shape.of(3));
         Tensor b = Tensor.allocate("b", DataType.INT8, Shape.of(4));
-        Content content = new Content("head".getBytes(StandardCharsets.UTF_8), 4).splice(a, 2).splice(b, 4);
+        Content content = new Content("head".getBytes(StandardCharsets.UTF_8), 4)
+                .splice(a, 2)
+                .splice(b, 4);
         assertThat(content.length()).isEqualTo(11);
         assertThat(content.position(1)).isEqualTo(4);
         assertThat(content.tensor(0)).isSameAs(a);

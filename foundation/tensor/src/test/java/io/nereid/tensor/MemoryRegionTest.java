@@ -20,7 +20,9 @@ class MemoryRegionTest {
             MemoryRegion region = MemoryRegion.allocate(size);
             regions.add(region);
             assertThat(region.size()).isEqualTo(size);
-            assertThat(region.address() % MemoryRegion.ALIGNMENT).as("size %d", size).isZero();
+            assertThat(region.address() % MemoryRegion.ALIGNMENT)
+                    .as("size %d", size)
+                    .isZero();
         }
         regions.forEach(MemoryRegion::release);
     }
