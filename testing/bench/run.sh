@@ -1,0 +1,35 @@
+#!/bin/sh
+# Prints the table of figures:  testing/bench/run.sh [--rounds=N] [--seconds=S] [--warmup=S] [--soak=S] [ROW...]
+# Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
+# Rows: rest-small grpc-single grpc-mux rest-big grpc-big json-floats minilm start soak
+set -eu
+here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
+root=$(CDPATH= cd -- "$here/../.." && pwd)
+
+build() {
+    echo "bench: building (once)" >&2
+    (cd "$root" && ./mvnw -B -q -Pquick -DskipTests -pl apps/nereid,testing/bench,examples -am package)
+}
+dist() {
+    for d in "$root"/apps/nereid/target/dist/nereid-*; do
+        if [ -x "$d/bin/nereid" ]; then echo "$d"; return; fi
+    done
+}
+distribution=${NEREID_DISTRIBUTION:-$(dist)}
+if [ -z "$distribution" ] || [ ! -d "$here/target/lib" ]; then
+    build
+    distribution=$(dist)
+fi
+. "$distribution/bin/find-java.sh"
+
+classpath=
+for jar in "$here"/target/lib/*.jar; do
+    classpath=${classpath:+$classpath:}$jar
+done
+export ORT_DISABLE_TELEMETRY=1
+if [ "${1:-}" = jmh ]; then
+    shift
+    exec "$JAVA" -cp "$classpath" org.openjdk.jmh.Main "$@"
+fi
+exec "$JAVA" -XX:+UseSerialGC -Xmx512m -Dnereid.distribution="$distribution" -Dnereid.examples="$root/examples/models" \
+    -cp "$classpath" io.nereid.bench.Bench "$@"

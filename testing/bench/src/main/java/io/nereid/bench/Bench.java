@@ -1,0 +1,143 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.bench;
+
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/** Measures the rows of the table of figures and prints it. One thread, one row at a time. */
+public final class Bench {
+    /** What every row needs. Immutable. */
+    record Setting(
+            Path distribution,
+            Path examples,
+            Path scratch,
+            int rounds,
+            double seconds,
+            double warmup,
+            double soakSeconds,
+            PrintStream out) {
+        void say(String text, Object... values) {
+            out.println("  " + String.format(Locale.ROOT, text, values));
+            out.flush();
+        }
+
+        /** A fresh directory. */
+        Path directory(String name) throws IOException {
+            return Files.createDirectories(scratch.resolve(name));
+        }
+    }
+
+    /** Measures one row of the table. */
+    @FunctionalInterface
+    interface Row {
+        List<Figure> measure(Setting setting) throws IOException, InterruptedException;
+    }
+
+    private static final Map<String, Row> ROWS = rows();
+
+    private Bench() {}
+
+    private static Map<String, Row> rows() {
+        Map<String, Row> rows = new LinkedHashMap<>();
+        rows.put("rest-small", new CompareRow("V2 REST JSON, 16 floats, 16 connections", Bodies::restSmall, 1.3, 0, 0.5));
+        rows.put("grpc-single", new CompareRow("V2 gRPC raw, 16 floats, 16 conns x 1", b -> b.grpcSmall(16, 1), 1.3, 0, 0));
+        rows.put("grpc-mux", new CompareRow("V2 gRPC raw, 16 floats, 4 conns x 16", b -> b.grpcSmall(4, 16), 0, 4, 0));
+        rows.put("rest-big", new CompareRow("V2 REST binary, 4.8 MB", Bodies::restBig, 1.25, 0, 0));
+        rows.put("grpc-big", new CompareRow("V2 gRPC raw, 4.8 MB", Bodies::grpcBig, 1.25, 0, 0));
+        rows.put("json-floats", new JsonRow());
+        rows.put("minilm", new MinilmRow());
+        rows.put("start", new StartRow());
+        rows.put("soak", new SoakRow());
+        return rows;
+    }
+
+    /** Arguments: options, then rows; all rows when none is named. */
+    public static void main(String[] args) throws IOException, InterruptedException {
+        Map<String, String> options = new LinkedHashMap<>();
+        List<String> names = new ArrayList<>();
+        for (String arg : args) {
+            if (arg.startsWith("--")) {
+                int equals = arg.indexOf('=');
+                options.put(equals < 0 ? arg : arg.substring(0, equals), equals < 0 ? "" : arg.substring(equals + 1));
+            } else {
+                names.add(arg);
+            }
+        }
+        for (String name : names) {
+            if (!ROWS.containsKey(name)) {
+                System.err.println("bench: there is no row '" + name + "' (rows: " + String.join(", ", ROWS.keySet()) + ")");
+                System.exit(2);
+            }
+        }
+        if (!Proc.available()) {
+            System.err.println("bench: needs /proc to see what a server's processor time is; nothing measured");
+            System.exit(2);
+        }
+        Path scratch = Files.createTempDirectory("nereid-bench");
+        try {
+            run(new Setting(
+                    Path.of(System.getProperty("nereid.distribution")),
+                    Path.of(System.getProperty("nereid.examples")),
+                    scratch,
+                    Integer.parseInt(options.getOrDefault("--rounds", "3")),
+                    Double.parseDouble(options.getOrDefault("--seconds", "4")),
+                    Double.parseDouble(options.getOrDefault("--warmup", "8")),
+                    Double.parseDouble(options.getOrDefault("--soak", "60")),
+                    System.out), names.isEmpty() ? new ArrayList<>(ROWS.keySet()) : names);
+        } finally {
+            delete(scratch);
+        }
+    }
+
+    private static void run(Setting setting, List<String> names) throws IOException, InterruptedException {
+        System.out.printf(
+                Locale.ROOT,
+                "%s, %d processors, Java %s, %d rounds of %.0f s%n%n",
+                machine(),
+                Runtime.getRuntime().availableProcessors(),
+                System.getProperty("java.version"),
+                setting.rounds(),
+                setting.seconds());
+        List<Figure> table = new ArrayList<>();
+        for (String name : names) {
+            Row row = ROWS.get(name);
+            System.out.println(name);
+            try {
+                for (Figure figure : row == null ? List.<Figure>of() : row.measure(setting)) {
+                    table.add(figure);
+                }
+            } catch (IOException e) {
+                System.out.println("  FAILED: " + e.getMessage());
+                table.add(Figure.skipped(name, "failed: " + e.getMessage().lines().findFirst().orElse("")));
+            }
+        }
+        System.out.println();
+        Figure.print(table, System.out);
+    }
+
+    private static String machine() throws IOException {
+        return Files.readString(Path.of("/proc/cpuinfo"))
+                .lines()
+                .filter(l -> l.startsWith("model name"))
+                .map(l -> l.substring(l.indexOf(':') + 2))
+                .findFirst()
+                .orElse("unknown processor");
+    }
+
+    private static void delete(Path directory) throws IOException {
+        try (Stream<Path> all = Files.walk(directory)) {
+            for (Path p : all.sorted(java.util.Comparator.reverseOrder()).toList()) {
+                Files.deleteIfExists(p);
+            }
+        }
+    }
+}

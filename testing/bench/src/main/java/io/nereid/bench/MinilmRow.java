@@ -1,0 +1,77 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.bench;
+
+import ai.onnxruntime.OrtException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+
+/** Sentences per second of {@code minilm}: the server with sixteen clients against the best plain loop. Has no state. */
+final class MinilmRow implements Bench.Row {
+    private static final int CLIENTS = 16;
+    private static final double MIN_SHARE = 0.95;
+
+    @Override
+    public List<Figure> measure(Bench.Setting setting) throws IOException, InterruptedException {
+        String work = "minilm, 16 tokens, 16 clients, dynamic batching";
+        Path model = setting.examples().resolve("minilm");
+        Path file = model.resolve("1").resolve("model.onnx");
+        Load driven = new Bodies(setting.scratch()).minilm(CLIENTS);
+        if (!Files.exists(file) || !Load.onPath(driven.program())) {
+            String why = Files.exists(file) ? driven.program() + " is not on the PATH" : "the build has not fetched " + file;
+            setting.say("SKIPPED: %s", why);
+            return List.of(Figure.skipped(work, why));
+        }
+        Path repository = setting.directory("minilm");
+        StartRow.copy(model, repository.resolve("minilm"));
+        OrtLoop loop = new OrtLoop(file);
+        double[] plain = new double[setting.rounds()];
+        double[] ours = new double[setting.rounds()];
+        OrtLoop.Shape best;
+        double p50 = 0;
+        try {
+            best = best(loop, setting);
+            try (ServerProcess server = ServerProcess.nereid(setting.distribution(), repository, setting.scratch())) {
+                driven.run(server, setting.warmup(), setting.scratch());
+                for (int i = 0; i < setting.rounds(); i++) {
+                    plain[i] = loop.run(best, setting.seconds());
+                    Load.Outcome outcome = driven.run(server, setting.seconds(), setting.scratch());
+                    if (outcome.failed() > 0) {
+                        throw new IOException(outcome.failed() + " requests failed");
+                    }
+                    ours[i] = outcome.requests() / outcome.seconds();
+                    p50 = outcome.p50();
+                    setting.say("plain loop %.0f/s, nereid %.0f/s, p50 %.2f ms", plain[i], ours[i], p50);
+                }
+            }
+        } catch (OrtException e) {
+            throw new IOException("the plain loop failed: " + e.getMessage(), e);
+        }
+        double share = Figure.median(ours) / Figure.median(plain);
+        return List.of(new Figure(
+                work,
+                Figure.spread(plain, "sentences/s") + " (" + best + ")",
+                Figure.spread(ours, "sentences/s"),
+                String.format(Locale.ROOT, "%.0f %%", 100 * share),
+                String.format(Locale.ROOT, "p50 %.2f ms", p50),
+                ">= 95 % of the plain loop",
+                Figure.verdict(share >= MIN_SHARE)));
+    }
+
+    private static OrtLoop.Shape best(OrtLoop loop, Bench.Setting setting) throws OrtException, InterruptedException {
+        OrtLoop.Shape best = new OrtLoop.Shape(1, 1, 1);
+        double most = 0;
+        for (OrtLoop.Shape shape : OrtLoop.shapes(Runtime.getRuntime().availableProcessors())) {
+            double rate = loop.run(shape, 1);
+            setting.say("%-32s %.0f sentences/s", shape, rate);
+            if (rate > most) {
+                most = rate;
+                best = shape;
+            }
+        }
+        return best;
+    }
+}

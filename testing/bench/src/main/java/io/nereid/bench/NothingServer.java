@@ -1,0 +1,100 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.bench;
+
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import io.nereid.transport.Server;
+import io.nereid.transport.ServerOptions;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+
+/**
+ * The same transport as the server's, answering without a look at the request: what is left of a request's price when
+ * protocol, engine and model are taken away. Arguments: port, bytes of tensor in each reply (0 for {@code {}} and the
+ * empty message). Immutable.
+ */
+public final class NothingServer implements ProtocolCodec {
+    private static final byte[] NOTHING = "{}".getBytes(StandardCharsets.US_ASCII);
+
+    private final int bytes;
+    private final Tensor tensor;
+
+    private NothingServer(int bytes) {
+        this.bytes = bytes;
+        MemoryRegion region = MemoryRegion.allocate(bytes).zero();
+        this.tensor = Tensor.over("y", DataType.UINT8, Shape.of(bytes), region, 0, bytes);
+    }
+
+    /** Runs until killed. */
+    public static void main(String[] args) throws InterruptedException {
+        ServerOptions options = ServerOptions.builder()
+                .listen("127.0.0.1", Integer.parseInt(args[0]))
+                .build();
+        try (Server server = new Server(options, List.of(new NothingServer(Integer.parseInt(args[1]))))) {
+            server.start();
+            new CountDownLatch(1).await();
+        }
+    }
+
+    @Override
+    public String name() {
+        return "nothing";
+    }
+
+    @Override
+    public List<HttpRoute> httpRoutes() {
+        return List.of(
+                HttpRoute.get("/v2/health/ready", this::answer),
+                HttpRoute.post("/v2/models/{model}/infer", this::answer));
+    }
+
+    @Override
+    public List<GrpcMethod> grpcMethods() {
+        return List.of(new GrpcMethod(
+                "/inference.GRPCInferenceService/ModelInfer", GrpcMethod.Kind.UNARY, call -> new Answer(call)));
+    }
+
+    private Content content(byte[] text) {
+        return bytes == 0 ? new Content(text, text.length) : new Content(text, 0).splice(tensor.retain(), 0);
+    }
+
+    private void answer(HttpExchange exchange) {
+        if (bytes == 0) {
+            exchange.reply(HttpReply.json(200, NOTHING, NOTHING.length));
+        } else {
+            exchange.reply(new HttpReply(200, "application/octet-stream", new String[0], content(NOTHING)));
+        }
+    }
+
+    /** One call. Confined to its event loop. */
+    private final class Answer implements GrpcMethod.GrpcListener {
+        private final GrpcCall call;
+
+        Answer(GrpcCall call) {
+            this.call = call;
+        }
+
+        @Override
+        public void onMessage(MemoryRegion message) {
+            message.release();
+            call.sendAndClose(content(new byte[0]));
+        }
+
+        @Override
+        public void onHalfClose() {}
+
+        @Override
+        public void onCancel() {}
+    }
+}
