@@ -117,7 +117,7 @@ public final class Bench {
                 }
             } catch (IOException e) {
                 System.out.println("  FAILED: " + e.getMessage());
-                table.add(Figure.skipped(name, "failed: " + e.getMessage().lines().findFirst().orElse("")));
+                table.add(Figure.skipped(name, "failed: " + String.valueOf(e.getMessage()).lines().findFirst().orElse("")));
             }
         }
         System.out.println();

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.function.Function;
 
 /**
@@ -65,7 +66,7 @@ record CompareRow(String work, Function<Bodies, Load> load, double maxRatio, dou
                 break;
             }
         }
-        return best;
+        return Objects.requireNonNull(best);
     }
 
     private static String noise(double foreign) {
