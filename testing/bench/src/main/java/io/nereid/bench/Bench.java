@@ -48,8 +48,12 @@ public final class Bench {
 
     private static Map<String, Row> rows() {
         Map<String, Row> rows = new LinkedHashMap<>();
-        rows.put("rest-small", new CompareRow("V2 REST JSON, 16 floats, 16 connections", Bodies::restSmall, 1.3, 0, 0.5));
-        rows.put("grpc-single", new CompareRow("V2 gRPC raw, 16 floats, 16 conns x 1", b -> b.grpcSmall(16, 1), 1.3, 0, 0));
+        rows.put(
+                "rest-small",
+                new CompareRow("V2 REST JSON, 16 floats, 16 connections", Bodies::restSmall, 1.3, 0, 0.5));
+        rows.put(
+                "grpc-single",
+                new CompareRow("V2 gRPC raw, 16 floats, 16 conns x 1", b -> b.grpcSmall(16, 1), 1.3, 0, 0));
         rows.put("grpc-mux", new CompareRow("V2 gRPC raw, 16 floats, 4 conns x 16", b -> b.grpcSmall(4, 16), 0, 4, 0));
         rows.put("rest-big", new CompareRow("V2 REST binary, 4.8 MB", Bodies::restBig, 1.25, 0, 0));
         rows.put("grpc-big", new CompareRow("V2 gRPC raw, 4.8 MB", Bodies::grpcBig, 1.25, 0, 0));
@@ -74,7 +78,8 @@ public final class Bench {
         }
         for (String name : names) {
             if (!ROWS.containsKey(name)) {
-                System.err.println("bench: there is no row '" + name + "' (rows: " + String.join(", ", ROWS.keySet()) + ")");
+                System.err.println(
+                        "bench: there is no row '" + name + "' (rows: " + String.join(", ", ROWS.keySet()) + ")");
                 System.exit(2);
             }
         }
@@ -84,15 +89,17 @@ public final class Bench {
         }
         Path scratch = Files.createTempDirectory("nereid-bench");
         try {
-            run(new Setting(
-                    Path.of(System.getProperty("nereid.distribution")),
-                    Path.of(System.getProperty("nereid.examples")),
-                    scratch,
-                    Integer.parseInt(options.getOrDefault("--rounds", "3")),
-                    Double.parseDouble(options.getOrDefault("--seconds", "4")),
-                    Double.parseDouble(options.getOrDefault("--warmup", "8")),
-                    Double.parseDouble(options.getOrDefault("--soak", "60")),
-                    System.out), names.isEmpty() ? new ArrayList<>(ROWS.keySet()) : names);
+            run(
+                    new Setting(
+                            Path.of(System.getProperty("nereid.distribution")),
+                            Path.of(System.getProperty("nereid.examples")),
+                            scratch,
+                            Integer.parseInt(options.getOrDefault("--rounds", "3")),
+                            Double.parseDouble(options.getOrDefault("--seconds", "4")),
+                            Double.parseDouble(options.getOrDefault("--warmup", "8")),
+                            Double.parseDouble(options.getOrDefault("--soak", "60")),
+                            System.out),
+                    names.isEmpty() ? new ArrayList<>(ROWS.keySet()) : names);
         } finally {
             delete(scratch);
         }
@@ -117,7 +124,13 @@ public final class Bench {
                 }
             } catch (IOException e) {
                 System.out.println("  FAILED: " + e.getMessage());
-                table.add(Figure.skipped(name, "failed: " + String.valueOf(e.getMessage()).lines().findFirst().orElse("")));
+                table.add(Figure.skipped(
+                        name,
+                        "failed: "
+                                + String.valueOf(e.getMessage())
+                                        .lines()
+                                        .findFirst()
+                                        .orElse("")));
             }
         }
         System.out.println();

@@ -32,9 +32,7 @@ final class Bodies {
     /** A repository with one model {@code m} that gives back what it gets: FP32 {@code x} to {@code y}, of any size. */
     static Path identity(Path directory) throws IOException {
         Path model = Files.createDirectories(directory.resolve("m"));
-        Files.writeString(
-                model.resolve("config.pbtxt"),
-                """
+        Files.writeString(model.resolve("config.pbtxt"), """
                 name: "m"
                 backend: "identity"
                 input [ { name: "x" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
@@ -44,10 +42,11 @@ final class Bodies {
     }
 
     Load restSmall() {
-        StringBuilder json =
-                new StringBuilder("{\"id\":\"1\",\"inputs\":[{\"name\":\"x\",\"shape\":[1,16],\"datatype\":\"FP32\",\"data\":[");
+        StringBuilder json = new StringBuilder(
+                "{\"id\":\"1\",\"inputs\":[{\"name\":\"x\",\"shape\":[1,16],\"datatype\":\"FP32\",\"data\":[");
         for (int i = 0; i < 16; i++) {
-            json.append(i == 0 ? "" : ",").append(String.format(Locale.ROOT, "0.%06d", 100_000 + random.nextInt(900_000)));
+            json.append(i == 0 ? "" : ",")
+                    .append(String.format(Locale.ROOT, "0.%06d", 100_000 + random.nextInt(900_000)));
         }
         return new Load(
                 false,

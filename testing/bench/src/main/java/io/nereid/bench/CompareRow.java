@@ -70,7 +70,9 @@ record CompareRow(String work, Function<Bodies, Load> load, double maxRatio, dou
     }
 
     private static String noise(double foreign) {
-        return foreign > NOISE ? String.format(Locale.ROOT, "  (others took %.0f %% of the machine)", 100 * foreign) : "";
+        return foreign > NOISE
+                ? String.format(Locale.ROOT, "  (others took %.0f %% of the machine)", 100 * foreign)
+                : "";
     }
 
     private static Round once(Load driven, ServerProcess server, ServerProcess idle, Bench.Setting setting)

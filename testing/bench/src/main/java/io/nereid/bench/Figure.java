@@ -61,7 +61,10 @@ record Figure(String work, String base, String ours, String ratio, String more, 
             StringBuilder line = new StringBuilder("|");
             StringBuilder rule = new StringBuilder("|");
             for (int c = 0; c < 7; c++) {
-                line.append(' ').append(cells[r][c]).append(" ".repeat(width[c] - cells[r][c].length())).append(" |");
+                line.append(' ')
+                        .append(cells[r][c])
+                        .append(" ".repeat(width[c] - cells[r][c].length()))
+                        .append(" |");
                 rule.append("-".repeat(width[c] + 2)).append('|');
             }
             out.println(line);

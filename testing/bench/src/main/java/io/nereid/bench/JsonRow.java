@@ -21,7 +21,8 @@ final class JsonRow implements Bench.Row {
         figures.add(figure(setting, "JSON, 1.2 M floats in, 6 digits", six::read, six.floats, 12));
         figures.add(figure(setting, "JSON, 1.2 M floats in, 17 digits", seventeen::read, seventeen.floats, 22));
         figures.add(figure(setting, "JSON, 1.2 M floats out, shortest", six::writeShortest, six.floats, 35));
-        figures.add(figure(setting, "JSON, 1.2 M floats out, as doubles", seventeen::writeWidened, seventeen.floats, 35));
+        figures.add(
+                figure(setting, "JSON, 1.2 M floats out, as doubles", seventeen::writeWidened, seventeen.floats, 35));
         return figures;
     }
 

@@ -21,7 +21,8 @@ final class MinilmRow implements Bench.Row {
         Path file = model.resolve("1").resolve("model.onnx");
         Load driven = new Bodies(setting.scratch()).minilm(CLIENTS);
         if (!Files.exists(file) || !Load.onPath(driven.program())) {
-            String why = Files.exists(file) ? driven.program() + " is not on the PATH" : "the build has not fetched " + file;
+            String why =
+                    Files.exists(file) ? driven.program() + " is not on the PATH" : "the build has not fetched " + file;
             setting.say("SKIPPED: %s", why);
             return List.of(Figure.skipped(work, why));
         }

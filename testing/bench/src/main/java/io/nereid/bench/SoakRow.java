@@ -44,7 +44,8 @@ final class SoakRow implements Bench.Row {
                 "explicit",
                 "--load-model",
                 "simple")) {
-            Future<Load.Outcome> load = driver.submit(() -> driven.run(server, setting.soakSeconds(), setting.scratch()));
+            Future<Load.Outcome> load =
+                    driver.submit(() -> driven.run(server, setting.soakSeconds(), setting.scratch()));
             return List.of(watch(setting, work, server, load));
         } finally {
             driver.shutdownNow();
@@ -75,7 +76,9 @@ final class SoakRow implements Bench.Row {
         double then = around(megabytes, settled);
         double last = around(megabytes, megabytes.size() - 1);
         double peak = megabytes.stream().mapToDouble(m -> m).max().orElse(0);
-        setting.say("resident MB every %.0f s: %s", PERIOD, megabytes.stream().map(Math::round).toList());
+        setting.say(
+                "resident MB every %.0f s: %s",
+                PERIOD, megabytes.stream().map(Math::round).toList());
         boolean reached = outcome.failed() == 0 && refused == 0 && last - then <= SLACK_MEGABYTES;
         return new Figure(
                 work,

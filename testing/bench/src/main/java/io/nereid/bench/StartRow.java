@@ -20,7 +20,8 @@ final class StartRow implements Bench.Row {
         Path repository = setting.directory("start");
         copy(setting.examples().resolve("simple"), repository.resolve("simple"));
         // The first start on a machine makes the class-data archive.
-        ServerProcess.nereid(setting.distribution(), repository, setting.scratch()).close();
+        ServerProcess.nereid(setting.distribution(), repository, setting.scratch())
+                .close();
         int runs = Math.max(5, setting.rounds());
         double[] seconds = new double[runs];
         double[] megabytes = new double[runs];

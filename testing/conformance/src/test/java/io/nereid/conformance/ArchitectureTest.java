@@ -105,7 +105,8 @@ class ArchitectureTest {
     @Test
     void socketsAreInTransportAlone() {
         noClasses()
-                .that(describe("are outside transport", c -> !c.getPackageName().equals("io.nereid.transport") && !isTool(c)))
+                .that(describe(
+                        "are outside transport", c -> !c.getPackageName().equals("io.nereid.transport") && !isTool(c)))
                 .should()
                 .dependOnClassesThat(describe(
                         "are Netty beyond its buffers",
@@ -160,7 +161,8 @@ class ArchitectureTest {
     @Test
     void staticFieldsAreConstants() {
         fields().that()
-                .areDeclaredInClassesThat(describe("are ours", c -> !isGenerated(c) && c.getPackageName().startsWith("io.nereid")))
+                .areDeclaredInClassesThat(describe(
+                        "are ours", c -> !isGenerated(c) && c.getPackageName().startsWith("io.nereid")))
                 .and()
                 .areStatic()
                 .should()
@@ -183,9 +185,12 @@ class ArchitectureTest {
         noClasses()
                 .that(describe(
                         "are outside base and the roofs",
-                        c -> !c.getPackageName().equals(BASE) && !isTool(c) && !c.getPackageName().equals("io.nereid.app")))
+                        c -> !c.getPackageName().equals(BASE)
+                                && !isTool(c)
+                                && !c.getPackageName().equals("io.nereid.app")))
                 .should()
-                .dependOnClassesThat(describe("are Executors", c -> c.getName().equals("java.util.concurrent.Executors")))
+                .dependOnClassesThat(
+                        describe("are Executors", c -> c.getName().equals("java.util.concurrent.Executors")))
                 .orShould()
                 .callConstructor(Thread.class, Runnable.class)
                 .orShould()
@@ -197,7 +202,8 @@ class ArchitectureTest {
     @Test
     void timeIsReadThroughTheClock() {
         noClasses()
-                .that(describe("are outside base and tools", c -> !c.getPackageName().equals(BASE) && !isTool(c)))
+                .that(describe(
+                        "are outside base and tools", c -> !c.getPackageName().equals(BASE) && !isTool(c)))
                 .should()
                 .callMethod(System.class, "nanoTime")
                 .orShould()
@@ -208,7 +214,9 @@ class ArchitectureTest {
 
     @Test
     void errorsAreOfOneKind() {
-        noClasses().should().beAssignableTo(describe(
+        noClasses()
+                .should()
+                .beAssignableTo(describe(
                         "are subclasses of ServingException",
                         c -> c.isAssignableTo(ServingException.class) && !c.isEquivalentTo(ServingException.class)))
                 .check(HOUSE);
@@ -233,7 +241,9 @@ class ArchitectureTest {
                     .filter(c -> c.getName().indexOf('$') < 0 && !isGenerated(c))
                     .count();
             assertThat(open).as("public types of " + room).isBetween(1L, 15L);
-            assertThat(javaPackage.isAnnotatedWith(NullMarked.class)).as(room + " is @NullMarked").isTrue();
+            assertThat(javaPackage.isAnnotatedWith(NullMarked.class))
+                    .as(room + " is @NullMarked")
+                    .isTrue();
         }
     }
 
