@@ -31,5 +31,8 @@ if [ "${1:-}" = jmh ]; then
     shift
     exec "$JAVA" -cp "$classpath" org.openjdk.jmh.Main "$@"
 fi
-exec "$JAVA" -XX:+UseSerialGC -Xmx512m -Dnereid.distribution="$distribution" -Dnereid.examples="$root/examples/models" \
-    -cp "$classpath" io.nereid.bench.Bench "$@"
+set -- io.nereid.bench.Bench "$@"
+set -- -Dnereid.distribution="$distribution" -Dnereid.examples="$root/examples/models" -cp "$classpath" "$@"
+[ "$JAVA_MAJOR" -ge 22 ] && set -- --enable-native-access=ALL-UNNAMED "$@"
+[ "$JAVA_MAJOR" -ge 23 ] && set -- --sun-misc-unsafe-memory-access=allow "$@"
+exec "$JAVA" -XX:+UseSerialGC -Xmx512m "$@"

@@ -96,7 +96,7 @@ public final class Bench {
                             scratch,
                             Integer.parseInt(options.getOrDefault("--rounds", "3")),
                             Double.parseDouble(options.getOrDefault("--seconds", "4")),
-                            Double.parseDouble(options.getOrDefault("--warmup", "8")),
+                            Double.parseDouble(options.getOrDefault("--warmup", "15")),
                             Double.parseDouble(options.getOrDefault("--soak", "60")),
                             System.out),
                     names.isEmpty() ? new ArrayList<>(ROWS.keySet()) : names);

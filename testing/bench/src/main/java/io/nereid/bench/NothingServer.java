@@ -87,7 +87,6 @@ public final class NothingServer implements ProtocolCodec {
 
         @Override
         public void onMessage(MemoryRegion message) {
-            message.release();
             call.sendAndClose(content(new byte[0]));
         }
 
