@@ -155,12 +155,18 @@ public final class MemoryRegion {
 
     /** Held apart so that the pool is made on first use. */
     private static final class Pool {
+        /**
+         * Chunks of 8 KiB << 11 = 16 MiB. With Netty's 4 MiB a batch of images (4.8 MB) would bypass the pool, and the
+         * page faults of fresh memory for each request would cost more than everything else.
+         */
+        private static final int CHUNK_ORDER = 11;
+
         static final PooledByteBufAllocator ALLOCATOR = new PooledByteBufAllocator(
                 true,
                 0,
                 Math.max(1, Math.min(Runtime.getRuntime().availableProcessors(), 16)),
                 PooledByteBufAllocator.defaultPageSize(),
-                PooledByteBufAllocator.defaultMaxOrder(),
+                CHUNK_ORDER,
                 PooledByteBufAllocator.defaultSmallCacheSize(),
                 PooledByteBufAllocator.defaultNormalCacheSize(),
                 true,
