@@ -85,7 +85,8 @@ final class InferCommand implements Callable<Integer> {
         String path = "/v2/models/" + ServerClient.segment(model)
                 + (version == null ? "" : "/versions/" + ServerClient.segment(version));
         JsonNode request = json != null ? readJson(json) : build(client.get(path));
-        JsonNode answer = client.post(path + "/infer", request);
+        JsonNode answer = Progress.during(
+                "waiting for " + model, spec.commandLine().getErr(), () -> client.post(path + "/infer", request));
         PrintWriter out = spec.commandLine().getOut();
         if (raw) {
             out.println(answer);

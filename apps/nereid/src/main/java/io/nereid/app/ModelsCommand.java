@@ -52,16 +52,21 @@ final class ModelsCommand implements Runnable {
 
     @Command(description = "Load or reload a model from the repository.", mixinStandardHelpOptions = true)
     void load(@Parameters(paramLabel = "MODEL") String model) {
-        new ServerClient(url).post("/v2/repository/models/" + ServerClient.segment(model) + "/load", null);
+        change(model, "load");
         out().println(model + " is loaded");
         out().flush();
     }
 
     @Command(description = "Unload every version of a model.", mixinStandardHelpOptions = true)
     void unload(@Parameters(paramLabel = "MODEL") String model) {
-        new ServerClient(url).post("/v2/repository/models/" + ServerClient.segment(model) + "/unload", null);
+        change(model, "unload");
         out().println(model + " is unloaded");
         out().flush();
+    }
+
+    private void change(String model, String verb) {
+        Progress.during(verb + "ing " + model, spec.commandLine().getErr(), () -> new ServerClient(url)
+                .post("/v2/repository/models/" + ServerClient.segment(model) + "/" + verb, null));
     }
 
     private PrintWriter out() {

@@ -59,7 +59,7 @@ final class NereidServer {
         return engine.start();
     }
 
-    /** Readiness turns false; after {@code grace} no new connections are taken; what is in flight gets up to {@code limit}. */
+    /** Readiness turns false, then no new connections are taken; what is in flight gets up to {@code limit}. */
     boolean stop(Duration limit) {
         engine.beginDrain();
         transport.announceDrain();

@@ -42,7 +42,11 @@ final class ValidateCommand implements Callable<Integer> {
         RepositoryValidator validator = new RepositoryValidator(Backends.find());
         List<Problem> problems = filesOnly
                 ? validator.validate(directory)
-                : validator.validateDeep(directory, new BackendContext(1, Scratch.directory(), Map.of()));
+                : Progress.during(
+                        "loading models to check them",
+                        spec.commandLine().getErr(),
+                        () -> validator.validateDeep(
+                                directory, new BackendContext(1, Scratch.directory(), Map.of())));
         PrintWriter out = spec.commandLine().getOut();
         long errors = 0;
         for (Problem p : problems) {
