@@ -100,26 +100,23 @@ abstract class Exchange implements HttpExchange {
             bytesOut = 0;
             reply.content().discard();
         }
-        try {
-            if (was != GONE) {
-                send(reply);
-            }
-        } finally {
-            body.release();
-            server.options.budget().release(reserved);
-            AccessLog log = server.options.accessLog();
-            if (log != null) {
-                log.finished(new AccessLog.Entry(
-                        protocol(),
-                        line.method(),
-                        line.path(),
-                        status,
-                        bytesIn,
-                        bytesOut,
-                        server.nanos() - arrivedNanos,
-                        remote(),
-                        header("x-request-id")));
-            }
+        body.release();
+        server.options.budget().release(reserved);
+        if (was != GONE) {
+            send(reply);
+        }
+        AccessLog log = server.options.accessLog();
+        if (log != null) {
+            log.finished(new AccessLog.Entry(
+                    protocol(),
+                    line.method(),
+                    line.path(),
+                    status,
+                    bytesIn,
+                    bytesOut,
+                    server.nanos() - arrivedNanos,
+                    remote(),
+                    header("x-request-id")));
         }
     }
 

@@ -47,6 +47,9 @@ final class H2Connection extends Http2ConnectionHandler {
     private static final int STREAMS = 1000;
     private static final int MAX_RESETS = 2000;
     private static final int RESET_SECONDS = 30;
+    private static final long LAST_PING = 0x6e65726569646279L;
+    private static final long LAST_PING_MILLIS = 1000;
+    private static final long LINGER_MILLIS = 500;
     private static final int CLOSED_KNOWN = 256;
     private static final long PING = 0x6e65726569646b61L;
     private static final AsciiString GRPC = AsciiString.cached("application/grpc");
@@ -72,6 +75,7 @@ final class H2Connection extends Http2ConnectionHandler {
     private boolean flushPlanned;
     private boolean heard;
     private boolean pinged;
+    private boolean draining;
     private @Nullable ScheduledFuture<?> timer;
 
     private H2Connection(
@@ -167,7 +171,7 @@ final class H2Connection extends Http2ConnectionHandler {
             heard = false;
             pinged = false;
         } else if (pinged) {
-            context().channel().close();
+            context().close();
         } else {
             pinged = true;
             encoder().writePing(context(), false, PING, context().newPromise());
@@ -213,10 +217,45 @@ final class H2Connection extends Http2ConnectionHandler {
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) throws Exception {
         if (event instanceof ServerContext.Drain drain) {
-            gracefulShutdownTimeoutMillis(drain.limitMillis());
-            close(ctx, ctx.newPromise());
+            announceGoAway(ctx, drain.limitMillis());
         } else {
             super.userEventTriggered(ctx, event);
+        }
+    }
+
+    /**
+     * Tells the client that the connection will end, and refuses nothing yet: streams that it has opened meanwhile are
+     * served. Its answer to the ping shows that it knows and will open no more.
+     */
+    private void announceGoAway(ChannelHandlerContext ctx, long limitMillis) {
+        sendGoAway(ctx, Integer.MAX_VALUE);
+        encoder().writePing(ctx, false, LAST_PING, ctx.newPromise());
+        ctx.flush();
+        loop().schedule(this::finalGoAway, LAST_PING_MILLIS, TimeUnit.MILLISECONDS);
+        loop().schedule(() -> ctx.close(), limitMillis, TimeUnit.MILLISECONDS);
+    }
+
+    private void finalGoAway() {
+        ChannelHandlerContext ctx = context();
+        if (!draining && ctx.channel().isActive()) {
+            draining = true;
+            sendGoAway(ctx, connection().remote().lastStreamCreated());
+            ctx.flush();
+            closeWhenDone();
+        }
+    }
+
+    private void sendGoAway(ChannelHandlerContext ctx, int lastStream) {
+        goAway(ctx, lastStream, Http2Error.NO_ERROR.code(), Unpooled.EMPTY_BUFFER, ctx.newPromise());
+    }
+
+    /**
+     * Closes a draining connection after its last stream. The client, who knows of the draining, gets a moment to close
+     * first: closing over bytes that it sends meanwhile would reset the connection and could cost it the last answer.
+     */
+    private void closeWhenDone() {
+        if (draining && connection().numActiveStreams() == 0) {
+            loop().schedule(() -> context().close(), LINGER_MILLIS, TimeUnit.MILLISECONDS);
         }
     }
 
@@ -289,8 +328,9 @@ final class H2Connection extends Http2ConnectionHandler {
     }
 
     /**
-     * A frame for a stream that is gone is the client's violation of the protocol, unless this side reset the stream and
-     * the client could not know yet.
+     * Headers for a stream that is gone are the client's violation of the protocol, unless this side reset the stream and
+     * the client could not know yet. Other frames may cross a reset in either direction and are no reason to end all the
+     * connection's streams.
      */
     @Override
     protected void onStreamError(
@@ -304,7 +344,7 @@ final class H2Connection extends Http2ConnectionHandler {
                 reset |= closed[i] == -id;
             }
             String message = error.getMessage();
-            if (!reset && (known || message != null && message.contains("HEADERS"))) {
+            if (!reset && message != null && message.contains("HEADERS")) {
                 onConnectionError(
                         ctx,
                         false,
@@ -326,6 +366,13 @@ final class H2Connection extends Http2ConnectionHandler {
             told = late;
         }
         super.onStreamError(ctx, outbound, cause, told);
+    }
+
+    @Override
+    protected void onConnectionError(
+            ChannelHandlerContext ctx, boolean outbound, Throwable cause, @Nullable Http2Exception error) {
+        LOG.debug("HTTP/2 error on the connection of {}", remote(), cause);
+        super.onConnectionError(ctx, outbound, cause, error);
     }
 
     @Override
@@ -426,6 +473,13 @@ final class H2Connection extends Http2ConnectionHandler {
         }
 
         @Override
+        public void onPingAckRead(ChannelHandlerContext ctx, long data) {
+            if (data == LAST_PING) {
+                finalGoAway();
+            }
+        }
+
+        @Override
         public int onDataRead(ChannelHandlerContext ctx, int streamId, ByteBuf data, int padding, boolean endOfStream) {
             int flow = data.readableBytes() + padding;
             Http2Stream stream = connection().stream(streamId);
@@ -440,6 +494,7 @@ final class H2Connection extends Http2ConnectionHandler {
             if (known != null) {
                 known.onClosed();
             }
+            closeWhenDone();
         }
     }
 }

@@ -12,6 +12,7 @@ import io.nereid.tensor.MemoryRegion;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
@@ -209,7 +210,16 @@ public final class Server implements AutoCloseable {
     @Override
     public void close() {
         stopListening();
-        connections.close().awaitUninterruptibly();
+        for (Channel connection : connections) {
+            // from the first handler, past those that would let their streams finish
+            ChannelHandlerContext first = connection.pipeline().firstContext();
+            if (first == null) {
+                connection.close();
+            } else {
+                first.close();
+            }
+        }
+        connections.newCloseFuture().awaitUninterruptibly(2, TimeUnit.SECONDS);
         loops.shutdownGracefully(0, 2, TimeUnit.SECONDS).awaitUninterruptibly();
     }
 }

@@ -269,12 +269,15 @@ class GrpcTest {
 
     @Test
     void statusAndTextReachTheClientWhateverTheirCharacters() throws Exception {
-        Future<Status> status = RIG.other.submit(() -> statusOf(() -> unary(CHANNEL, "Park", new byte[1])));
-        GrpcCall call = RIG.parkedCall();
-        call.fail(ServingException.of(Code.NOT_FOUND, "kein Modell »ä%«\n", "lade es"));
-        assertThat(status.get(10, TimeUnit.SECONDS).getCode()).isEqualTo(Status.Code.NOT_FOUND);
-        assertThat(status.get().getDescription()).isEqualTo("kein Modell »ä%«\n (lade es)");
-        drainEvents(2);
+        try (Rig rig = new Rig()) {
+            ManagedChannel channel = channel(rig);
+            Future<Status> status = rig.other.submit(() -> statusOf(() -> unary(channel, "Park", new byte[1])));
+            GrpcCall call = rig.parkedCall();
+            call.fail(ServingException.of(Code.NOT_FOUND, "kein Modell »ä%«\n", "lade es"));
+            assertThat(status.get(10, TimeUnit.SECONDS).getCode()).isEqualTo(Status.Code.NOT_FOUND);
+            assertThat(status.get().getDescription()).isEqualTo("kein Modell »ä%«\n (lade es)");
+            channel.shutdownNow();
+        }
     }
 
     @Test
@@ -517,13 +520,7 @@ class GrpcTest {
             channel.shutdownNow();
         }
         assertThat(budget.used()).isZero();
-        assertThat(Rig.activeBuffers()).isEqualTo(before);
-    }
-
-    private static void drainEvents(int n) throws InterruptedException {
-        for (int i = 0; i < n; i++) {
-            RIG.event();
-        }
+        assertThat(Rig.activeBuffers()).isLessThanOrEqualTo(before);
     }
 
     /** Collects what a call brings, as texts. */

@@ -558,6 +558,6 @@ class Http1Test {
             }
         }
         assertThat(budget.used()).isZero();
-        assertThat(Rig.activeBuffers()).isEqualTo(before);
+        assertThat(Rig.activeBuffers()).isLessThanOrEqualTo(before);
     }
 }

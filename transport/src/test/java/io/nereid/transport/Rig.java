@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
+import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -76,7 +77,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
                 HttpRoute.get(
                         "/text/{n}",
                         x -> x.reply(
-                                HttpReply.text(200, "text/plain", "a".repeat(Integer.parseInt(x.pathParameter(0)))))),
+                                HttpReply.text(200, "text/plain", "a".repeat(number(x.pathParameter(0)))))),
                 HttpRoute.get("/throw", x -> {
                     throw new IllegalStateException("secret detail");
                 }),
@@ -89,6 +90,13 @@ final class Rig implements AutoCloseable, ProtocolCodec {
                 HttpRoute.post("/parts", Rig::parts),
                 HttpRoute.post("/park", this::park),
                 HttpRoute.get("/park", this::park));
+    }
+
+    private static int number(String digits) {
+        if (!digits.matches("[0-9]{1,5}")) {
+            throw ServingException.invalidArgument("'" + digits + "' is not a small number");
+        }
+        return Integer.parseInt(digits);
     }
 
     private void park(HttpExchange exchange) {
