@@ -1,0 +1,102 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the program from its distribution on a free port, and asks it plain HTTP questions."""
+import glob
+import http.client
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+EXAMPLES = ROOT / "examples" / "models"
+FIXTURES = ROOT / "backends" / "onnx" / "src" / "test" / "resources" / "models"
+
+
+def program():
+    given = os.environ.get("NEREID_BIN")
+    if given:
+        return given
+    found = sorted(glob.glob(str(ROOT / "apps/nereid/target/dist/nereid-*/bin/nereid")))
+    if not found:
+        raise RuntimeError("no distribution in apps/nereid/target/dist (expected: ./mvnw -Pquick -DskipTests package)")
+    return found[-1]
+
+
+class Server:
+    """One process of the server. `base` is host:port."""
+
+    def __init__(self, *arguments, start_timeout=120):
+        self.lines = []
+        self.ready = threading.Event()
+        self.base = None
+        self.process = subprocess.Popen(
+            [program(), "serve", *map(str, arguments), "--port", "0"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+        if not self.ready.wait(start_timeout) or not self.base:
+            self.process.kill()
+            raise RuntimeError("the server did not start:\n" + "".join(self.lines))
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.append(line)
+            address = re.search(r"listening on http://(\S+:\d+)", line)
+            if address:
+                self.base = address.group(1)
+                self.ready.set()
+        self.ready.set()
+
+    @property
+    def host(self):
+        return self.base.split(":")[0]
+
+    @property
+    def port(self):
+        return int(self.base.split(":")[1])
+
+    def ask(self, method, path, body=None, headers=None, timeout=30):
+        """(status, headers, body bytes)"""
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=timeout)
+        try:
+            connection.request(method, path, body, headers or {})
+            reply = connection.getresponse()
+            return reply.status, {k.lower(): v for k, v in reply.getheaders()}, reply.read()
+        finally:
+            connection.close()
+
+    def metric(self, name):
+        page = self.ask("GET", "/metrics")[2].decode()
+        return sum(float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if re.match(name + r"[ {]", line))
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                raise
+        return self.process.returncode
+
+
+def until(condition, what, timeout=20):
+    """Waits for something to become true; says what did not."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"within {timeout} s it did not happen that {what}")

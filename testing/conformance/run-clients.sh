@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Drives the server with the clients of the field. Says loudly what it skips; fails when a suite fails.
+set -uo pipefail
+cd "$(dirname "$0")"
+here=$PWD
+root=$(cd ../.. && pwd)
+cache=${NEREID_CLIENTS_CACHE:-$here/target/clients}
+venv=$cache/venv
+skipped=()
+failed=()
+
+loud() { printf '\n!!! %s\n' "$*"; }
+
+skip() {
+    loud "SKIPPED: $1: $2"
+    skipped+=("$1: $2")
+}
+
+if [ -z "${NEREID_BIN:-}" ] && ! ls "$root"/apps/nereid/target/dist/nereid-*/bin/nereid >/dev/null 2>&1; then
+    echo "building the distribution"
+    (cd "$root" && ./mvnw -B -ntp -q -Pquick -DskipTests -pl apps/nereid,examples -am package) || exit 1
+fi
+
+if [ -n "${NEREID_CLIENTS_PYTHON:-}" ]; then
+    python=$NEREID_CLIENTS_PYTHON
+else
+    mkdir -p "$cache"
+    make_venv() { [ -x "$venv/bin/pip" ] || python3 -m venv "$venv" >"$cache/venv.log" 2>&1; }
+    if ! make_venv; then
+        rm -rf "$venv"
+        if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+            echo "installing python3-venv"
+            (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3-venv) >"$cache/apt.log" 2>&1
+        fi
+        if ! make_venv; then
+            loud "SKIPPED: ALL CLIENT SUITES: no Python 3 with venv here ($(tail -n 1 "$cache/venv.log"))"
+            exit 0
+        fi
+    fi
+    python=$venv/bin/python
+fi
+
+install() {
+    [ -n "${NEREID_CLIENTS_PYTHON:-}" ] && return 0
+    "$venv/bin/pip" install -q --disable-pip-version-check --retries 2 -r "clients/requirements-$1.txt" >"$cache/pip-$1.log" 2>&1
+}
+
+if ! install base; then
+    loud "SKIPPED: ALL CLIENT SUITES: pip could not install pytest and numpy ($(tail -n 1 "$cache/pip-base.log"))"
+    exit 0
+fi
+
+# suite <name> <requirements> <module to import> <test files>: a process each, for two clients bring the same proto package.
+suite() {
+    local name=$1 needs=$2 module=$3
+    shift 3
+    if [ "$needs" != base ] && ! install "$needs"; then
+        skip "$name" "pip could not install it: $(grep -m1 ERROR "$cache/pip-$needs.log")"
+        return
+    fi
+    if ! "$python" -c "import $module" 2>"/tmp/nereid-import.$$"; then
+        skip "$name" "it does not import: $(tail -n 1 "/tmp/nereid-import.$$")"
+        rm -f "/tmp/nereid-import.$$"
+        return
+    fi
+    rm -f "/tmp/nereid-import.$$"
+    printf '\n=== %s\n' "$name"
+    (cd clients && PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -q -rs -p no:cacheprovider --tb=short "$@") || failed+=("$name")
+}
+
+suite "REST, curl, bad input" base numpy test_rest.py
+suite "process" base numpy test_process.py
+suite "tritonclient http" triton tritonclient.http test_triton_http.py
+suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py
+suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py
+suite "kserve SDK" kserve kserve test_kserve.py
+suite "MiniLM" minilm tokenizers test_minilm.py
+
+if command -v perf_analyzer >/dev/null; then
+    printf '\n=== perf_analyzer\n'
+    "$python" clients/perf_analyzer.py || failed+=("perf_analyzer")
+else
+    skip perf_analyzer "the program is not installed (its wheel needs glibc 2.38)"
+fi
+
+echo
+for line in "${skipped[@]:-}"; do [ -n "$line" ] && echo "SKIPPED  $line"; done
+for line in "${failed[@]:-}"; do [ -n "$line" ] && echo "FAILED   $line"; done
+[ ${#failed[@]} -eq 0 ]
