@@ -146,11 +146,14 @@ public final class Bench {
                 .orElse("unknown processor");
     }
 
-    private static void delete(Path directory) throws IOException {
+    /** Deletes a directory and all in it. */
+    static void delete(Path directory) {
         try (Stream<Path> all = Files.walk(directory)) {
             for (Path p : all.sorted(java.util.Comparator.reverseOrder()).toList()) {
                 Files.deleteIfExists(p);
             }
+        } catch (IOException e) {
+            System.err.println("bench: could not delete " + directory + ": " + e.getMessage());
         }
     }
 }

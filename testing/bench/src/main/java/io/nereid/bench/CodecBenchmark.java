@@ -1,0 +1,225 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.bench;
+
+import io.nereid.backends.java.IdentityBackend;
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.engine.Engine;
+import io.nereid.engine.EngineOptions;
+import io.nereid.protocols.v2.V2Codec;
+import io.nereid.protocols.v2.V2Options;
+import io.nereid.tensor.MemoryRegion;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.BenchmarkMode;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Mode;
+import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+
+/** A request of 16 floats to the identity model through codec and engine, without a network: all that is not transport. */
+@State(Scope.Thread)
+@BenchmarkMode(Mode.AverageTime)
+@OutputTimeUnit(TimeUnit.NANOSECONDS)
+@Fork(1)
+@Warmup(iterations = 3, time = 1)
+@Measurement(iterations = 5, time = 1)
+@SuppressWarnings("NullAway.Init") // set by prepare
+public class CodecBenchmark {
+    private static final Clock CLOCK = Clock.system();
+
+    private Path directory;
+    private Engine engine;
+    private HttpRoute.HttpHandler rest;
+    private GrpcMethod.GrpcHandler grpc;
+    private MemoryRegion json;
+    private MemoryRegion message;
+
+    /** Loads the model. */
+    @Setup
+    public void prepare() throws IOException {
+        directory = Files.createTempDirectory("nereid-jmh");
+        engine = new Engine(EngineOptions.of(Bodies.identity(directory)), List.of(new IdentityBackend()), CLOCK);
+        engine.start().toCompletableFuture().join();
+        V2Codec codec = new V2Codec(engine, engine, CLOCK, Runnable::run, V2Options.defaults("bench", 64 << 20));
+        rest = codec.httpRoutes().stream()
+                .filter(r -> r.template().equals("/v2/models/{model}/infer"))
+                .findFirst()
+                .orElseThrow()
+                .handler();
+        grpc = codec.grpcMethods().stream()
+                .filter(m -> m.path().endsWith("/ModelInfer"))
+                .findFirst()
+                .orElseThrow()
+                .handler();
+        Bodies bodies = new Bodies(directory);
+        byte[] text = Files.readAllBytes(bodies.restSmall().body());
+        json = MemoryRegion.copyOf(text, 0, text.length);
+        byte[] framed = Files.readAllBytes(bodies.grpcSmall(1, 1).body());
+        message = MemoryRegion.copyOf(framed, 5, framed.length - 5);
+    }
+
+    /** Ends it. */
+    @TearDown
+    public void end() {
+        engine.close();
+        json.release();
+        message.release();
+        Bench.delete(directory);
+    }
+
+    /** REST with JSON. */
+    @Benchmark
+    public int rest() {
+        Exchange exchange = new Exchange(json);
+        rest.handle(exchange);
+        return exchange.bytes;
+    }
+
+    /** gRPC with raw contents. */
+    @Benchmark
+    public int grpc() {
+        Call call = new Call();
+        GrpcMethod.GrpcListener listener = grpc.start(call);
+        listener.onMessage(message);
+        listener.onHalfClose();
+        return call.bytes;
+    }
+
+    /** Throws the reply away. Confined to one thread. */
+    private static final class Exchange implements HttpExchange {
+        private final MemoryRegion body;
+        private final long arrived = CLOCK.nanos();
+        private int bytes;
+
+        Exchange(MemoryRegion body) {
+            this.body = body;
+        }
+
+        @Override
+        public String method() {
+            return "POST";
+        }
+
+        @Override
+        public String path() {
+            return "/v2/models/m/infer";
+        }
+
+        @Override
+        public String pathParameter(int index) {
+            return "m";
+        }
+
+        @Override
+        public @Nullable String queryParameter(String name) {
+            return null;
+        }
+
+        @Override
+        public @Nullable String header(String lowerCaseName) {
+            return null;
+        }
+
+        @Override
+        public MemoryRegion body() {
+            return body;
+        }
+
+        @Override
+        public long arrivedNanos() {
+            return arrived;
+        }
+
+        @Override
+        public void onCancel(Runnable action) {}
+
+        @Override
+        public boolean inEventLoop() {
+            return true;
+        }
+
+        @Override
+        public void reply(HttpReply reply) {
+            if (reply.status() != 200) {
+                throw new IllegalStateException("status " + reply.status());
+            }
+            bytes = (int) reply.content().length();
+            reply.content().discard();
+        }
+    }
+
+    /** Throws the answer away. Confined to one thread. */
+    private static final class Call implements GrpcCall {
+        private final long arrived = CLOCK.nanos();
+        private int bytes;
+
+        @Override
+        public String path() {
+            return "/inference.GRPCInferenceService/ModelInfer";
+        }
+
+        @Override
+        public @Nullable String metadata(String lowerCaseName) {
+            return null;
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return Long.MAX_VALUE;
+        }
+
+        @Override
+        public long arrivedNanos() {
+            return arrived;
+        }
+
+        @Override
+        public boolean inEventLoop() {
+            return true;
+        }
+
+        @Override
+        public boolean isReady() {
+            return true;
+        }
+
+        @Override
+        public void setReading(boolean reading) {}
+
+        @Override
+        public void send(Content content) {
+            bytes = (int) content.length();
+            content.discard();
+        }
+
+        @Override
+        public void sendAndClose(Content content) {
+            send(content);
+        }
+
+        @Override
+        public void close(Code code, @Nullable String text) {
+            if (code != Code.OK) {
+                throw new IllegalStateException(code + ": " + text);
+            }
+        }
+    }
+}
