@@ -65,8 +65,11 @@ final class ModelsCommand implements Runnable {
     }
 
     private void change(String model, String verb) {
-        Progress.during(verb + "ing " + model, spec.commandLine().getErr(), () -> new ServerClient(url)
-                .post("/v2/repository/models/" + ServerClient.segment(model) + "/" + verb, null));
+        Progress.during(
+                verb + "ing " + model,
+                spec.commandLine().getErr(),
+                () -> new ServerClient(url)
+                        .post("/v2/repository/models/" + ServerClient.segment(model) + "/" + verb, null));
     }
 
     private PrintWriter out() {

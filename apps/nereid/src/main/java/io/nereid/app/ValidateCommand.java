@@ -45,8 +45,7 @@ final class ValidateCommand implements Callable<Integer> {
                 : Progress.during(
                         "loading models to check them",
                         spec.commandLine().getErr(),
-                        () -> validator.validateDeep(
-                                directory, new BackendContext(1, Scratch.directory(), Map.of())));
+                        () -> validator.validateDeep(directory, new BackendContext(1, Scratch.directory(), Map.of())));
         PrintWriter out = spec.commandLine().getOut();
         long errors = 0;
         for (Problem p : problems) {
