@@ -359,6 +359,7 @@ final class H2Connection extends Http2ConnectionHandler {
         Http2Exception.StreamException told = error;
         if (!outbound
                 && stream != null
+                && error.error() == Http2Error.PROTOCOL_ERROR
                 && stream.state() == Http2Stream.State.HALF_CLOSED_REMOTE
                 && Http2Exception.streamError(
                                 id, Http2Error.STREAM_CLOSED, "frame after the client's end of stream " + id)
@@ -416,7 +417,9 @@ final class H2Connection extends Http2ConnectionHandler {
             return;
         }
         if (type != null && isGrpc(type) && POST.contentEquals(method)) {
-            GrpcServerCall call = new GrpcServerCall(this, stream, headers, path.toString(), methods.get(path));
+            GrpcMethod found = methods.get(path);
+            GrpcServerCall call = new GrpcServerCall(
+                    this, stream, headers, found == null ? path.toString() : found.path(), found);
             stream.setProperty(key, call);
             call.begin();
             if (end) {

@@ -11,6 +11,7 @@ import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.socket.DuplexChannel;
@@ -68,6 +69,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     private long arrivedNanos;
     private long activeNanos;
     private long bodyDueNanos;
+    private long unsentBefore;
     private @Nullable ByteBuf body;
     private @Nullable ChunkReader chunks;
     private long skip;
@@ -535,14 +537,22 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     /** Ends connections on which nothing moves and requests that do not arrive. */
     private void watch() {
         long now = server.nanos();
+        long idle = server.options.idleTimeout().toNanos();
+        long unsent = unsent();
+        if (unsent != unsentBefore) {
+            unsentBefore = unsent;
+            activeNanos = now;
+        } else if (unsent > 0 && now - activeNanos > idle) {
+            context().close();
+            return;
+        }
         switch (state) {
             case HEAD -> {
                 if (partialLength > 0) {
                     if (now - arrivedNanos > server.options.requestTimeout().toNanos()) {
                         refuse(408, "the request head did not arrive in time");
                     }
-                } else if (now - Math.max(activeNanos, arrivedNanos)
-                        > server.options.idleTimeout().toNanos()) {
+                } else if (unsent == 0 && now - Math.max(activeNanos, arrivedNanos) > idle) {
                     context().close();
                 }
             }
@@ -557,6 +567,12 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
+    /** Bytes of answers that the client has not taken yet. */
+    private long unsent() {
+        ChannelOutboundBuffer buffer = context().channel().unsafe().outboundBuffer();
+        return buffer == null ? 0 : buffer.totalPendingWriteBytes() - buffer.currentProgress();
+    }
+
     @Override
     public void channelWritabilityChanged(ChannelHandlerContext ctx) {
         ByteBuf waiting = held;
@@ -568,7 +584,8 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event instanceof ServerContext.Drain && state == State.HEAD && partialLength == 0) {
-            ctx.close();
+            // behind whatever is still to be sent
+            ctx.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
         }
     }
 

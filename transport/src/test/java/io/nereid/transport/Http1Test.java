@@ -23,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.DeflaterOutputStream;
@@ -441,6 +442,33 @@ class Http1Test {
             try (Rig.Raw c = rig.connect()) {
                 assertThat(c.ask(get("/ok")).status()).isEqualTo(200);
                 assertThat(c.closed()).isTrue();
+            }
+        }
+    }
+
+    @Test
+    void aClientThatTakesItsAnswerSlowlyIsServedAndOneThatTakesNothingIsNot() throws Exception {
+        try (Rig rig = new Rig(o -> o.idleTimeout(Duration.ofMillis(300)))) {
+            byte[] body = new byte[20_000_000];
+            String head = "POST /echo HTTP/1.1\r\n" + HOST + "content-length: " + body.length + "\r\n\r\n";
+            try (Rig.Raw slow = rig.connect();
+                    Rig.Raw stuck = rig.connect()) {
+                slow.send(head).send(body);
+                stuck.send(head).send(body);
+                int got = 0;
+                CountDownLatch never = new CountDownLatch(1);
+                while (got < body.length) { // two seconds and more in all, many times the timeout
+                    assertThat(never.await(20, TimeUnit.MILLISECONDS)).isFalse();
+                    got += slow.in.readNBytes(200_000).length;
+                }
+                assertThat(got).isGreaterThanOrEqualTo(body.length);
+                int stuckGot = 0;
+                try {
+                    stuckGot = stuck.in.readAllBytes().length;
+                } catch (java.net.SocketException e) {
+                    assertThat(e).hasMessageContaining("reset");
+                }
+                assertThat(stuckGot).isLessThan(body.length);
             }
         }
     }
