@@ -96,7 +96,7 @@ final class ElementWriter {
             case FP32:
                 if (widened) {
                     for (int i = from; i < to; i += 4) {
-                        p = numbers.printDouble(b, p, Float.intBitsToFloat(LittleEndian.getInt(s, i)));
+                        p = numbers.printWidened(b, p, Float.intBitsToFloat(LittleEndian.getInt(s, i)));
                         b[p++] = ',';
                     }
                 } else {
@@ -115,14 +115,14 @@ final class ElementWriter {
             case FP16:
                 for (int i = from; i < to; i += 2) {
                     short v = LittleEndian.getShort(s, i);
-                    p = widened ? numbers.printDouble(b, p, SmallFloats.fp16ToFloat(v)) : numbers.printFp16(b, p, v);
+                    p = widened ? numbers.printWidened(b, p, SmallFloats.fp16ToFloat(v)) : numbers.printFp16(b, p, v);
                     b[p++] = ',';
                 }
                 break;
             case BF16:
                 for (int i = from; i < to; i += 2) {
                     short v = LittleEndian.getShort(s, i);
-                    p = widened ? numbers.printDouble(b, p, SmallFloats.bf16ToFloat(v)) : numbers.printBf16(b, p, v);
+                    p = widened ? numbers.printWidened(b, p, SmallFloats.bf16ToFloat(v)) : numbers.printBf16(b, p, v);
                     b[p++] = ',';
                 }
                 break;

@@ -189,11 +189,10 @@ public final class JsonWriter {
 
     /** Writes a float in the current {@link FloatStyle}. */
     public JsonWriter value(float v) {
-        if (floatStyle == FloatStyle.WIDENED) {
-            return value((double) v);
-        }
         separate(NumberPrinter.MAX_LENGTH);
-        length = numbers.printFloat(bytes, length, v);
+        length = floatStyle == FloatStyle.WIDENED
+                ? numbers.printWidened(bytes, length, v)
+                : numbers.printFloat(bytes, length, v);
         return this;
     }
 

@@ -137,6 +137,12 @@ final class NumberPrinter {
         return printShortest(b, p);
     }
 
+    /** Prints a float with the digits of the double that it widens to. */
+    int printWidened(byte[] b, int at, float f) {
+        int p = WidenedFloats.print(b, at, f);
+        return p == WidenedFloats.NOT_PRINTED ? printDouble(b, at, f) : p;
+    }
+
     int printFp16(byte[] b, int at, short v) {
         return printSmall(b, at, v, SmallFloats.fp16ToFloat(v), SmallFloats.FP16_FRACTION_BITS, SmallFloats.FP16_BIAS);
     }
@@ -273,7 +279,7 @@ final class NumberPrinter {
     }
 
     /** The eight decimal digits of v < 10^8, one a byte, the first digit in the lowest byte. */
-    private static long eightDigits(int v) {
+    static long eightDigits(int v) {
         int high = v / 10_000;
         long quads = high | (long) (v - high * 10_000) << 32;
         long hundreds = ((quads * 10486) >>> 20) & 0x0000007F0000007FL;

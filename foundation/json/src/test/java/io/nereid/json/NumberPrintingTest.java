@@ -10,6 +10,7 @@ import java.math.MathContext;
 import java.math.RoundingMode;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -17,9 +18,13 @@ import org.junit.jupiter.api.Test;
 class NumberPrintingTest {
     private static final long SEED = Long.getLong("nereid.seed", 20261121L);
 
+    /** Which floats of everyday size are tried one by one: every so many; 1 means all, for most of a minute. */
+    private static final int STRIDE = Integer.getInteger("nereid.stride", 499);
+
     private final Random random = new Random(SEED);
     private final NumberPrinter printer = new NumberPrinter();
     private final byte[] buffer = new byte[NumberPrinter.MAX_LENGTH];
+    private final byte[] expected = new byte[NumberPrinter.MAX_LENGTH];
 
     @Test
     void printsFloatsThatReadBack() {
@@ -79,6 +84,54 @@ class NumberPrintingTest {
             double d = Math.scalb(1.0, e);
             assertThat(new BigDecimal(print(d))).as("%s", d).isEqualByComparingTo(shortest(d, false));
         }
+    }
+
+    @Test
+    void printsWidenedFloatsAsTheDoublesTheyAre() {
+        for (int bits = Float.floatToIntBits(0x1p-30f); bits < Float.floatToIntBits(0x1p25f); bits += STRIDE) {
+            checkWidened(bits);
+        }
+        int[] fractions = {0, 1, 2, 3, 0x3FFFFF, 0x400000, 0x400001, 0x7FFFFC, 0x7FFFFE, 0x7FFFFF};
+        for (int e = 0; e < 256; e++) {
+            for (int fraction : fractions) {
+                checkWidened(e << 23 | fraction);
+            }
+            for (int bit = 0; bit < 23; bit++) {
+                checkWidened(e << 23 | 1 << bit);
+                checkWidened(e << 23 | -(1 << bit) & 0x7FFFFF);
+            }
+        }
+        for (int i = 0; i < 600_000; i++) {
+            checkWidened(Float.floatToRawIntBits(randomFloat(i)));
+        }
+    }
+
+    @Test
+    void printsWidenedFloatsOfEverydaySizeTheFastWay() {
+        for (int i = 0; i < 10_000; i++) {
+            float f = (float) (random.nextGaussian() * Math.pow(10, random.nextInt(10) - 6));
+            if (f != (int) f && Math.abs(f) > 4e-9) {
+                assertThat(WidenedFloats.print(buffer, 0, f))
+                        .as("%s, seed %d", f, SEED)
+                        .isPositive();
+            }
+        }
+    }
+
+    @Test
+    void printsWidenedFloatsInReadableForms() {
+        assertThat(printWidened(6.8f)).isEqualTo("6.800000190734863");
+        assertThat(printWidened(-0.1f)).isEqualTo("-0.10000000149011612");
+        assertThat(printWidened(0.5f)).isEqualTo("0.5");
+        assertThat(printWidened(1234567.5f)).isEqualTo("1234567.5");
+        assertThat(printWidened(-3f)).isEqualTo("-3.0");
+        assertThat(printWidened(0f)).isEqualTo("0.0");
+        assertThat(printWidened(0.00001f)).isEqualTo("9.999999747378752e-6");
+        assertThat(printWidened(0.00002f)).isEqualTo("0.000019999999494757503");
+        assertThat(printWidened(0x1p-24f)).isEqualTo("5.960464477539063e-8");
+        assertThat(printWidened(1e-8f)).isEqualTo("9.99999993922529e-9");
+        assertThat(printWidened(1e-20f)).isEqualTo("9.999999682655225e-21");
+        assertThat(printWidened(Float.NaN)).isEqualTo("NaN");
     }
 
     @Test
@@ -161,6 +214,26 @@ class NumberPrintingTest {
                 float f = Float.intBitsToFloat(random.nextInt());
                 return Float.isFinite(f) ? f : 1;
         }
+    }
+
+    private void checkWidened(int bits) {
+        float f = Float.intBitsToFloat(bits);
+        checkWidened(f);
+        checkWidened(-f);
+    }
+
+    private void checkWidened(float f) {
+        int length = printer.printWidened(buffer, 0, f);
+        int expectedLength = printer.printDouble(expected, 0, f);
+        if (length != expectedLength || !Arrays.equals(buffer, 0, length, expected, 0, length)) {
+            assertThat(text(length))
+                    .as("%x, seed %d", Float.floatToRawIntBits(f), SEED)
+                    .isEqualTo(new String(expected, 0, expectedLength, StandardCharsets.US_ASCII));
+        }
+    }
+
+    private String printWidened(float f) {
+        return text(printer.printWidened(buffer, 0, f));
     }
 
     private String print(float f) {
