@@ -18,19 +18,24 @@ import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The server's object graph, composed by hand from top to bottom: engine, codecs, transport. Thread-safe; {@link #stop} is
  * called once.
  */
 final class NereidServer {
+    private static final long LOOK_MILLIS = 20;
+
+    private final Clock clock;
     private final Engine engine;
     private final Server transport;
     private final ExecutorService codecPool;
 
     NereidServer(EngineOptions engineOptions, ServerOptions.Builder listen, ByteBudget budget, V2Options v2) {
-        Clock clock = Clock.system();
+        this.clock = Clock.system();
         List<Backend> backends = Backends.find();
         this.engine = new Engine(engineOptions, backends, clock);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
@@ -59,11 +64,26 @@ final class NereidServer {
         return engine.start();
     }
 
-    /** Readiness turns false, then no new connections are taken; what is in flight gets up to {@code limit}. */
+    /**
+     * Readiness turns false. While requests are under way, for at most half of {@code limit}, the ports stay open, so that
+     * probes and balancers hear of it and what they still send is served; then no new connections are taken, and what is
+     * under way gets the rest.
+     *
+     * @return whether everything finished
+     */
     boolean stop(Duration limit) {
+        long start = clock.nanos();
         engine.beginDrain();
         transport.announceDrain();
-        boolean drained = transport.drain(limit);
+        CountDownLatch never = new CountDownLatch(1);
+        try {
+            while (stats().inFlight() > 0 && clock.nanos() - start < limit.toNanos() / 2) {
+                boolean unused = never.await(LOOK_MILLIS, TimeUnit.MILLISECONDS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        boolean drained = transport.drain(limit.minusNanos(clock.nanos() - start));
         transport.close();
         engine.close(limit);
         codecPool.shutdown();
