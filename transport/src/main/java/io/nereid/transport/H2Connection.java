@@ -418,8 +418,8 @@ final class H2Connection extends Http2ConnectionHandler {
         }
         if (type != null && isGrpc(type) && POST.contentEquals(method)) {
             GrpcMethod found = methods.get(path);
-            GrpcServerCall call = new GrpcServerCall(
-                    this, stream, headers, found == null ? path.toString() : found.path(), found);
+            GrpcServerCall call =
+                    new GrpcServerCall(this, stream, headers, found == null ? path.toString() : found.path(), found);
             stream.setProperty(key, call);
             call.begin();
             if (end) {

@@ -76,8 +76,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
                         "/header", x -> x.reply(HttpReply.text(200, "text/plain", String.valueOf(x.header("x-test"))))),
                 HttpRoute.get(
                         "/text/{n}",
-                        x -> x.reply(
-                                HttpReply.text(200, "text/plain", "a".repeat(number(x.pathParameter(0)))))),
+                        x -> x.reply(HttpReply.text(200, "text/plain", "a".repeat(number(x.pathParameter(0)))))),
                 HttpRoute.get("/throw", x -> {
                     throw new IllegalStateException("secret detail");
                 }),
