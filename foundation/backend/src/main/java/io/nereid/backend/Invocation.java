@@ -22,6 +22,18 @@ public interface Invocation extends AutoCloseable {
      */
     List<Tensor> run(List<Tensor> inputs, List<String> outputs);
 
+    /**
+     * Runs the model on requests, for a model whose traits say so. Every request is ended once, during this call or, by
+     * a decoupled model, on any thread after it; the instance is free again when this returns.
+     *
+     * @param requests at least one; those of a batched model have their batch dimension, and together at most
+     *     {@code maxBatchSize} rows
+     * @throws io.nereid.base.ServingException as {@link #run}; fails every request that has not ended yet
+     */
+    default void execute(List<ModelRequest> requests) {
+        throw new UnsupportedOperationException("this model takes batches of tensors");
+    }
+
     /** Stops the run under way, if there is one and the engine can; otherwise does nothing. Any thread. */
     void cancel();
 

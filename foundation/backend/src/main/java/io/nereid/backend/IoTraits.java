@@ -9,5 +9,12 @@ package io.nereid.backend;
  * @param cancel whether {@link Invocation#cancel} stops a run
  * @param inline whether a run is known to take at most a few tens of microseconds, so that the thread that brought the
  *     request may do it; when false the engine measures and decides
+ * @param requests whether the model takes requests rather than batches of tensors: {@link Invocation#execute} is called
+ *     instead of {@link Invocation#run}. Decoupled models do, and those that want a request's parameters
  */
-public record IoTraits(int alignment, boolean cancel, boolean inline) {}
+public record IoTraits(int alignment, boolean cancel, boolean inline, boolean requests) {
+    /** For a model that takes batches of tensors. */
+    public IoTraits(int alignment, boolean cancel, boolean inline) {
+        this(alignment, cancel, inline, false);
+    }
+}

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-/** What an execution technology implements. */
+/** What a plugin implements: execution technologies, and stores for cached answers. */
 @NullMarked
 package io.nereid.backend;
 

@@ -37,8 +37,12 @@ public interface InferenceJob {
     /** The model ran from {@code from} to {@code to} on a batch of {@code batchSize} rows. */
     void ran(long from, long to, int batchSize);
 
+    /** One answer of a decoupled model, as {@link #complete}, but more may follow. The job keeps its inputs. */
+    void respond(List<Tensor> outputs, Map<String, Object> parameters);
+
     /**
-     * The answer: the requested outputs, or all, in any order; the job owns them from here on. The job drops its inputs.
+     * The last answer: the requested outputs, or all, in any order; the job owns them from here on. The job drops its
+     * inputs. Without outputs it says that nothing more follows (decoupled models only).
      */
     void complete(List<Tensor> outputs, Map<String, Object> parameters);
 

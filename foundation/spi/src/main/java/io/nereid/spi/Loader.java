@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
+import java.util.List;
+
 /**
  * Makes one version servable. Cheap to construct. Called by the manager's pools, one call at a time, in this order:
  * {@code estimate → load → warm → unload}; {@code unload} also follows a failed {@code load} or {@code warm}, and
@@ -19,6 +21,22 @@ public interface Loader {
 
     /** Bytes of memory that loading will take at most; 0 when unknown. Cheap. */
     long estimateBytes();
+
+    /**
+     * Names of models that must have settled before {@link #load} is called: an ensemble's steps. A change of what is
+     * available of them makes the version be loaded anew.
+     */
+    default List<String> dependencies() {
+        return List.of();
+    }
+
+    /**
+     * Takes over, while serving, what {@code next} says differently, without loading anything; false when that takes a
+     * reload, with nothing changed. Afterwards {@link #fingerprint} is that of {@code next}, which is dropped.
+     */
+    default boolean adopt(Loader next) {
+        return false;
+    }
 
     /** Loads; may take long. What it throws becomes the reason of the failure. */
     Servable load();

@@ -4,18 +4,32 @@ package io.nereid.spi;
 
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A tensor that a model takes or gives. Immutable.
  *
  * @param name its name in the model
  * @param dataType type of its elements
- * @param shape its dimensions, -1 for any size
+ * @param shape its dimensions as clients see them, -1 for any size
  * @param optional whether a request may leave it out
+ * @param ragged whether requests of different shapes may share a batch; the model is then fed one flat tensor
+ * @param reshape its dimensions as the model sees them, when they differ; without the batch dimension
  */
-public record TensorSpec(String name, DataType dataType, Shape shape, boolean optional) {
+public record TensorSpec(
+        String name, DataType dataType, Shape shape, boolean optional, boolean ragged, @Nullable Shape reshape) {
     /** A tensor that must be given. */
     public TensorSpec(String name, DataType dataType, Shape shape) {
         this(name, dataType, shape, false);
+    }
+
+    /** A tensor that clients and the model see alike. */
+    public TensorSpec(String name, DataType dataType, Shape shape, boolean optional) {
+        this(name, dataType, shape, optional, false, null);
+    }
+
+    /** Its dimensions as the model sees them, without the batch dimension. */
+    public Shape modelShape() {
+        return reshape == null ? shape : reshape;
     }
 }

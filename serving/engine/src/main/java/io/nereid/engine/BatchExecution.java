@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.scheduling.BatchCut;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.base.Clock;
@@ -64,7 +65,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     @Override
-    public void run(int instance, List<InferenceJob> jobs) {
+    public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
         ServingException failure;
         try {
             Invocation invocation = invocations[instance];
@@ -89,7 +90,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         if (jobs.size() > 1 && failure.code() == Code.INVALID_ARGUMENT) {
             // One client's bad input must not spoil the answers of the others.
             for (InferenceJob job : jobs) {
-                run(instance, List.of(job));
+                run(instance, List.of(job), cut);
             }
             return;
         }

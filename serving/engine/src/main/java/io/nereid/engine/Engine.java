@@ -207,7 +207,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     }
 
     @Override
-    public CompletionStage<Void> load(String model) {
+    public CompletionStage<Void> load(String model, LoadOptions options) {
         CompletableFuture<Void> done = new CompletableFuture<>();
         control.execute(() -> {
             try {
@@ -248,7 +248,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     }
 
     @Override
-    public CompletionStage<Void> unload(String model) {
+    public CompletionStage<Void> unload(String model, boolean dependents) {
         CompletableFuture<Void> done = new CompletableFuture<>();
         control.execute(() -> {
             try {

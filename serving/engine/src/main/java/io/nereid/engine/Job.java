@@ -135,6 +135,12 @@ final class Job implements InferenceJob, InferenceEngine.Call {
     }
 
     @Override
+    public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
+        sink.next(
+                new InferenceResponse(servable.metadata().id(), request.id(), outputs, parameters), false);
+    }
+
+    @Override
     public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
         if (!ENDED.compareAndSet(this, false, true)) {
             Tensor.closeAll(outputs);

@@ -108,21 +108,21 @@ final class ConfigReader {
             }
         }
         Map<String, List<String>> labels = new LinkedHashMap<>();
-        return new ModelConfig(
-                model,
-                c.text("platform"),
-                c.text("backend"),
-                modelFile(c),
-                maxBatchSize,
-                tensors(c.all("input"), "model input ", labels),
-                tensors(c.all("output"), "model output ", labels),
-                versionPolicy(c),
-                c.has("dynamic_batching") ? batching(c.message("dynamic_batching"), maxBatchSize) : null,
-                queue(c.message("dynamic_batching").first("default_queue_policy")),
-                instances(c.all("instance_group")),
-                parameters(c.all("parameters")),
-                Map.copyOf(labels),
-                new WarmupReader(file, directory, problems).read(c.all("model_warmup"), maxBatchSize));
+        return ModelConfig.builder(model)
+                .platform(c.text("platform"))
+                .backend(c.text("backend"))
+                .modelFile(modelFile(c))
+                .maxBatchSize(maxBatchSize)
+                .inputs(tensors(c.all("input"), "model input ", labels))
+                .outputs(tensors(c.all("output"), "model output ", labels))
+                .versionPolicy(versionPolicy(c))
+                .batching(c.has("dynamic_batching") ? batching(c.message("dynamic_batching"), maxBatchSize) : null)
+                .queue(queue(c.message("dynamic_batching").first("default_queue_policy")))
+                .instanceGroups(groups(c.all("instance_group")))
+                .parameters(parameters(c.all("parameters")))
+                .labels(Map.copyOf(labels))
+                .warmups(new WarmupReader(file, directory, problems).read(c.all("model_warmup"), maxBatchSize))
+                .build();
     }
 
     private void error(Position at, String message, @Nullable String remedy) {
@@ -297,8 +297,8 @@ final class ConfigReader {
         return Duration.ofNanos(Math.min(micros, MAX_MICROSECONDS) * 1_000);
     }
 
-    private int instances(List<Value> groups) {
-        long sum = 0;
+    private List<ModelConfig.InstanceGroup> groups(List<Value> groups) {
+        List<ModelConfig.InstanceGroup> read = new ArrayList<>();
         for (Value v : groups) {
             BoundMessage group = v.message();
             if (group.text("kind").equals("KIND_GPU")) {
@@ -314,9 +314,9 @@ final class ConfigReader {
                         "instance group count " + count + " for " + model + " (expected: 1 to " + MAX_INSTANCES + ")",
                         null);
             }
-            sum += Math.max(1, count);
+            read.add(ModelConfig.InstanceGroup.cpu(model + "_" + read.size(), (int) Math.max(1, count)));
         }
-        return (int) Math.min(sum, MAX_INSTANCES);
+        return read;
     }
 
     private static Map<String, String> parameters(List<Value> given) {

@@ -306,21 +306,11 @@ final class RepositoryLayout {
     }
 
     private static ModelConfig filledIn(ModelConfig c, Choice choice) {
-        return new ModelConfig(
-                c.name(),
-                choice.platform(),
-                choice.backend().name(),
-                choice.modelFile(),
-                c.maxBatchSize(),
-                c.inputs(),
-                c.outputs(),
-                c.versionPolicy(),
-                c.batching(),
-                c.queue(),
-                c.instances(),
-                c.parameters(),
-                c.labels(),
-                c.warmups());
+        return c.toBuilder()
+                .platform(choice.platform())
+                .backend(choice.backend().name())
+                .modelFile(choice.modelFile())
+                .build();
     }
 
     private static void versions(List<Path> children, NavigableMap<Long, Path> into, Problems problems) {

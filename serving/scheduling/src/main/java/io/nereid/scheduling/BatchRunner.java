@@ -16,8 +16,9 @@ public interface BatchRunner {
      *
      * @param instance 0 … instances - 1, used by no other run at the same time
      * @param jobs at least one, unmodifiable; with ordered answers they may be wrappers of the jobs that were submitted
+     * @param cut why the batch ended where it did, for metrics and traces
      */
-    void run(int instance, List<InferenceJob> jobs);
+    void run(int instance, List<InferenceJob> jobs, BatchCut cut);
 
     /**
      * Whether two jobs fit into one batch: equal shapes beyond the first dimension and the same set of inputs. Pure and

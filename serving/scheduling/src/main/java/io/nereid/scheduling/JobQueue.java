@@ -263,7 +263,7 @@ final class JobQueue implements DevicePool.Ready {
 
     private void run(int slot, List<InferenceJob> jobs, long now) {
         try {
-            runner.run(slot, jobs);
+            runner.run(slot, jobs, BatchCut.NO_MORE);
         } catch (Throwable t) {
             LOG.error("model {}: a run threw, which it must not; at {}", model, now, t);
             for (InferenceJob job : jobs) {

@@ -43,6 +43,11 @@ final class Ordered implements InferenceJob {
     }
 
     @Override
+    public void respond(List<Tensor> result, Map<String, Object> resultParameters) {
+        job.respond(result, resultParameters);
+    }
+
+    @Override
     public void complete(List<Tensor> result, Map<String, Object> resultParameters) {
         outputs = result;
         parameters = resultParameters;

@@ -115,6 +115,11 @@ final class FakeJob implements InferenceJob {
     public void ran(long from, long to, int batchSize) {}
 
     @Override
+    public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
     public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
         code = Code.OK;
         ends.incrementAndGet();

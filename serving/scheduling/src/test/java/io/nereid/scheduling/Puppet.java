@@ -15,7 +15,7 @@ final class Puppet implements BatchRunner {
     Runnable during = () -> {};
 
     @Override
-    public void run(int instance, List<InferenceJob> jobs) {
+    public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
         ran.add(jobs.stream().map(Puppet::number).toList());
         instances.add(instance);
         Runnable now = during;

@@ -27,21 +27,11 @@ class SchedulerTest {
     private final Puppet puppet = new Puppet();
 
     static ModelConfig config(int maxBatch, int instances, int maxQueue) {
-        return new ModelConfig(
-                "m",
-                "",
-                "",
-                "",
-                maxBatch,
-                List.of(),
-                List.of(),
-                ModelConfig.VersionPolicy.LATEST,
-                null,
-                new Queue(maxQueue, Duration.ZERO, true),
-                instances,
-                Map.of(),
-                Map.of(),
-                List.of());
+        return ModelConfig.builder("m")
+                .maxBatchSize(maxBatch)
+                .queue(new Queue(maxQueue, Duration.ZERO, true))
+                .instances(instances)
+                .build();
     }
 
     static ModelConfig config(int maxBatch, int instances, Batching batching) {
@@ -431,7 +421,7 @@ class SchedulerTest {
     void failsTheJobsOfARunnerThatThrows() {
         BatchRunner broken = new BatchRunner() {
             @Override
-            public void run(int instance, List<InferenceJob> jobs) {
+            public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
                 throw new IllegalStateException("broken");
             }
 

@@ -190,7 +190,7 @@ class SimulationTest {
         }
 
         @Override
-        public void run(int instance, List<InferenceJob> jobs) {
+        public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
             if (!busy.compareAndSet(instance, 0, 1)) {
                 wrong.add("instance " + instance + " is used twice");
             }

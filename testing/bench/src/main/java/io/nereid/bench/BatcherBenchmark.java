@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench;
 
+import io.nereid.scheduling.BatchCut;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.DevicePool;
@@ -90,7 +91,7 @@ public class BatcherBenchmark {
     /** Ends every job with nothing. Has no state. */
     private static final class AtOnce implements BatchRunner {
         @Override
-        public void run(int instance, List<InferenceJob> jobs) {
+        public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
             for (InferenceJob job : jobs) {
                 job.complete(List.of(), Map.of());
             }
@@ -141,6 +142,11 @@ public class BatcherBenchmark {
 
         @Override
         public void ran(long from, long to, int rows) {}
+
+        @Override
+        public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
+            throw new UnsupportedOperationException();
+        }
 
         @Override
         public void complete(List<Tensor> outputs, Map<String, Object> parameters) {

@@ -35,6 +35,7 @@ class ArchitectureTest {
     private static final String BASE = "io.nereid.base";
     private static final String TENSOR = "io.nereid.tensor";
     private static final String JSON = "io.nereid.json";
+    private static final String OBSERVE = "io.nereid.observe";
     private static final String SPI = "io.nereid.spi";
     private static final String BACKEND = "io.nereid.backend";
     private static final String ENDPOINT = "io.nereid.endpoint";
@@ -44,26 +45,30 @@ class ArchitectureTest {
             Map.entry(BASE, List.of()),
             Map.entry(TENSOR, List.of(BASE)),
             Map.entry(JSON, List.of(BASE, TENSOR)),
-            Map.entry(SPI, List.of(BASE, TENSOR)),
-            Map.entry(BACKEND, List.of(BASE, TENSOR, SPI)),
+            Map.entry(OBSERVE, List.of(BASE, TENSOR)),
+            Map.entry(SPI, List.of(BASE, TENSOR, OBSERVE)),
+            Map.entry(BACKEND, List.of(BASE, TENSOR, OBSERVE, SPI)),
             Map.entry(ENDPOINT, List.of(BASE, TENSOR)),
-            Map.entry("io.nereid.lifecycle", List.of(BASE, TENSOR, SPI)),
-            Map.entry("io.nereid.scheduling", List.of(BASE, TENSOR, SPI)),
-            Map.entry("io.nereid.repository", List.of(BASE, TENSOR, SPI, BACKEND)),
+            Map.entry("io.nereid.lifecycle", List.of(BASE, TENSOR, OBSERVE, SPI)),
+            Map.entry("io.nereid.scheduling", List.of(BASE, TENSOR, OBSERVE, SPI)),
+            Map.entry("io.nereid.repository", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
             Map.entry(
                     "io.nereid.engine",
                     List.of(
                             BASE,
                             TENSOR,
+                            OBSERVE,
                             SPI,
                             BACKEND,
                             "io.nereid.lifecycle",
                             "io.nereid.scheduling",
                             "io.nereid.repository")),
-            Map.entry("io.nereid.backends.onnx", List.of(BASE, TENSOR, SPI, BACKEND)),
-            Map.entry("io.nereid.backends.java", List.of(BASE, TENSOR, SPI, BACKEND)),
-            Map.entry("io.nereid.protocols.v1", List.of(BASE, TENSOR, JSON, SPI, ENDPOINT)),
-            Map.entry("io.nereid.protocols.v2", List.of(BASE, TENSOR, JSON, SPI, ENDPOINT)),
+            Map.entry("io.nereid.backends.onnx", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
+            Map.entry("io.nereid.backends.java", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
+            Map.entry("io.nereid.backends.tokenizer", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
+            Map.entry("io.nereid.tracing", List.of(BASE, TENSOR, JSON, OBSERVE)),
+            Map.entry("io.nereid.protocols.v1", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT)),
+            Map.entry("io.nereid.protocols.v2", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT)),
             Map.entry("io.nereid.transport", List.of(BASE, TENSOR, ENDPOINT)));
 
     @TestFactory

@@ -46,21 +46,12 @@ class BuiltInModelsTest {
     private static ModelConfig config(
             Map<String, String> parameters, int maxBatchSize, List<TensorSpec> inputs, List<TensorSpec> outputs) {
         ModelConfig c = ModelConfig.unspecified("m");
-        return new ModelConfig(
-                "m",
-                "",
-                "",
-                "",
-                maxBatchSize,
-                inputs,
-                outputs,
-                c.versionPolicy(),
-                null,
-                c.queue(),
-                0,
-                parameters,
-                c.labels(),
-                c.warmups());
+        return c.toBuilder()
+                .maxBatchSize(maxBatchSize)
+                .inputs(inputs)
+                .outputs(outputs)
+                .parameters(parameters)
+                .build();
     }
 
     private static BackendModel addSub(DataType type) {

@@ -51,21 +51,7 @@ class JarModelTest {
 
     private static ModelConfig config(Map<String, String> parameters) {
         ModelConfig c = ModelConfig.unspecified("m");
-        return new ModelConfig(
-                c.name(),
-                "",
-                "",
-                "",
-                -1,
-                c.inputs(),
-                c.outputs(),
-                c.versionPolicy(),
-                null,
-                c.queue(),
-                0,
-                parameters,
-                c.labels(),
-                c.warmups());
+        return c.toBuilder().parameters(parameters).build();
     }
 
     private BackendModel load() {

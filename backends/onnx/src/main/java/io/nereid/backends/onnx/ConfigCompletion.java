@@ -207,21 +207,7 @@ final class ConfigCompletion {
         }
         return labels.size() == c.labels().size()
                 ? c
-                : new ModelConfig(
-                        c.name(),
-                        c.platform(),
-                        c.backend(),
-                        c.modelFile(),
-                        c.maxBatchSize(),
-                        c.inputs(),
-                        c.outputs(),
-                        c.versionPolicy(),
-                        c.batching(),
-                        c.queue(),
-                        c.instances(),
-                        c.parameters(),
-                        labels,
-                        c.warmups());
+                : c.toBuilder().labels(labels).build();
     }
 
     private static String typeName(DataType type) {

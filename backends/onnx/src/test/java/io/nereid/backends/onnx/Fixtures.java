@@ -72,21 +72,12 @@ final class Fixtures {
     static ModelConfig config(
             String name, int maxBatchSize, List<TensorSpec> in, List<TensorSpec> out, Map<String, String> parameters) {
         ModelConfig none = ModelConfig.unspecified(name);
-        return new ModelConfig(
-                name,
-                "",
-                "",
-                "",
-                maxBatchSize,
-                in,
-                out,
-                none.versionPolicy(),
-                null,
-                none.queue(),
-                0,
-                parameters,
-                Map.of(),
-                List.of());
+        return none.toBuilder()
+                .maxBatchSize(maxBatchSize)
+                .inputs(in)
+                .outputs(out)
+                .parameters(parameters)
+                .build();
     }
 
     static Tensor raw(String name, DataType type, Shape shape, byte[] bytes) {

@@ -92,12 +92,12 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public CompletionStage<Void> load(String model) {
+    public CompletionStage<Void> load(String model, LoadOptions options) {
         return new CompletableFuture<>();
     }
 
     @Override
-    public CompletionStage<Void> unload(String model) {
+    public CompletionStage<Void> unload(String model, boolean dependents) {
         return new CompletableFuture<>();
     }
 }

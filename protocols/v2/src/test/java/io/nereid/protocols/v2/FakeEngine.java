@@ -204,7 +204,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public CompletionStage<Void> load(String model) {
+    public CompletionStage<Void> load(String model, LoadOptions options) {
         loads.add("load " + model);
         return loadFailure == null
                 ? CompletableFuture.completedFuture(null)
@@ -212,7 +212,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     }
 
     @Override
-    public CompletionStage<Void> unload(String model) {
+    public CompletionStage<Void> unload(String model, boolean dependents) {
         loads.add("unload " + model);
         return CompletableFuture.completedFuture(null);
     }
