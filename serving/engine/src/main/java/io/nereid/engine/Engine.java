@@ -4,6 +4,7 @@ package io.nereid.engine;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
+import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
@@ -14,6 +15,7 @@ import io.nereid.repository.RepositorySource;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
@@ -48,6 +50,7 @@ import org.jspecify.annotations.Nullable;
 public final class Engine implements InferenceEngine, ModelControl, AutoCloseable {
     private static final Call ENDED = () -> {};
 
+    private final EngineOptions options;
     private final Clock clock;
     private final DevicePool pool;
     private final Servables servables;
@@ -59,6 +62,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** Builds the object graph; nothing runs before {@link #start}. Each backend's name must be unique. */
     public Engine(EngineOptions options, List<Backend> backends, Clock clock) {
+        this.options = options;
         this.clock = clock;
         this.pool = new DevicePool("device", options.deviceThreads(), clock);
         this.servables = new Servables(pool, options.maxQueueSize(), clock);
@@ -70,19 +74,24 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         this.repository = new RepositorySource(
                 options.repositories(),
                 backends,
-                (source, config, backend, fingerprint) -> new ModelLoader(
-                        source,
-                        config,
-                        backend,
-                        fingerprint,
-                        new BackendContext(
-                                options.deviceThreads(),
-                                options.scratch(),
-                                options.backendSettings().getOrDefault(backend.name(), Map.of())),
-                        servables),
+                this::loader,
                 options.repository(),
                 clock);
         this.control = Threads.single("control");
+    }
+
+    /** The loader of one stored version: a model on a backend. */
+    private Loader loader(ModelSource source, ModelConfig config, Backend backend, String fingerprint) {
+        return new ModelLoader(
+                source,
+                config,
+                backend,
+                fingerprint,
+                new BackendContext(
+                        options.deviceThreads(),
+                        options.scratch(),
+                        options.backendSettings().getOrDefault(backend.name(), Map.of())),
+                servables);
     }
 
     /** Starts reading the repository and loading models. Completes when each has become available or has failed. */
@@ -111,12 +120,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
             sink.fail(e);
             return ENDED;
         }
-        return submit((ModelServable) handle.servable(), handle, request, sink, clock);
+        return submit((EngineServable) handle.servable(), handle, request, sink, clock);
     }
 
     /** Validates and submits; owns {@code handle} and the request from here on. */
     static Call submit(
-            ModelServable servable, AutoCloseable handle, InferenceRequest request, ResponseSink sink, Clock clock) {
+            EngineServable servable, AutoCloseable handle, InferenceRequest request, ResponseSink sink, Clock clock) {
         InferenceRequest checked = request;
         int rows = 0;
         ServingException refusal = null;

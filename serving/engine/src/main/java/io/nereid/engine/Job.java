@@ -40,7 +40,7 @@ final class Job implements InferenceJob, InferenceEngine.Call {
     private final InferenceRequest request;
     private final InferenceRequest owned;
     private final int batchSize;
-    private final ModelServable servable;
+    private final EngineServable servable;
     private final AutoCloseable handle;
     private final ResponseSink sink;
     private final Clock clock;
@@ -63,7 +63,7 @@ final class Job implements InferenceJob, InferenceEngine.Call {
             InferenceRequest request,
             InferenceRequest owned,
             int batchSize,
-            ModelServable servable,
+            EngineServable servable,
             AutoCloseable handle,
             ResponseSink sink,
             Clock clock) {

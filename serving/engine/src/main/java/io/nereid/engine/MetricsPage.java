@@ -14,9 +14,9 @@ import java.util.function.ToDoubleFunction;
  */
 final class MetricsPage {
     private final StringBuilder page = new StringBuilder(4096);
-    private final Collection<ModelServable> servables;
+    private final Collection<EngineServable> servables;
 
-    MetricsPage(Collection<ModelServable> servables) {
+    MetricsPage(Collection<EngineServable> servables) {
         this.servables = servables;
     }
 
@@ -26,7 +26,7 @@ final class MetricsPage {
                 "Number of successful inference requests, all batch sizes",
                 s -> s.success.sum());
         head("nv_inference_request_failure", "counter", "Number of failed inference requests, all batch sizes");
-        for (ModelServable servable : servables) {
+        for (EngineServable servable : servables) {
             for (ModelStatistics.Failure reason : ModelStatistics.Failure.values()) {
                 sample(
                         "nv_inference_request_failure",
@@ -63,18 +63,18 @@ final class MetricsPage {
                 "nv_inference_pending_request_count",
                 "gauge",
                 "Instantaneous number of pending requests awaiting execution");
-        for (ModelServable servable : servables) {
+        for (EngineServable servable : servables) {
             sample("nv_inference_pending_request_count", labels(servable), servable.queued());
         }
         head("nereid_inference_in_flight", "gauge", "Requests accepted and not yet answered");
-        for (ModelServable servable : servables) {
+        for (EngineServable servable : servables) {
             sample(
                     "nereid_inference_in_flight",
                     labels(servable),
                     servable.statistics().inFlight.sum());
         }
         head("nereid_model_memory_bytes", "gauge", "Memory held by a model, by its backend's estimate");
-        for (ModelServable servable : servables) {
+        for (EngineServable servable : servables) {
             sample("nereid_model_memory_bytes", labels(servable), Math.max(0, servable.memoryBytes()));
         }
         histogram("nereid_request_duration_seconds", "From arrival to answer", 1e9, s -> s.request);
@@ -90,7 +90,7 @@ final class MetricsPage {
 
     private void counter(String name, String help, ToDoubleFunction<ModelStatistics> value) {
         head(name, "counter", help);
-        for (ModelServable servable : servables) {
+        for (EngineServable servable : servables) {
             sample(name, labels(servable), value.applyAsDouble(servable.statistics()));
         }
     }
@@ -101,7 +101,7 @@ final class MetricsPage {
 
     private void histogram(String name, String help, double unit, Choice choice) {
         head(name, "histogram", help);
-        for (ModelServable servable : servables) {
+        for (EngineServable servable : servables) {
             Histogram h = choice.of(servable.statistics());
             String labels = labels(servable);
             long[] bounds = h.bounds();
@@ -131,7 +131,7 @@ final class MetricsPage {
                 .append('\n');
     }
 
-    private static String labels(ModelServable servable) {
+    private static String labels(EngineServable servable) {
         ServableId id = servable.metadata().id();
         String model = id.model().replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n");
         return "model=\"" + model + "\",version=\"" + id.version() + '"';

@@ -17,7 +17,7 @@ final class Servables {
     private final DevicePool pool;
     private final int maxQueueSize;
     private final Clock clock;
-    private final Set<ModelServable> shown = ConcurrentHashMap.newKeySet();
+    private final Set<EngineServable> shown = ConcurrentHashMap.newKeySet();
 
     Servables(DevicePool pool, int maxQueueSize, Clock clock) {
         this.pool = pool;
@@ -33,17 +33,17 @@ final class Servables {
         return clock;
     }
 
-    void show(ModelServable servable) {
+    void show(EngineServable servable) {
         shown.add(servable);
     }
 
-    void hide(ModelServable servable) {
+    void hide(EngineServable servable) {
         shown.remove(servable);
     }
 
     /** By name and version. */
-    Collection<ModelServable> shown() {
-        List<ModelServable> all = new java.util.ArrayList<>(shown);
+    Collection<EngineServable> shown() {
+        List<EngineServable> all = new java.util.ArrayList<>(shown);
         all.sort(Comparator.comparing(s -> s.metadata().id()));
         return all;
     }

@@ -32,10 +32,10 @@ final class WarmupRequests {
     private static final long LIMIT_SECONDS = 600;
 
     private final Path modelDirectory;
-    private final ModelServable servable;
+    private final EngineServable servable;
     private final Clock clock;
 
-    WarmupRequests(Path modelDirectory, ModelServable servable, Clock clock) {
+    WarmupRequests(Path modelDirectory, EngineServable servable, Clock clock) {
         this.modelDirectory = modelDirectory;
         this.servable = servable;
         this.clock = clock;

@@ -1,0 +1,116 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine;
+
+import io.nereid.spi.InferenceRequest.RequestedOutput;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.Servable;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What every loaded version has, whether it is a model on a backend or made of other models: how it is described, what
+ * its requests are checked against, and what it has done. Thread-safe.
+ */
+abstract class EngineServable implements Servable {
+    private final ModelMetadata metadata;
+    private final RequestChecks checks;
+    private final ModelStatistics statistics;
+    private volatile ModelConfig config;
+
+    /** For a version with a complete configuration. */
+    EngineServable(ServableId id, ModelConfig config) {
+        this.config = config;
+        this.metadata = describe(id, config);
+        this.checks = new RequestChecks(metadata);
+        this.statistics = new ModelStatistics(id);
+    }
+
+    private static ModelMetadata describe(ServableId id, ModelConfig config) {
+        return new ModelMetadata(
+                id,
+                config.platform().isEmpty() ? config.backend() : config.platform(),
+                onWire(config.inputs(), config.batched()),
+                onWire(config.outputs(), config.batched()),
+                config.maxBatchSize(),
+                Map.of());
+    }
+
+    private static List<TensorSpec> onWire(List<TensorSpec> specs, boolean batched) {
+        return specs.stream()
+                .map(s -> new TensorSpec(
+                        s.name(), s.dataType(), batched ? s.shape().prepend(-1) : s.shape(), s.optional()))
+                .toList();
+    }
+
+    @Override
+    public final ModelMetadata metadata() {
+        return metadata;
+    }
+
+    @Override
+    public final ModelConfig config() {
+        return config;
+    }
+
+    /** Another configuration of which nothing that is already built depends. */
+    final void config(ModelConfig next) {
+        config = next;
+    }
+
+    final RequestChecks checks() {
+        return checks;
+    }
+
+    final ModelStatistics statistics() {
+        return statistics;
+    }
+
+    /** Requests that wait to be run. */
+    abstract int queued();
+
+    /** Ends everything; no request is under way. */
+    abstract void unload();
+
+    /** The label texts of an output, or none. */
+    List<String> labels(String output) {
+        return config.labels().getOrDefault(output, List.of());
+    }
+
+    /** Replaces the outputs of which classes were asked for; others stay. On an exception the outputs stay with the caller. */
+    final List<Tensor> classify(List<RequestedOutput> wanted, List<Tensor> outputs) {
+        boolean any = false;
+        for (int i = 0; i < wanted.size(); i++) {
+            any |= wanted.get(i).classes() > 0;
+        }
+        if (!any) {
+            return outputs;
+        }
+        List<Tensor> answer = new ArrayList<>(outputs);
+        List<Tensor> replaced = new ArrayList<>();
+        List<Tensor> made = new ArrayList<>();
+        try {
+            for (RequestedOutput w : wanted) {
+                for (int i = 0; w.classes() > 0 && i < answer.size(); i++) {
+                    Tensor scores = answer.get(i);
+                    if (scores.name().equals(w.name())) {
+                        Tensor top = Classification.top(scores, w.classes(), config.batched(), labels(w.name()));
+                        made.add(top);
+                        replaced.add(scores);
+                        answer.set(i, top);
+                    }
+                }
+            }
+        } catch (RuntimeException e) {
+            Tensor.closeAll(made);
+            throw e;
+        }
+        Tensor.closeAll(replaced);
+        return answer;
+    }
+}
