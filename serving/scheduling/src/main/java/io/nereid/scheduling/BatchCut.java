@@ -6,15 +6,15 @@ package io.nereid.scheduling;
 public enum BatchCut {
     /** The model takes one request at a time. */
     SINGLE,
-    /** Nothing waited: the request ran on the thread that brought it. */
+    /** Nothing waited, and the request ran on the thread that brought it. */
     INLINE,
-    /** A preferred size was reached. */
+    /** A preferred size was reached, or the next request would have passed the largest of them. */
     PREFERRED_SIZE,
-    /** The next request would have made it larger than the model takes. */
+    /** It is as large as the model takes, or the next request would have made it larger. */
     MAX_SIZE,
     /** The next request has other shapes. */
     SHAPE,
-    /** The oldest request had waited for the queue delay. */
+    /** The oldest request had waited for the queue delay, and no preferred size had been reached. */
     DELAY,
     /** An instance was free and nothing else waited. */
     NO_MORE,

@@ -14,7 +14,7 @@ public interface BatchRunner {
      * <p>The scheduler has marked the jobs as {@code queued} and {@code started}, has found them neither expired nor
      * cancelled, and has taken its own action on cancellation back.
      *
-     * @param instance 0 … instances - 1, used by no other run at the same time
+     * @param instance 0 … instances - 1 (the number may change, see {@link Scheduler#instances(int)}), used by no other run at the same time
      * @param jobs at least one, unmodifiable; with ordered answers they may be wrappers of the jobs that were submitted
      * @param cut why the batch ended where it did, for metrics and traces
      */
@@ -25,4 +25,10 @@ public interface BatchRunner {
      * quick: it is called while the queue is locked. An equivalence: a batch is compared with its first job only.
      */
     boolean joinable(InferenceJob a, InferenceJob b);
+
+    /**
+     * The instance gets no more runs and has none under way: its memory may go. Should the number of instances grow
+     * again, runs follow after this returns. Not called at the end of the scheduler.
+     */
+    default void retired(int instance) {}
 }

@@ -21,6 +21,16 @@ public final class DirectScheduler implements Scheduler {
     }
 
     @Override
+    public int instances() {
+        return queue.instances();
+    }
+
+    @Override
+    public void instances(int count) {
+        queue.instances(count);
+    }
+
+    @Override
     public int queued() {
         return queue.queued();
     }

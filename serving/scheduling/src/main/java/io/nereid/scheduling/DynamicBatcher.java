@@ -36,6 +36,16 @@ public final class DynamicBatcher implements Scheduler {
     }
 
     @Override
+    public int instances() {
+        return queue.instances();
+    }
+
+    @Override
+    public void instances(int count) {
+        queue.instances(count);
+    }
+
+    @Override
     public int queued() {
         return queue.queued();
     }

@@ -82,6 +82,14 @@ final class JobQueue implements DevicePool.Ready {
         Arrays.setAll(freeSlots, i -> instances - 1 - i);
     }
 
+    int instances() {
+        return instances;
+    }
+
+    void instances(int count) {
+        throw ServingException.of(Code.UNIMPLEMENTED, "the number of instances cannot be changed yet: " + count);
+    }
+
     int queued() {
         return queued;
     }

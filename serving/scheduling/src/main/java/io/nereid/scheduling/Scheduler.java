@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
+import io.nereid.spi.ModelConfig;
 import java.util.concurrent.CompletionStage;
 
 /**
@@ -11,6 +14,21 @@ import java.util.concurrent.CompletionStage;
  * {@link SchedulerOptions.Inline}).
  */
 public interface Scheduler extends AutoCloseable {
+    /**
+     * The scheduler that a configuration asks for; {@code pool} gives threads, timer and clock and outlives it.
+     *
+     * @throws ServingException when the configuration cannot be served so, such as INVALID_ARGUMENT for an instance that
+     *     asks for more of a resource than there is
+     */
+    static Scheduler of(ModelConfig config, BatchRunner runner, DevicePool pool, SchedulerOptions options) {
+        if (config.sequence() != null) {
+            throw ServingException.of(Code.UNIMPLEMENTED, "sequence batching is not there yet");
+        }
+        return config.batching() != null
+                ? new DynamicBatcher(config, runner, pool, options)
+                : new DirectScheduler(config, runner, pool, options);
+    }
+
     /**
      * Takes a job and sees to it that it ends once, possibly before this returns and on this thread; or throws and leaves
      * the job with the caller, not ended and without an action on cancellation.
@@ -22,6 +40,18 @@ public interface Scheduler extends AutoCloseable {
 
     /** Jobs waiting now. */
     int queued();
+
+    /** How many runs may go on at once. */
+    int instances();
+
+    /**
+     * Changes the number of instances while the queue is in use: new ones run at once; those beyond {@code count} get no
+     * more runs, and are {@link BatchRunner#retired} when theirs have ended. New instances ask for the resources of the
+     * last group. Returns at once.
+     *
+     * @param count at least 1
+     */
+    void instances(int count);
 
     /** Runs under way now, at most the number of instances. */
     int running();
