@@ -38,6 +38,14 @@ public interface Loader {
         return false;
     }
 
+    /**
+     * An unused loader of the same version, to load it anew after what it depends on has changed. Asked only of loaders
+     * with {@link #dependencies}, on any thread, also while this one serves or after its end; cheap.
+     */
+    default Loader again() {
+        throw new UnsupportedOperationException(id() + " has dependencies but cannot be loaded anew");
+    }
+
     /** Loads; may take long. What it throws becomes the reason of the failure. */
     Servable load();
 

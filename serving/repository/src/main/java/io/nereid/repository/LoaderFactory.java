@@ -4,6 +4,8 @@ package io.nereid.repository;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
 
@@ -20,4 +22,18 @@ public interface LoaderFactory {
      * @param fingerprint changes whenever a reload would give something else
      */
     Loader create(ModelSource source, ModelConfig config, Backend backend, String fingerprint);
+
+    /**
+     * A loader for one version of an ensemble, which no backend runs. It must name the models of the steps as
+     * {@link Loader#dependencies} and support {@link Loader#again}.
+     *
+     * @param source where the version's files lie: the model's own directory where there is no version directory
+     * @param config as for {@link #create}, {@link ModelConfig#ensemble} being set
+     * @param fingerprint changes whenever a reload would give something else
+     * @throws ServingException UNIMPLEMENTED where there are no ensembles
+     */
+    default Loader ensemble(ModelSource source, ModelConfig config, String fingerprint) {
+        throw ServingException.of(
+                Code.UNIMPLEMENTED, "model '" + config.name() + "' is an ensemble, which this server does not run");
+    }
 }
