@@ -2,12 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
 import io.nereid.endpoint.HttpReply;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.logging.Formatter;
 import java.util.logging.Handler;
 import java.util.logging.Level;
@@ -16,45 +29,195 @@ import java.util.logging.LogRecord;
 import java.util.logging.Logger;
 import org.jspecify.annotations.Nullable;
 
-/** Sends the log to standard error, a line a record, as text or as JSON. */
+/**
+ * Sends the log to standard error or to a file, a line a record. What is logged can be changed while the server runs.
+ * Thread-safe.
+ */
 final class Logging {
     /** How a record looks. */
     enum Format {
         /** {@code 2026-01-31T12:00:00.123Z INFO  logger - message}. */
         TEXT,
         /** One JSON object a line. */
-        JSON
+        JSON,
+        /** Triton's: {@code I0131 12:00:00.123456 4711 logger] "message"}. */
+        DEFAULT,
+        /** Triton's other: {@code 2026-01-31T12:00:00Z I 4711 logger] "message"}. */
+        ISO8601
     }
 
-    private Logging() {}
+    /** What is logged; replaced as a whole. */
+    private record Settings(Format format, boolean info, boolean warning, boolean error, long verbose) {
+        boolean wants(Level level) {
+            int value = level.intValue();
+            if (value >= Level.SEVERE.intValue()) {
+                return error;
+            }
+            if (value >= Level.WARNING.intValue()) {
+                return warning;
+            }
+            return value >= Level.INFO.intValue() ? info : verbose > 0;
+        }
 
-    static void configure(Format format, Level level) {
+        /** The least level that loggers need to make records of. */
+        Level least() {
+            return verbose > 1 ? Level.FINEST : verbose == 1 ? Level.FINE : Level.INFO;
+        }
+    }
+
+    private final String file;
+    private volatile Settings settings;
+
+    private Logging(String file, Settings settings) {
+        this.file = file;
+        this.settings = settings;
+    }
+
+    /** Logs to standard error from a level on. */
+    static Logging configure(Format format, Level level) {
+        return configure(format, level, null);
+    }
+
+    /**
+     * Logs from a level on.
+     *
+     * @param file where to; null for standard error
+     */
+    static Logging configure(Format format, Level level, @Nullable Path file) {
+        int least = level.intValue();
+        Settings settings = new Settings(
+                format,
+                least <= Level.INFO.intValue(),
+                least <= Level.WARNING.intValue(),
+                least <= Level.SEVERE.intValue(),
+                least <= Level.FINEST.intValue() ? 2 : least < Level.INFO.intValue() ? 1 : 0);
+        Logging logging = new Logging(file == null ? "" : file.toString(), settings);
         LogManager.getLogManager().reset();
-        Logger root = Logger.getLogger("");
-        root.setLevel(level);
-        root.addHandler(new ErrHandler(format == Format.JSON ? new JsonFormatter() : new TextFormatter(), System.err));
-        // Netty tells at INFO level which of its options it found; that is of no use to whoever serves models.
-        Logger.getLogger("io.netty").setLevel(Level.WARNING);
+        Logger.getLogger("").addHandler(logging.new Lines(file == null ? System.err : open(file)));
+        logging.apply();
+        return logging;
     }
 
-    private static final class ErrHandler extends Handler {
-        private final PrintStream err;
+    private static PrintStream open(Path file) {
+        try {
+            return new PrintStream(
+                    Files.newOutputStream(file, StandardOpenOption.CREATE, StandardOpenOption.APPEND),
+                    true,
+                    StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw ServingException.invalidArgument(
+                    "--log-file '" + file + "' cannot be written: " + e, "give a file in a directory that exists");
+        }
+    }
 
-        ErrHandler(Formatter formatter, PrintStream err) {
-            this.err = err;
-            setFormatter(formatter);
+    private void apply() {
+        Logger.getLogger("").setLevel(settings.least());
+        // Netty tells at INFO level which of its options it found; that is of no use to whoever serves models.
+        Logger.getLogger("io.netty").setLevel(settings.verbose > 1 ? Level.FINEST : Level.WARNING);
+    }
+
+    /** In the words of Triton's logging extension. */
+    Map<String, Object> settings() {
+        Settings s = settings;
+        Map<String, Object> shown = new LinkedHashMap<>();
+        shown.put("log_file", file);
+        shown.put("log_info", s.info);
+        shown.put("log_warning", s.warning);
+        shown.put("log_error", s.error);
+        shown.put("log_verbose_level", s.verbose);
+        shown.put("log_format", s.format == Format.DEFAULT ? "default" : s.format == Format.ISO8601 ? "ISO8601" : s.format.name().toLowerCase(Locale.ROOT));
+        return shown;
+    }
+
+    /** Changes what is logged, or nothing when a change is wrong. */
+    synchronized Map<String, Object> update(Map<String, Object> changes) {
+        Settings s = settings;
+        for (Map.Entry<String, Object> e : changes.entrySet()) {
+            String name = e.getKey();
+            Object value = e.getValue();
+            s = switch (name) {
+                case "log_info" -> new Settings(s.format, flag(name, value), s.warning, s.error, s.verbose);
+                case "log_warning" -> new Settings(s.format, s.info, flag(name, value), s.error, s.verbose);
+                case "log_error" -> new Settings(s.format, s.info, s.warning, flag(name, value), s.verbose);
+                case "log_verbose_level" -> new Settings(s.format, s.info, s.warning, s.error, number(name, value));
+                case "log_format" -> new Settings(format(value), s.info, s.warning, s.error, s.verbose);
+                case "log_file" ->
+                    throw ServingException.of(
+                            Code.UNIMPLEMENTED,
+                            "log file location can not be updated through network protocol",
+                            "start the server with --log-file");
+                default ->
+                    throw ServingException.invalidArgument(
+                            "unknown log setting '" + name + "'",
+                            Suggestions.didYouMean(name, names(), "expected one of " + names()));
+            };
+        }
+        settings = s;
+        apply();
+        return settings();
+    }
+
+    private static List<String> names() {
+        return List.of("log_info", "log_warning", "log_error", "log_verbose_level", "log_format");
+    }
+
+    private static boolean flag(String name, Object value) {
+        if (value instanceof Boolean b) {
+            return b;
+        }
+        throw ServingException.invalidArgument("log setting '" + name + "' is '" + value + "' (expected: true or false)");
+    }
+
+    private static long number(String name, Object value) {
+        if (value instanceof Long n && n >= 0) {
+            return n;
+        }
+        throw ServingException.invalidArgument(
+                "log setting '" + name + "' is '" + value + "' (expected: a whole number from 0)");
+    }
+
+    private static Format format(Object value) {
+        return switch (String.valueOf(value)) {
+            case "default" -> Format.DEFAULT;
+            case "ISO8601" -> Format.ISO8601;
+            case "text" -> Format.TEXT;
+            case "json" -> Format.JSON;
+            default ->
+                throw ServingException.of(
+                        Code.UNAVAILABLE,
+                        "Log format '" + value + "' is unknown",
+                        "expected default, ISO8601, text or json");
+        };
+    }
+
+    private final class Lines extends Handler {
+        private final PrintStream to;
+        private final Formatter text = new TextFormatter();
+        private final Formatter json = new JsonFormatter();
+        private final Formatter triton = new TritonFormatter(false);
+        private final Formatter iso = new TritonFormatter(true);
+
+        Lines(PrintStream to) {
+            this.to = to;
         }
 
         @Override
         public void publish(LogRecord entry) {
-            if (isLoggable(entry)) {
-                err.print(getFormatter().format(entry));
+            Settings s = settings;
+            if (s.wants(entry.getLevel())) {
+                Formatter formatter = switch (s.format) {
+                    case TEXT -> text;
+                    case JSON -> json;
+                    case DEFAULT -> triton;
+                    case ISO8601 -> iso;
+                };
+                to.print(formatter.format(entry));
             }
         }
 
         @Override
         public void flush() {
-            err.flush();
+            to.flush();
         }
 
         @Override
@@ -102,6 +265,31 @@ final class Logging {
                 line.append(",\"exception\":").append(HttpReply.quote(trace(entry.getThrown())));
             }
             return line.append("}\n").toString();
+        }
+    }
+
+    /** Lines as Triton writes them, for those whose tools read them. */
+    private static final class TritonFormatter extends Formatter {
+        private static final DateTimeFormatter SHORT =
+                DateTimeFormatter.ofPattern("MMdd HH:mm:ss.SSSSSS", Locale.ROOT).withZone(ZoneOffset.UTC);
+        private static final DateTimeFormatter LONG =
+                DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH:mm:ss'Z'", Locale.ROOT).withZone(ZoneOffset.UTC);
+
+        private final boolean iso;
+        private final long pid = ProcessHandle.current().pid();
+
+        TritonFormatter(boolean iso) {
+            this.iso = iso;
+        }
+
+        @Override
+        public String format(LogRecord entry) {
+            char letter = level(entry).charAt(0);
+            String head = iso
+                    ? LONG.format(entry.getInstant()) + " " + letter + " "
+                    : letter + SHORT.format(entry.getInstant()) + " ";
+            return head + pid + " " + entry.getLoggerName() + "] " + HttpReply.quote(formatMessage(entry)) + "\n"
+                    + trace(entry.getThrown());
         }
     }
 }

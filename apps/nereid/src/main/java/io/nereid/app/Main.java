@@ -54,7 +54,8 @@ public final class Main {
             command.getCommandSpec().options().forEach(option -> known.addAll(List.of(option.names())));
             String given = unmatched.getUnmatched().get(0);
             int equals = given.indexOf('=');
-            String hint = Suggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
+            String refused = command.getCommandName().equals("serve") ? RefusedFlags.why(given) : null;
+            String hint = refused != null ? refused : Suggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
             if (!hint.isEmpty()) {
                 err.println("  " + hint);
             }

@@ -1,0 +1,67 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** What to say of options of {@code tritonserver} that this server does not have. Immutable. */
+final class RefusedFlags {
+    private static final String GPU = "this build runs models on processors, so there is no GPU memory to set up; leave it out";
+    private static final String TLS = "connections are not encrypted by this version; put a proxy that ends TLS in front";
+    private static final String GRPC_TUNING =
+            "HTTP/2 connections are kept alive and their memory is bounded by rules of this server; leave it out";
+
+    private static final Map<String, String> SENTENCES = Map.ofEntries(
+            Map.entry("--enable-peer-access", GPU),
+            Map.entry("--cuda-memory-pool-byte-size", GPU),
+            Map.entry("--cuda-virtual-address-size", GPU),
+            Map.entry("--min-supported-compute-capability", GPU),
+            Map.entry("--model-load-gpu-limit", GPU),
+            Map.entry("--pinned-memory-pool-byte-size", GPU),
+            Map.entry("--allow-gpu-metrics", GPU),
+            Map.entry("--backend-directory", "backends are jars on the class path; libtriton_*.so libraries are not loaded"),
+            Map.entry("--repoagent-directory", "the checksum agent is built in; libtritonrepoagent_*.so libraries are not loaded"),
+            Map.entry("--cache-directory", "caches are built in (see --cache-config); libtritoncache_*.so libraries are not loaded"),
+            Map.entry("--buffer-manager-thread-count", "inputs are gathered by the thread that runs the model; leave it out"),
+            Map.entry("--model-namespacing", "a model's name must be unique over all repositories; rename one of two"),
+            Map.entry("--allow-http", "REST and gRPC share a port and are both always there; leave it out"),
+            Map.entry("--allow-grpc", "REST and gRPC share a port and are both always there; leave it out"),
+            Map.entry("--allow-cpu-metrics", "the processor's figures are always on the metrics page; leave it out"),
+            Map.entry("--metrics-interval-ms", "figures are read when the metrics page is asked for; leave it out"),
+            Map.entry("--reuse-http-port", "one process listens on a port; run replicas on ports of their own"),
+            Map.entry("--reuse-grpc-port", "one process listens on a port; run replicas on ports of their own"),
+            Map.entry("--grpc-infer-thread-count", "all connections share the threads of --io-threads"),
+            Map.entry("--grpc-infer-allocation-pool-size", GRPC_TUNING),
+            Map.entry("--grpc-max-response-pool-size", GRPC_TUNING),
+            Map.entry("--grpc-infer-response-compression-level", "gRPC answers are not compressed; leave it out"),
+            Map.entry("--grpc-keepalive-time", GRPC_TUNING),
+            Map.entry("--grpc-keepalive-timeout", GRPC_TUNING),
+            Map.entry("--grpc-keepalive-permit-without-calls", GRPC_TUNING),
+            Map.entry("--grpc-http2-max-pings-without-data", GRPC_TUNING),
+            Map.entry("--grpc-http2-min-recv-ping-interval-without-data", GRPC_TUNING),
+            Map.entry("--grpc-http2-max-ping-strikes", GRPC_TUNING),
+            Map.entry("--grpc-max-connection-age", GRPC_TUNING),
+            Map.entry("--grpc-max-connection-age-grace", GRPC_TUNING),
+            Map.entry("--grpc-use-ssl", TLS),
+            Map.entry("--grpc-use-ssl-mutual", TLS),
+            Map.entry("--grpc-server-cert", TLS),
+            Map.entry("--grpc-server-key", TLS),
+            Map.entry("--grpc-root-cert", TLS),
+            Map.entry("--allow-sagemaker", "SageMaker's routes are not served by this version"),
+            Map.entry("--sagemaker-port", "SageMaker's routes are not served by this version"),
+            Map.entry("--sagemaker-safe-port-range", "SageMaker's routes are not served by this version"),
+            Map.entry("--sagemaker-thread-count", "SageMaker's routes are not served by this version"),
+            Map.entry("--allow-vertex-ai", "Vertex AI's routes are not served by this version"),
+            Map.entry("--vertex-ai-port", "Vertex AI's routes are not served by this version"),
+            Map.entry("--vertex-ai-thread-count", "Vertex AI's routes are not served by this version"),
+            Map.entry("--vertex-ai-default-model", "Vertex AI's routes are not served by this version"));
+
+    private RefusedFlags() {}
+
+    /** Why an option is refused, or null when nothing is known of it. */
+    static @Nullable String why(String option) {
+        int equals = option.indexOf('=');
+        return SENTENCES.get(equals < 0 ? option : option.substring(0, equals));
+    }
+}

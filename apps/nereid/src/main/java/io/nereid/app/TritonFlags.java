@@ -1,0 +1,353 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.base.ServingException;
+import io.nereid.tracing.TraceOptions;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import picocli.CommandLine.Option;
+
+/**
+ * The options of {@code tritonserver} that name something this server has, under the same names. Those that do not are in
+ * {@link RefusedFlags}. Set by picocli, then only read.
+ */
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+final class TritonFlags {
+    enum RateLimit {
+        off,
+        execution_count
+    }
+
+    @Option(names = "--id", paramLabel = "NAME", description = "The server's name in its metadata.")
+    String id;
+
+    @Option(names = "--model-store", hidden = true, paramLabel = "DIR")
+    List<Path> modelStore = new ArrayList<>();
+
+    @Option(
+            names = "--exit-on-error",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "End with exit code 1 when a model cannot be loaded at the start (default: false).")
+    boolean exitOnError;
+
+    @Option(names = "--exit-timeout-secs", paramLabel = "N", description = "The same as --drain-timeout, in seconds.")
+    Integer exitTimeoutSecs;
+
+    @Option(
+            names = "--strict-readiness",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "true",
+            paramLabel = "true|false",
+            description = "Whether the server counts as ready only when every model is (default: true).")
+    boolean strictReadiness;
+
+    @Option(
+            names = "--disable-auto-complete-config",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            description = "Do not fill in what a configuration leaves out; refuse it.")
+    boolean disableAutoComplete;
+
+    @Option(names = "--strict-model-config", arity = "0..1", fallbackValue = "true", hidden = true)
+    Boolean strictModelConfig;
+
+    @Option(names = "--repository-poll-secs", paramLabel = "N", description = "The same as --poll-interval, in seconds.")
+    Integer repositoryPollSecs;
+
+    @Option(
+            names = "--model-config-name",
+            paramLabel = "NAME",
+            defaultValue = "",
+            description = "Use <model>/configs/NAME.pbtxt instead of config.pbtxt where there is one.")
+    String modelConfigName;
+
+    @Option(names = "--model-load-thread-count", paramLabel = "N", description = "The same as --load-threads.")
+    Integer modelLoadThreadCount;
+
+    @Option(
+            names = "--model-load-retry-count",
+            paramLabel = "N",
+            defaultValue = "0",
+            description = "How often a failed load is tried again at once (default: ${DEFAULT-VALUE}).")
+    int modelLoadRetryCount;
+
+    @Option(
+            names = "--allow-client-shm",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Let clients on this machine pass tensors in shared memory (default: false).")
+    boolean allowClientShm;
+
+    @Option(
+            names = "--client-shm-keys",
+            split = ",",
+            paramLabel = "PATTERN",
+            defaultValue = "*",
+            description = "Which shared memory keys clients may name; * stands for anything (default: ${DEFAULT-VALUE}).")
+    List<String> clientShmKeys = List.of("*");
+
+    @Option(
+            names = "--cache-config",
+            paramLabel = "NAME,KEY=VALUE",
+            description = "Where answers of models with response_cache are kept: local,size=BYTES; may be repeated.")
+    List<String> cacheConfig = new ArrayList<>();
+
+    @Option(names = "--response-cache-byte-size", hidden = true)
+    Long responseCacheByteSize;
+
+    @Option(
+            names = "--rate-limit",
+            defaultValue = "off",
+            description = "off, or execution_count: instances take turns by their resources (default: ${DEFAULT-VALUE}).")
+    RateLimit rateLimit;
+
+    @Option(
+            names = "--rate-limit-resource",
+            paramLabel = "NAME:COUNT[:DEVICE]",
+            description = "How much there is of a resource of the rate limiter; may be repeated.")
+    List<String> rateLimitResource = new ArrayList<>();
+
+    @Option(
+            names = "--host-policy",
+            paramLabel = "NAME,cpu-cores=A-B",
+            description = "The processors of instance groups with this host policy; may be repeated.")
+    List<String> hostPolicy = new ArrayList<>();
+
+    @Option(
+            names = {"--http-address", "--grpc-address", "--metrics-address"},
+            paramLabel = "HOST",
+            description = "The same as --host.")
+    String address;
+
+    @Option(names = "--http-port", paramLabel = "PORT", description = "The same as --port.")
+    Integer httpPort;
+
+    @Option(names = "--http-thread-count", paramLabel = "N", description = "The same as --io-threads.")
+    Integer httpThreadCount;
+
+    @Option(names = "--http-max-input-size", paramLabel = "BYTES", description = "The same as --max-request-bytes.")
+    Long httpMaxInputSize;
+
+    @Option(
+            names = "--http-header-forward-pattern",
+            paramLabel = "REGEX",
+            defaultValue = "",
+            description = "HTTP headers that become parameters of the request.")
+    String httpHeaderForwardPattern;
+
+    @Option(
+            names = "--grpc-header-forward-pattern",
+            paramLabel = "REGEX",
+            defaultValue = "",
+            description = "gRPC metadata that become parameters of the request.")
+    String grpcHeaderForwardPattern;
+
+    @Option(
+            names = "--http-restricted-api",
+            paramLabel = "API,…:HEADER=VALUE",
+            description = "Groups of REST calls that need a header; may be repeated.")
+    List<String> httpRestrictedApi = new ArrayList<>();
+
+    @Option(
+            names = "--grpc-restricted-protocol",
+            paramLabel = "API,…:KEY=VALUE",
+            description = "Groups of gRPC calls that need metadata triton-grpc-protocol-KEY; may be repeated.")
+    List<String> grpcRestrictedProtocol = new ArrayList<>();
+
+    @Option(
+            names = "--metrics-config",
+            paramLabel = "[FAMILY,]KEY=VALUE",
+            description = "counter_latencies, histogram_latencies, summary_latencies (true or false),"
+                    + " summary_quantiles (0.5:0.05,0.9:0.01); may be repeated.")
+    List<String> metricsConfig = new ArrayList<>();
+
+    @Option(
+            names = "--allow-metrics",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "true",
+            paramLabel = "true|false",
+            description = "Whether /metrics is served (default: true).")
+    boolean allowMetrics;
+
+    @Option(names = "--log-verbose", paramLabel = "N", description = "0, 1 or 2: how much more is logged.")
+    Integer logVerbose;
+
+    @Option(names = "--log-info", arity = "0..1", fallbackValue = "true", paramLabel = "true|false", hidden = true)
+    Boolean logInfo;
+
+    @Option(names = "--log-warning", arity = "0..1", fallbackValue = "true", paramLabel = "true|false", hidden = true)
+    Boolean logWarning;
+
+    @Option(names = "--log-error", arity = "0..1", fallbackValue = "true", paramLabel = "true|false", hidden = true)
+    Boolean logError;
+
+    @Option(names = "--log-file", paramLabel = "FILE", description = "Log to a file instead of standard error.")
+    Path logFile;
+
+    @Option(
+            names = "--trace-config",
+            paramLabel = "[MODE,]KEY=VALUE",
+            description = "level=OFF|TIMESTAMPS|TENSORS, rate, count, mode=triton|opentelemetry; triton,file=FILE,"
+                    + " triton,log-frequency=N; opentelemetry,url=URL, opentelemetry,resource=K=V; may be repeated.")
+    List<String> traceConfig = new ArrayList<>();
+
+    @Option(names = "--trace-file", hidden = true)
+    String traceFile;
+
+    @Option(names = "--trace-level", hidden = true)
+    List<String> traceLevel = new ArrayList<>();
+
+    @Option(names = "--trace-rate", hidden = true)
+    String traceRate;
+
+    @Option(names = "--trace-count", hidden = true)
+    String traceCount;
+
+    @Option(names = "--log-frequency", hidden = true)
+    String traceLogFrequency;
+
+    boolean autoComplete() {
+        return strictModelConfig == null ? !disableAutoComplete : !strictModelConfig;
+    }
+
+    /** Traces as {@code --trace-config} and the older options say. */
+    TraceOptions trace() {
+        Map<String, String> settings = new LinkedHashMap<>();
+        Map<String, Map<String, String>> byMode = new LinkedHashMap<>();
+        Map<String, String> resource = new LinkedHashMap<>();
+        String mode = "triton";
+        for (String text : traceConfig) {
+            int equals = text.indexOf('=');
+            int comma = text.indexOf(',');
+            if (equals < 1) {
+                throw ServingException.invalidArgument(
+                        "--trace-config '" + text + "' is not [MODE,]KEY=VALUE", "for example level=TIMESTAMPS");
+            }
+            String value = text.substring(equals + 1);
+            if (comma >= 0 && comma < equals) {
+                String of = text.substring(0, comma);
+                String key = text.substring(comma + 1, equals);
+                if (!of.equals("triton") && !of.equals("opentelemetry")) {
+                    throw ServingException.invalidArgument(
+                            "--trace-config '" + text + "' is for mode '" + of + "' (expected: triton or opentelemetry)");
+                }
+                if (of.equals("opentelemetry") && key.equals("resource")) {
+                    int inner = value.indexOf('=');
+                    if (inner < 1) {
+                        throw ServingException.invalidArgument(
+                                "--trace-config '" + text + "' is not opentelemetry,resource=KEY=VALUE");
+                    }
+                    resource.put(value.substring(0, inner), value.substring(inner + 1));
+                } else {
+                    byMode.computeIfAbsent(of, m -> new LinkedHashMap<>()).put(key, value);
+                }
+            } else if (text.startsWith("mode=")) {
+                mode = value;
+            } else {
+                String key = text.substring(0, equals);
+                settings.merge(key, value, (a, b) -> key.equals("level") ? a + "," + b : b);
+            }
+        }
+        old(settings, byMode.computeIfAbsent("triton", m -> new LinkedHashMap<>()));
+        TraceOptions.Mode chosen = switch (mode) {
+            case "triton" -> TraceOptions.Mode.TRITON;
+            case "opentelemetry" -> TraceOptions.Mode.OPENTELEMETRY;
+            default ->
+                throw ServingException.invalidArgument(
+                        "--trace-config mode='" + mode + "' (expected: triton or opentelemetry)");
+        };
+        return new TraceOptions(chosen, settings, byMode.getOrDefault(mode, Map.of()), resource);
+    }
+
+    private void old(Map<String, String> settings, Map<String, String> triton) {
+        if (!traceLevel.isEmpty()) {
+            settings.putIfAbsent("level", String.join(",", traceLevel));
+        }
+        if (traceRate != null) {
+            settings.putIfAbsent("rate", traceRate);
+        }
+        if (traceCount != null) {
+            settings.putIfAbsent("count", traceCount);
+        }
+        if (traceFile != null) {
+            triton.putIfAbsent("file", traceFile);
+        }
+        if (traceLogFrequency != null) {
+            triton.putIfAbsent("log-frequency", traceLogFrequency);
+        }
+    }
+
+    /** The settings of the one response cache: its kind under the empty key; empty when there is none. */
+    Map<String, String> cache() {
+        Map<String, String> cache = new LinkedHashMap<>();
+        for (String text : cacheConfig) {
+            int comma = text.indexOf(',');
+            int equals = text.indexOf('=', comma + 1);
+            if (comma < 1 || equals <= comma + 1) {
+                throw ServingException.invalidArgument(
+                        "--cache-config '" + text + "' is not NAME,KEY=VALUE", "for example local,size=104857600");
+            }
+            String before = cache.put("", text.substring(0, comma));
+            if (before != null && !before.equals(text.substring(0, comma))) {
+                throw ServingException.invalidArgument(
+                        "found multiple cache configurations, but only a single cache is currently supported",
+                        "give --cache-config for either '" + before + "' or '" + text.substring(0, comma) + "'");
+            }
+            cache.put(text.substring(comma + 1, equals), text.substring(equals + 1));
+        }
+        if (responseCacheByteSize != null && cache.isEmpty() && responseCacheByteSize > 0) {
+            cache.put("", "local");
+            cache.put("size", responseCacheByteSize.toString());
+        }
+        return cache;
+    }
+
+    /** {@code API,API:NAME=VALUE} texts as name and value by group. */
+    static Map<String, Map.Entry<String, String>> restricted(String option, List<String> texts) {
+        List<String> groups = List.of(
+                "health",
+                "metadata",
+                "inference",
+                "shared-memory",
+                "model-config",
+                "model-repository",
+                "statistics",
+                "trace",
+                "logging");
+        Map<String, Map.Entry<String, String>> restricted = new LinkedHashMap<>();
+        for (String text : texts) {
+            int colon = text.indexOf(':');
+            int equals = text.indexOf('=', colon + 1);
+            if (colon < 1 || equals <= colon + 1) {
+                throw ServingException.invalidArgument(
+                        option + " '" + text + "' is not API,…:NAME=VALUE",
+                        "for example " + option + " model-repository,logging:admin-key=secret");
+            }
+            for (String group : text.substring(0, colon).split(",")) {
+                if (!groups.contains(group)) {
+                    throw ServingException.invalidArgument(
+                            option + " names the unknown group '" + group + "'", "expected one of " + groups);
+                }
+                Map.Entry<String, String> before = restricted.put(
+                        group, Map.entry(text.substring(colon + 1, equals), text.substring(equals + 1)));
+                if (before != null) {
+                    throw ServingException.invalidArgument(
+                            option + " names the group '" + group + "' twice", "give each group once");
+                }
+            }
+        }
+        return restricted;
+    }
+}
