@@ -54,8 +54,8 @@ final class ConfigBinder {
             Field field = known.get(given.name());
             if (field == null) {
                 unknown(given, type, path, known.keySet());
-            } else if (check(given, field, path, oneofs, bound)) {
-                values(given, field, path, bound);
+            } else if (check(given, field, type, path, oneofs, bound)) {
+                values(given, field, type, path, bound);
             }
         }
         return bound;
@@ -89,10 +89,15 @@ final class ConfigBinder {
     }
 
     private boolean check(
-            TextValue.Field given, Field field, String path, Map<String, TextValue.Field> oneofs, BoundMessage bound) {
+            TextValue.Field given,
+            Field field,
+            String type,
+            String path,
+            Map<String, TextValue.Field> oneofs,
+            BoundMessage bound) {
         if (field.support() == Support.REFUSED
                 && !(field.cardinality() != Cardinality.ONE && given.values().isEmpty())) {
-            unsupported(given.at(), path + field.name());
+            unsupported(given.at(), type, path, field.name());
             return false;
         }
         if (!field.oneof().isEmpty()) {
@@ -130,7 +135,7 @@ final class ConfigBinder {
         return true;
     }
 
-    private void values(TextValue.Field given, Field field, String path, BoundMessage bound) {
+    private void values(TextValue.Field given, Field field, String type, String path, BoundMessage bound) {
         List<Value> values = new ArrayList<>(given.values().size());
         for (TextValue raw : given.values()) {
             if (problems.full()) {
@@ -144,7 +149,7 @@ final class ConfigBinder {
                 continue;
             }
             if (field.support() == Support.ONLY_DEFAULT && !isDefault(value, field)) {
-                unsupported(given.at(), path + field.name());
+                unsupported(given.at(), type, path, field.name());
             } else {
                 values.add(new Value(value, raw.at()));
             }
@@ -154,12 +159,10 @@ final class ConfigBinder {
         }
     }
 
-    private void unsupported(Position at, String path) {
+    private void unsupported(Position at, String type, String path, String field) {
+        ConfigRefusals.Reason reason = ConfigRefusals.of(type, field);
         problems.error(
-                file,
-                at,
-                "field '" + path + "' is not supported by this version of Nereid",
-                "remove it from the configuration");
+                file, at, "field '" + path + field + "' is not supported, " + reason.why(), reason.remedy());
     }
 
     private boolean isDefault(Object value, Field field) {

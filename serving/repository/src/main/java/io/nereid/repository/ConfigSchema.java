@@ -20,8 +20,24 @@ import org.jspecify.annotations.Nullable;
  *   <li>{@code ~}: accepted and without effect here, because it only steers how fast other hardware works or how things
  *       are called in a log;
  *   <li>{@code !}: not supported; accepted at its default value, which asks for nothing;
- *   <li>{@code !!}: not supported, and asks for something by being there.
+ *   <li>{@code !!}: not supported, and asks for something by being there;
+ *   <li>{@code +}: an addition of this server to Triton's fields, shown only where it is given.
  * </ul>
+ *
+ * <p>Why a field is not supported, and what to use instead, says {@link ConfigRefusals}. A few fields that Triton itself
+ * refuses for anything but TensorRT ({@code is_shape_tensor}, {@code is_non_linear_format_io}, {@code profile},
+ * {@code use_growable_memory}) are refused by the readers of their messages, in Triton's words. The fields without
+ * effect are these:
+ *
+ * <table>
+ * <caption>Fields without effect</caption>
+ * <tr><td>{@code input.format}</td><td>checked against the number of dims</td></tr>
+ * <tr><td>{@code optimization.priority}</td><td>priority of TensorRT's CUDA streams</td></tr>
+ * <tr><td>{@code optimization.input_pinned_memory}, {@code output_pinned_memory}</td>
+ *   <td>staging buffers for copies to a GPU</td></tr>
+ * <tr><td>{@code optimization.gather_kernel_buffer_threshold}</td><td>when a GPU gathers the buffers of a batch</td></tr>
+ * <tr><td>{@code optimization.eager_batching}</td><td>when copying to a GPU begins</td></tr>
+ * </table>
  */
 final class ConfigSchema {
     private static final String TABLE = """
@@ -33,16 +49,16 @@ final class ConfigSchema {
               max_batch_size int32
               input *ModelInput
               output *ModelOutput
-              batch_input *BatchInput !!
-              batch_output *BatchOutput !!
+              batch_input *BatchInput
+              batch_output *BatchOutput
               optimization ModelOptimizationPolicy
               dynamic_batching ModelDynamicBatching |scheduling_choice
-              sequence_batching ModelSequenceBatching |scheduling_choice !!
-              ensemble_scheduling ModelEnsembling |scheduling_choice !!
+              sequence_batching ModelSequenceBatching |scheduling_choice
+              ensemble_scheduling ModelEnsembling |scheduling_choice
               instance_group *ModelInstanceGroup
               default_model_filename string
               cc_model_filenames map<string,string> !!
-              metric_tags map<string,string> !!
+              metric_tags map<string,string>
               parameters map<string,ModelParameter>
               model_warmup *ModelWarmup
               model_operations ModelOperations
@@ -54,21 +70,21 @@ final class ConfigSchema {
             ModelInput
               name string
               data_type DataType
-              format ModelInput.Format
+              format ModelInput.Format ~
               dims *int64
-              reshape ModelTensorReshape !!
-              is_shape_tensor bool !
-              allow_ragged_batch bool !
+              reshape ModelTensorReshape
+              is_shape_tensor bool
+              allow_ragged_batch bool
               optional bool
-              is_non_linear_format_io bool !
+              is_non_linear_format_io bool
             ModelOutput
               name string
               data_type DataType
               dims *int64
-              reshape ModelTensorReshape !!
+              reshape ModelTensorReshape
               label_filename string
-              is_shape_tensor bool !
-              is_non_linear_format_io bool !
+              is_shape_tensor bool
+              is_non_linear_format_io bool
             ModelTensorReshape
               shape *int64
             BatchInput
@@ -81,15 +97,15 @@ final class ConfigSchema {
               kind BatchOutput.Kind
               source_input *string
             ModelInstanceGroup
-              name string ~
+              name string
               kind ModelInstanceGroup.Kind
               count int32
-              rate_limiter ModelRateLimiter !!
-              gpus *int32 !!
+              rate_limiter ModelRateLimiter
+              gpus *int32
               secondary_devices *SecondaryDevice !!
-              profile *string !!
-              passive bool !
-              host_policy string ~
+              profile *string
+              passive bool
+              host_policy string
             SecondaryDevice
               kind SecondaryDeviceKind
               device_id int64
@@ -111,20 +127,20 @@ final class ConfigSchema {
               versions *int64
             ModelOptimizationPolicy
               graph Graph
-              priority ModelPriority !
-              cuda Cuda !!
-              execution_accelerators ExecutionAccelerators !!
+              priority ModelPriority ~
+              cuda Cuda
+              execution_accelerators ExecutionAccelerators
               input_pinned_memory PinnedMemoryBuffer
               output_pinned_memory PinnedMemoryBuffer
               gather_kernel_buffer_threshold uint32 ~
-              eager_batching bool !
+              eager_batching bool ~
             Graph
-              level int32 !
+              level int32
             Cuda
-              graphs bool
-              busy_wait_events bool
-              graph_spec *GraphSpec
-              output_copy_stream bool
+              graphs bool !
+              busy_wait_events bool !
+              graph_spec *GraphSpec !!
+              output_copy_stream bool !
             GraphSpec
               batch_size int32
               input map<string,GraphShape>
@@ -151,10 +167,10 @@ final class ConfigSchema {
               preferred_batch_size *int32
               max_queue_delay_microseconds uint64
               preserve_ordering bool
-              priority_levels uint64 !
-              default_priority_level uint64 !
+              priority_levels uint64
+              default_priority_level uint64
               default_queue_policy ModelQueuePolicy
-              priority_queue_policy map<uint64,ModelQueuePolicy> !!
+              priority_queue_policy map<uint64,ModelQueuePolicy>
             ModelSequenceBatching
               direct StrategyDirect |strategy_choice
               oldest StrategyOldest |strategy_choice
@@ -202,6 +218,7 @@ final class ConfigSchema {
               input_map map<string,string>
               output_map map<string,string>
               model_namespace string
+              when string +
             ModelParameter
               string_value string
             ModelWarmup
@@ -216,18 +233,18 @@ final class ConfigSchema {
               random_data bool |input_data_type
               input_data_file string |input_data_type
             ModelOperations
-              op_library_filename *string !!
+              op_library_filename *string
             ModelTransactionPolicy
-              decoupled bool !
+              decoupled bool
             ModelRepositoryAgents
               agents *Agent !!
             Agent
               name string
               parameters map<string,string>
             ModelResponseCache
-              enable bool !
+              enable bool
             ModelMetrics
-              metric_control *MetricControl !!
+              metric_control *MetricControl
             MetricControl
               metric_identifier MetricIdentifier
               histogram_options HistogramOptions
@@ -315,7 +332,8 @@ final class ConfigSchema {
         HONOURED,
         WITHOUT_EFFECT,
         ONLY_DEFAULT,
-        REFUSED
+        REFUSED,
+        ADDED
     }
 
     /** How often a field may be given. */
@@ -356,6 +374,7 @@ final class ConfigSchema {
                     case "~" -> support = Support.WITHOUT_EFFECT;
                     case "!" -> support = Support.ONLY_DEFAULT;
                     case "!!" -> support = Support.REFUSED;
+                    case "+" -> support = Support.ADDED;
                     default -> oneof = words[i].substring(1);
                 }
             }

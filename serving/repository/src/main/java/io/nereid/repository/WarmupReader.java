@@ -9,6 +9,8 @@ import io.nereid.spi.ModelConfig.WarmupInput;
 import io.nereid.spi.ModelConfig.WarmupInput.Data;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -21,14 +23,10 @@ final class WarmupReader {
     private static final int MAX_RANK = 32;
     private static final int MAX_COUNT = 100_000;
 
-    private final Path file;
-    private final Path directory;
-    private final Problems problems;
+    private final ConfigScope scope;
 
-    WarmupReader(Path file, Path directory, Problems problems) {
-        this.file = file;
-        this.directory = directory;
-        this.problems = problems;
+    WarmupReader(ConfigScope scope) {
+        this.scope = scope;
     }
 
     List<Warmup> read(List<Value> given, int maxBatchSize) {
@@ -38,8 +36,7 @@ final class WarmupReader {
             String who = "model_warmup " + Problems.quote(w.text("name")) + " ";
             long batchSize = w.number("batch_size");
             if (maxBatchSize >= 0 && batchSize > Math.max(1, maxBatchSize)) {
-                problems.error(
-                        file,
+                scope.error(
                         w.place("batch_size"),
                         who + "has batch_size " + batchSize + " (expected: <= " + Math.max(1, maxBatchSize) + ")",
                         maxBatchSize == 0
@@ -48,13 +45,14 @@ final class WarmupReader {
             }
             long count = Math.max(1, w.number("count"));
             if (count > MAX_COUNT) {
-                problems.error(
-                        file, w.place("count"), who + "has count " + count + " (expected: <= " + MAX_COUNT + ")", null);
+                scope.error(
+                        w.place("count"), who + "has count " + count + " (expected: <= " + MAX_COUNT + ")", null);
             }
             Map<String, WarmupInput> inputs = new LinkedHashMap<>();
             for (Value input : w.all("inputs")) {
                 WarmupInput read = input.entry().value() instanceof BoundMessage m
                         ? input(
+                                input.entry().key(),
                                 m,
                                 input.at(),
                                 who + "input " + Problems.quote(input.entry().key()) + " ")
@@ -64,8 +62,8 @@ final class WarmupReader {
                 }
             }
             if (w.lacks("inputs")) {
-                problems.error(
-                        file, v.at(), who + "must specify 'inputs'", "give one entry for every input of the model");
+                scope.error(
+                        v.at(), who + "must specify 'inputs'", "give one entry for every input of the model");
             }
             warmups.add(new Warmup(
                     w.text("name"),
@@ -76,44 +74,71 @@ final class WarmupReader {
         return List.copyOf(warmups);
     }
 
-    private @Nullable WarmupInput input(BoundMessage input, Position at, String who) {
-        DataType type = ConfigReader.typeOf(input.text("data_type"));
+    private @Nullable WarmupInput input(String name, BoundMessage input, Position at, String who) {
+        DataType type = IoReader.typeOf(input.text("data_type"));
         if (input.lacks("data_type") || input.text("data_type").equals("TYPE_INVALID")) {
-            problems.error(file, at, who + "must specify 'data_type'", null);
+            scope.error(at, who + "must specify 'data_type'", null);
         }
         List<Value> dims = input.all("dims");
         long[] sizes = new long[Math.min(dims.size(), MAX_RANK)];
         boolean right = dims.size() <= MAX_RANK;
         for (int i = 0; i < sizes.length; i++) {
             sizes[i] = dims.get(i).number();
+            if (sizes[i] == -1) {
+                scope.error(
+                        dims.get(i).at(),
+                        "warmup setting expects all variable-size dimensions are specified for input '" + name + "'"
+                                + scope.forModel(),
+                        "give a size");
+                return null;
+            }
             right &= sizes[i] >= 0;
         }
         if (!right) {
-            problems.error(
-                    file,
+            scope.error(
                     input.place("dims"),
                     who + "has dims that are no concrete shape (expected: at most " + MAX_RANK + " sizes >= 0)",
                     null);
         }
         Data data = Data.ZERO;
-        String name = "";
-        if (input.flag("random_data")) {
+        if (input.has("random_data")) {
             data = Data.RANDOM;
         } else if (input.has("input_data_file")) {
             data = Data.FILE;
-            name = input.text("input_data_file");
-            try {
-                TextFiles.inside(directory.resolve("warmup"), name);
-            } catch (ServingException e) {
-                problems.error(file, input.place("input_data_file"), "warm-up " + e.getMessage(), e.remedy());
+            Path file = scope.inside(scope.directory().resolve("warmup"), input, "input_data_file", "warm-up");
+            if (file != null && type != null && right) {
+                size(file, input, Shape.of(sizes), type);
             }
-        } else if (!input.flag("zero_data")) {
-            problems.error(
-                    file,
+        } else if (input.lacks("zero_data") && input.lacks("input_data_file") && input.lacks("random_data")) {
+            scope.error(
                     at,
-                    who + "must specify 'zero_data', 'random_data' or 'input_data_file'",
-                    "write zero_data: true");
+                    "warmup setting expects input '" + name + "' to have input_data_type set" + scope.forModel(),
+                    "write zero_data: true, random_data: true or an input_data_file");
         }
-        return type == null || !right ? null : new WarmupInput(type, Shape.of(sizes), data, name);
+        return type == null || !right
+                ? null
+                : new WarmupInput(type, Shape.of(sizes), data, input.text("input_data_file"));
+    }
+
+    private void size(Path file, BoundMessage input, Shape shape, DataType type) {
+        try {
+            long expected = type.isFixedSize() ? shape.byteSize(type) : 0;
+            long actual = Files.size(file);
+            if (actual < expected) {
+                scope.error(
+                        input.place("input_data_file"),
+                        "warmup setting expects " + expected + " bytes, but the data provided from "
+                                + input.text("input_data_file") + " only has " + actual + " bytes" + scope.forModel(),
+                        null);
+            }
+        } catch (IOException e) {
+            scope.error(
+                    input.place("input_data_file"),
+                    "warm-up cannot read file " + Problems.quote(input.text("input_data_file")) + ": "
+                            + TextFiles.reason(e),
+                    null);
+        } catch (ServingException e) {
+            scope.error(input.place("dims"), e.getMessage(), e.remedy());
+        }
     }
 }

@@ -22,7 +22,7 @@ class RepositoryValidatorTest {
         Fakes.write(root.resolve("good/1/model.onnx"), "x");
         Fakes.write(root.resolve("bad/1/model.onnx"), "x");
         Fakes.write(root.resolve("bad/01/model.onnx"), "x");
-        Fakes.write(root.resolve("bad/config.pbtxt"), "max_batch_size: -1\nsequence_batching { }\n");
+        Fakes.write(root.resolve("bad/config.pbtxt"), "max_batch_size: -1\nsequence_batching: 1\n");
         Fakes.write(root.resolve("docs/notes.txt"), "x");
         assertThat(validator.validate(root))
                 .extracting(p -> p.severity() + " " + root.relativize(p.file()) + ":" + p.line())

@@ -1,0 +1,50 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import java.util.Map;
+
+/** Why this server does without some of Triton's fields, and what to use instead. Immutable. */
+final class ConfigRefusals {
+    private static final Reason CUDA = new Reason(
+            "it steers CUDA graphs and streams of Triton's TensorRT backend", "remove it, nothing takes its place");
+
+    private static final Map<String, Reason> REASONS = Map.of(
+            "ModelConfig.cc_model_filenames",
+            new Reason(
+                    "it chooses a file by the compute capability of a GPU", "name the one file in default_model_filename"),
+            "ModelConfig.runtime",
+            new Reason(
+                    "it chooses among the libraries of one backend, of which there is only one here",
+                    "remove it, 'backend' alone decides"),
+            "ModelInstanceGroup.secondary_devices",
+            new Reason("only TensorRT uses NVDLA devices", "remove it, 'kind' and 'gpus' decide where instances run"),
+            "ModelRepositoryAgents.agents",
+            new Reason(
+                    "repository agents are libraries made for another server",
+                    "check or fetch the files before they are put into the repository"),
+            "Cuda.graphs",
+            CUDA,
+            "Cuda.busy_wait_events",
+            CUDA,
+            "Cuda.graph_spec",
+            CUDA,
+            "Cuda.output_copy_stream",
+            CUDA);
+
+    private ConfigRefusals() {}
+
+    /**
+     * A reason.
+     *
+     * @param why goes on after "is not supported, "
+     * @param remedy the next step
+     */
+    record Reason(String why, String remedy) {}
+
+    /** The reason for one field of a message. */
+    static Reason of(String message, String field) {
+        return REASONS.getOrDefault(
+                message + "." + field, new Reason("there is nothing here that it could steer", "remove it"));
+    }
+}

@@ -1,0 +1,113 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import io.nereid.repository.BoundMessage.Value;
+import io.nereid.spi.ModelConfig.Accelerator;
+import io.nereid.spi.ModelConfig.Optimization;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** Reads parameters, metric tags, custom operators, optimization and model metrics. Confined to one thread. */
+final class ExtrasReader {
+    private final ConfigScope scope;
+
+    ExtrasReader(ConfigScope scope) {
+        this.scope = scope;
+    }
+
+    Map<String, String> parameters(List<Value> given) {
+        Map<String, String> parameters = new LinkedHashMap<>();
+        for (Value v : given) {
+            parameters.put(
+                    v.entry().key(), v.entry().value() instanceof BoundMessage m ? m.text("string_value") : "");
+        }
+        return Collections.unmodifiableMap(parameters);
+    }
+
+    static Map<String, String> texts(List<Value> given) {
+        Map<String, String> texts = new LinkedHashMap<>();
+        for (Value v : given) {
+            texts.put(v.entry().key(), v.entry().value() instanceof String s ? s : "");
+        }
+        return Collections.unmodifiableMap(texts);
+    }
+
+    List<String> operatorLibraries(BoundMessage operations) {
+        List<String> files = new ArrayList<>();
+        for (Value v : operations.all("op_library_filename")) {
+            BoundMessage one = new BoundMessage(v.at());
+            one.fields().put("op_library_filename", List.of(v));
+            scope.inside(scope.directory(), one, "op_library_filename", "custom operators:");
+            files.add(v.text());
+        }
+        return List.copyOf(files);
+    }
+
+    Optimization optimization(BoundMessage o) {
+        BoundMessage accelerators = o.message("execution_accelerators");
+        return new Optimization(
+                (int) o.message("graph").number("level"),
+                accelerators(accelerators.all("cpu_execution_accelerator")),
+                accelerators(accelerators.all("gpu_execution_accelerator")));
+    }
+
+    private List<Accelerator> accelerators(List<Value> given) {
+        List<Accelerator> read = new ArrayList<>();
+        for (Value v : given) {
+            BoundMessage a = v.message();
+            if (a.text("name").isEmpty() && !a.faulty().contains("name")) {
+                scope.error(v.at(), "execution accelerator must specify 'name'" + scope.forModel(), null);
+            }
+            read.add(new Accelerator(a.text("name"), texts(a.all("parameters"))));
+        }
+        return List.copyOf(read);
+    }
+
+    Map<String, List<Double>> histogramBuckets(List<Value> given) {
+        Map<String, List<Double>> buckets = new LinkedHashMap<>();
+        for (Value v : given) {
+            BoundMessage control = v.message();
+            BoundMessage identifier = control.message("metric_identifier");
+            BoundMessage histogram = control.message("histogram_options");
+            String family = identifier.text("family");
+            if (control.lacks("metric_identifier")) {
+                scope.error(v.at(), "metric control must specify 'metric_identifier'", null);
+            } else if (family.isEmpty() && !identifier.faulty().contains("family")) {
+                scope.error(
+                        control.place("metric_identifier"),
+                        "metric identifier must specify non-empty 'family'",
+                        "name the metric");
+            }
+            if (control.lacks("histogram_options")) {
+                scope.error(v.at(), "metric control must specify 'histogram_options'", null);
+            } else if (histogram.lacks("buckets")) {
+                scope.error(
+                        control.place("histogram_options"), "histogram options must specify non-empty 'buckets'", null);
+            }
+            buckets.put(family, ascending(histogram.all("buckets")));
+        }
+        return Collections.unmodifiableMap(buckets);
+    }
+
+    private List<Double> ascending(List<Value> given) {
+        List<Double> bounds = new ArrayList<>();
+        double last = Double.NEGATIVE_INFINITY;
+        for (Value v : given) {
+            double bound = v.value() instanceof Double d ? d : 0;
+            if (!(bound > last)) {
+                scope.error(
+                        v.at(),
+                        "histogram options have bucket " + bound + " after " + last + " (expected: ascending bounds)",
+                        null);
+                return List.copyOf(bounds);
+            }
+            bounds.add(bound);
+            last = bound;
+        }
+        return List.copyOf(bounds);
+    }
+}
