@@ -2,124 +2,215 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
+import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig.Batching;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
- * The batch that is forming at the head of a line: how far it reaches, and where it would best be cut. It looks at every
- * entry once. Guarded by the queue's lock.
+ * The batch that is forming at the head of what waits: how far it reaches, where it would best be cut, and why. It looks
+ * at every entry once, unless something changes before its end. Guarded by the queue's lock.
  */
 final class BatchForming {
+    private static final Logger LOG = LoggerFactory.getLogger(BatchForming.class);
+
     private final int maxRows;
     private final int largestPreferred;
     private final BitSet preferred;
     private final long delayNanos;
     private final @Nullable BatchRunner joins;
+    private final @Nullable BatchStrategy strategy;
 
     private @Nullable Entry first;
     private @Nullable Entry last;
     private int jobs;
     private long rows;
+    private long oldest;
     private int bestJobs;
-    private boolean full;
+    private BatchCut bestCut = BatchCut.PREFERRED_SIZE;
+    /** Why nothing more can join; null while something can. */
+    private @Nullable BatchCut full;
+
+    private @Nullable Object strategyState;
 
     private BatchForming(
-            int maxRows, int largestPreferred, BitSet preferred, long delayNanos, @Nullable BatchRunner joins) {
+            int maxRows,
+            BitSet preferred,
+            long delayNanos,
+            @Nullable BatchRunner joins,
+            @Nullable BatchStrategy strategy) {
         this.maxRows = maxRows;
-        this.largestPreferred = largestPreferred;
+        this.largestPreferred = preferred.isEmpty() ? maxRows : preferred.length() - 1;
         this.preferred = preferred;
         this.delayNanos = delayNanos;
         this.joins = joins;
+        this.strategy = strategy;
     }
 
     /** Every job alone, at once. */
     static BatchForming single() {
-        return new BatchForming(1, 1, new BitSet(), 0, null);
+        return new BatchForming(1, new BitSet(), 0, null, null);
     }
 
     /** By the batcher's settings; every job alone when the model takes no batches. */
-    static BatchForming of(int maxBatchSize, Batching batching, BatchRunner runner) {
+    static BatchForming of(
+            int maxBatchSize, Batching batching, BatchRunner runner, @Nullable BatchStrategy strategy) {
         if (maxBatchSize <= 1) {
             return single();
         }
         BitSet preferred = new BitSet();
-        int largest = 0;
         for (int size : batching.preferredSizes()) {
             if (size >= 1 && size <= maxBatchSize) {
                 preferred.set(size);
-                largest = Math.max(largest, size);
             }
         }
-        if (largest == 0) {
-            preferred.set(maxBatchSize);
-            largest = maxBatchSize;
-        }
-        long delay = Math.max(0, batching.maxQueueDelay().toNanos());
-        return new BatchForming(maxBatchSize, largest, preferred, delay, runner);
+        long delay = PolicyQueue.nanos(batching.maxQueueDelay());
+        return new BatchForming(maxBatchSize, preferred, delay, runner, strategy);
     }
 
     boolean delays() {
         return delayNanos > 0;
     }
 
-    /** When the batch that {@code oldest} heads is cut at the latest. */
-    long due(Entry oldest) {
-        return oldest.since + delayNanos;
+    /** Whether a job that nothing waits beside may run without being looked at here. */
+    boolean trivialAlone() {
+        return delayNanos == 0 && strategy == null;
+    }
+
+    /** When the batch at the head of what waits, which is not empty, is cut at the latest. */
+    long due(Levels levels) {
+        extend(levels);
+        return oldest + delayNanos;
     }
 
     /** Whether what waits beyond {@code cuts} batches makes one more worth a thread. */
-    boolean exceeds(Line line, int waiting, int cuts) {
-        return joins == null ? waiting > cuts : line.rows() > (long) cuts * largestPreferred;
+    boolean exceeds(Levels levels, int cuts) {
+        return joins == null ? levels.size() > cuts : levels.rows() > (long) cuts * largestPreferred;
     }
 
-    /** Whether the batch at the head of a line that is not empty should go now. */
-    boolean ready(Line line, long now) {
+    /** Whether the batch at the head of what waits, which is not empty, should go now. */
+    boolean ready(Levels levels, long now) {
         if (delayNanos == 0) {
             return true;
         }
-        extend(line);
-        return bestJobs > 0 || full || (first != null && now - due(first) >= 0);
+        extend(levels);
+        return bestJobs > 0 || full != null || now - (oldest + delayNanos) >= 0;
     }
 
-    /** How many jobs to cut from the head of the line. */
-    int cut(Line line) {
-        extend(line);
+    /** How many jobs to cut from the head of what waits. */
+    int cut(Levels levels) {
+        extend(levels);
         return bestJobs > 0 ? bestJobs : jobs;
     }
 
-    /** Forgets what it has seen: the head of the line has changed. */
+    /** Why {@link #cut} ends where it does. */
+    BatchCut why(long now) {
+        if (bestJobs > 0) {
+            return bestCut;
+        }
+        if (full != null) {
+            return full;
+        }
+        if (delayNanos == 0) {
+            return BatchCut.NO_MORE;
+        }
+        return now - (oldest + delayNanos) >= 0 ? BatchCut.DELAY : BatchCut.CLOSING;
+    }
+
+    /** A job has come: begins anew when it comes before what has been looked at. */
+    void arrived(Levels levels, Entry e) {
+        if (last != null && levels.overtakes(e, last)) {
+            reset();
+        }
+    }
+
+    /** Forgets what it has seen: something has changed at the head of what waits. */
     void reset() {
+        if (first != null && strategy != null) {
+            endStrategy(strategy);
+        }
         first = null;
         last = null;
         jobs = 0;
         rows = 0;
         bestJobs = 0;
-        full = false;
+        full = null;
     }
 
-    private void extend(Line line) {
-        Entry e = last == null ? line.head : last.next;
-        while (e != null && !full) {
+    private void extend(Levels levels) {
+        Entry e = last == null ? levels.head() : levels.next(last);
+        while (e != null && full == null) {
             Entry batchHead = first;
             if (batchHead == null) {
                 first = e;
+                oldest = e.since;
+                if (strategy != null) {
+                    beginStrategy(strategy);
+                }
             } else if (rows + e.rows > largestPreferred) {
-                bestJobs = bestJobs > 0 ? bestJobs : jobs;
-                full = true;
+                full = rows + e.rows > maxRows ? BatchCut.MAX_SIZE : BatchCut.PREFERRED_SIZE;
+                if (bestJobs == 0) {
+                    best(full);
+                }
                 return;
-            } else if (joins == null || rows + e.rows > maxRows || !joins.joinable(batchHead.job, e.job)) {
-                full = true;
+            } else if (joins == null || !joins.joinable(batchHead.job, e.job)) {
+                full = BatchCut.SHAPE;
                 return;
+            }
+            boolean included = strategy == null || include(strategy, e.job);
+            if (!included) {
+                full = BatchCut.STRATEGY;
+                if (batchHead != null) {
+                    return;
+                }
             }
             last = e;
             jobs++;
             rows += e.rows;
+            oldest = oldest - e.since > 0 ? e.since : oldest;
             if (rows <= maxRows && preferred.get((int) rows)) {
-                bestJobs = jobs;
+                best(BatchCut.PREFERRED_SIZE);
             }
-            full = joins == null || rows >= largestPreferred;
-            e = e.next;
+            if (joins == null) {
+                full = BatchCut.SINGLE;
+            } else if (rows >= largestPreferred && full == null) {
+                full = rows >= maxRows ? BatchCut.MAX_SIZE : BatchCut.PREFERRED_SIZE;
+            }
+            e = levels.next(e);
         }
+    }
+
+    private void best(BatchCut why) {
+        bestJobs = jobs;
+        bestCut = why;
+    }
+
+    private void beginStrategy(BatchStrategy s) {
+        try {
+            strategyState = s.begin();
+        } catch (RuntimeException e) {
+            strategyState = null;
+            LOG.error("batching strategy {} could not begin", s.getClass().getName(), e);
+        }
+    }
+
+    private boolean include(BatchStrategy s, InferenceJob job) {
+        try {
+            return s.include(job, strategyState);
+        } catch (RuntimeException e) {
+            LOG.error("batching strategy {} could not judge a job", s.getClass().getName(), e);
+            return false;
+        }
+    }
+
+    private void endStrategy(BatchStrategy s) {
+        try {
+            s.end(strategyState);
+        } catch (RuntimeException e) {
+            LOG.error("batching strategy {} could not end", s.getClass().getName(), e);
+        }
+        strategyState = null;
     }
 }

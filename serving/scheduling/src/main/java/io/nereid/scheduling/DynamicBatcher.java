@@ -8,9 +8,10 @@ import io.nereid.spi.ModelConfig.Batching;
 import java.util.concurrent.CompletionStage;
 
 /**
- * Joins waiting jobs into batches. A batch is cut, in the order the jobs came, when a preferred size is reached, when the
- * next job does not fit, or when the oldest job has waited for the queue delay; with no delay, whatever waits when an
- * instance is free. Thread-safe by a short lock.
+ * Joins waiting jobs into batches. A batch is cut, in the order of the levels and in each level in the order the jobs
+ * came, when a preferred size is reached, when the next job does not fit, or when the oldest job has waited for the queue
+ * delay; with no delay, whatever waits when an instance is free. While all instances are busy, batches grow. Thread-safe
+ * by a short lock.
  */
 public final class DynamicBatcher implements Scheduler {
     private final JobQueue queue;
@@ -23,7 +24,7 @@ public final class DynamicBatcher implements Scheduler {
         Batching batching = config.batching() == null ? Batching.EAGER : config.batching();
         queue = new JobQueue(
                 config,
-                BatchForming.of(config.maxBatchSize(), batching, runner),
+                BatchForming.of(config.maxBatchSize(), batching, runner, options.strategy()),
                 batching.preserveOrdering(),
                 runner,
                 pool,

@@ -8,12 +8,23 @@ import org.jspecify.annotations.Nullable;
 
 /** A job's place in a queue, and its action on cancellation. Guarded by the queue's lock. */
 final class Entry implements Runnable {
+    static final long NEVER = Long.MAX_VALUE;
+
     final InferenceJob job;
     final int rows;
     final long deadline;
     final long since;
     private final JobQueue queue;
     State state = State.NEW;
+
+    /** When it next has waited too long, for its own deadline or its level's policy; {@link #NEVER} for never. */
+    long expiry;
+    /** Its place in {@link Expiries}, or -1. */
+    int expiryIndex = -1;
+
+    @Nullable PolicyQueue level;
+
+    @Nullable Line line;
 
     @Nullable Entry previous;
 
@@ -24,11 +35,21 @@ final class Entry implements Runnable {
         this.job = job;
         this.rows = Math.max(1, job.batchSize());
         this.deadline = job.deadlineNanos();
+        this.expiry = deadline;
         this.since = since;
     }
 
-    boolean expired(long now) {
-        return deadline != Long.MAX_VALUE && deadline - now <= 0;
+    /** Whether the job's own deadline has passed. */
+    boolean late(long now) {
+        return deadline != NEVER && deadline - now <= 0;
+    }
+
+    /** The earlier of two moments, either of which may be {@link #NEVER}. */
+    static long earlier(long a, long b) {
+        if (a == NEVER || b == NEVER) {
+            return a == NEVER ? b : a;
+        }
+        return a - b <= 0 ? a : b;
     }
 
     /** The client has gone away. */
@@ -47,6 +68,8 @@ final class Entry implements Runnable {
     enum State {
         NEW,
         QUEUED,
+        /** Waited longer than its level's policy allows, and is to be refused for it. */
+        TIMED_OUT,
         TAKEN,
         CANCELLED
     }

@@ -3,13 +3,12 @@
 package io.nereid.scheduling;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.RateLimiter.Member;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -22,18 +21,18 @@ import org.slf4j.LoggerFactory;
  * The queue that all schedulers share. Thread-safe: everything that changes is guarded by one short lock, which is never
  * held while a job runs or ends.
  *
- * <p>Permits: {@code claimed} of the {@code instances} permits are out; {@code running} of them have a run under way, the
- * others stand in the pool's line, each with the promise to look for a batch. A permit goes out when a batch is ready
- * that no promise covers, and that is asked again after every change: at submit, at a cut, at the end of a run, and when
- * the timer rings.
+ * <p>Permits: {@code claimed} permits are out, at most one for each instance; {@code running} of them have a run under
+ * way, the others stand in the pool's line, each with the promise to look for a batch. A permit goes out when a batch is
+ * ready that no promise covers, and that is asked again after every change: at submit, at a cut, at the end of a run, and
+ * when the timer rings. Under a rate limiter a promise that gets no instance is dropped, the queue is {@code blocked},
+ * and the limiter's grant claims a permit again.
  */
 @SuppressWarnings("NonAtomicVolatileUpdate") // volatile for readers; written under the lock only
 final class JobQueue implements DevicePool.Ready {
     private static final Logger LOG = LoggerFactory.getLogger(JobQueue.class);
-    private static final long NEVER = Long.MAX_VALUE;
+    private static final long NEVER = Entry.NEVER;
 
     private final String model;
-    private final int instances;
     private final int maxQueued;
     private final Inline inline;
     private final boolean mayInline;
@@ -41,17 +40,23 @@ final class JobQueue implements DevicePool.Ready {
     private final DevicePool pool;
     private final Clock clock;
     private final Ordered.@Nullable Exit exit;
+    private final @Nullable BatchStrategy strategy;
+    private final @Nullable Member member;
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     private final Object lock = new Object();
-    private final Line line = new Line();
+    private final Levels levels;
     private final BatchForming forming;
+    private final Instances instances;
     private final RunTimes runTimes = new RunTimes();
-    private final int[] freeSlots;
     private final Runnable onAlarm = this::alarm;
     private int claimed;
+    private boolean blocked;
+    /** For tests: nothing runs before so many wait; 0 from then on. */
+    private int held;
+
     private boolean closed;
-    private long earliestDeadline = NEVER;
+    private boolean finished;
     private long alarmAt = NEVER;
     private Timer.@Nullable Alarm alarm;
     private volatile int queued;
@@ -66,28 +71,22 @@ final class JobQueue implements DevicePool.Ready {
             BatchRunner runner,
             DevicePool pool,
             SchedulerOptions options) {
+        RateLimiter limiter = options.limiter();
         this.model = config.name();
-        this.instances = Math.max(1, config.instances());
-        this.maxQueued = config.queue().maxSize() > 0 ? config.queue().maxSize() : options.maxQueueSize();
+        this.maxQueued = options.maxQueueSize();
         this.inline = options.inline();
-        // With one instance runs follow each other, so answers are in order anyway.
-        this.exit = ordered && instances > 1 ? new Ordered.Exit() : null;
-        this.mayInline = inline != Inline.NEVER && exit == null && !forming.delays();
+        this.mayInline = inline != Inline.NEVER && limiter == null && forming.trivialAlone();
         this.tiny = inline == Inline.ALWAYS;
+        this.exit = ordered ? new Ordered.Exit() : null;
+        this.levels = new Levels(config);
         this.forming = forming;
         this.runner = runner;
         this.pool = pool;
         this.clock = pool.clock();
-        this.freeSlots = new int[instances];
-        Arrays.setAll(freeSlots, i -> instances - 1 - i);
-    }
-
-    int instances() {
-        return instances;
-    }
-
-    void instances(int count) {
-        throw ServingException.of(Code.UNIMPLEMENTED, "the number of instances cannot be changed yet: " + count);
+        this.strategy = options.strategy();
+        this.held = options.delayScheduler();
+        this.member = limiter == null ? null : limiter.join(config, this::granted);
+        this.instances = new Instances(Math.max(1, config.instances()), member);
     }
 
     int queued() {
@@ -110,51 +109,51 @@ final class JobQueue implements DevicePool.Ready {
         long now = clock.nanos();
         long deadline = job.deadlineNanos();
         if (deadline != NEVER && deadline - now <= 0) {
-            throw expired(job);
+            throw Refusals.late(job);
         }
         if (job.cancelled()) {
-            throw cancelled(job);
+            throw Refusals.cancelled(job);
         }
         job.queued(now);
+        InferenceJob way = exit == null ? job : new Ordered(job, exit);
         if (mayInline && tiny) {
-            int slot = takeInline();
+            int slot = takeInline(way);
             if (slot >= 0) {
-                job.started(now);
-                run(slot, List.of(job), now);
+                way.started(now);
+                run(slot, List.of(way), BatchCut.INLINE);
                 if (released(slot, now)) {
                     enlist();
                 }
                 return;
             }
         }
-        enqueue(job, now);
+        enqueue(job, way, now);
     }
 
-    private void enqueue(InferenceJob job, long now) {
-        Ordered ordered = exit == null ? null : new Ordered(job, exit);
-        Entry entry = new Entry(this, ordered == null ? job : ordered, now);
+    private void enqueue(InferenceJob job, InferenceJob way, long now) {
+        Entry entry = new Entry(this, way, now);
         // Before the job can be taken: afterwards the action on cancellation belongs to whoever runs it.
         job.onCancel(entry);
         ServingException refusal = null;
         boolean enlist = false;
         synchronized (lock) {
+            PolicyQueue level = levels.of(job);
             if (entry.state == Entry.State.CANCELLED) {
-                refusal = cancelled(job);
+                refusal = Refusals.cancelled(job);
             } else if (closed) {
-                refusal = closed(job);
-            } else if (queued >= maxQueued) {
-                refusal = full(job);
+                refusal = Refusals.closed(job);
+            } else if (level.full()) {
+                refusal = Refusals.full(job, model, level.size());
+            } else if (queued >= maxQueued && !level.limited()) {
+                refusal = Refusals.full(job, model, queued);
             } else {
-                if (exit != null && ordered != null) {
-                    exit.enter(ordered);
-                }
-                line.append(entry);
-                queued = queued + 1;
-                if (entry.deadline != NEVER && (earliestDeadline == NEVER || entry.deadline - earliestDeadline < 0)) {
-                    earliestDeadline = entry.deadline;
-                }
+                enter(way);
+                levels.append(level, entry, now);
+                queued = levels.size();
+                forming.arrived(levels, entry);
+                held = queued >= held ? 0 : held;
                 enlist = claim(now);
-                armAlarm();
+                armAlarm(now);
             }
         }
         if (refusal != null) {
@@ -166,21 +165,33 @@ final class JobQueue implements DevicePool.Ready {
         }
     }
 
-    /** An instance for a run on this thread, or -1. */
-    private int takeInline() {
-        synchronized (lock) {
-            if (closed || queued > 0 || claimed == instances) {
-                return -1;
-            }
-            claimed++;
-            return takeSlot();
+    private void enter(InferenceJob way) {
+        if (exit != null && way instanceof Ordered ordered) {
+            exit.enter(ordered);
         }
     }
 
-    private int takeSlot() {
-        int slot = freeSlots[instances - 1 - running];
-        running = running + 1;
-        batches = batches + 1;
+    /** An instance for a run on this thread, or -1. */
+    private int takeInline(InferenceJob way) {
+        synchronized (lock) {
+            if (closed || queued > 0 || held > 0 || claimed >= instances.wanted()) {
+                return -1;
+            }
+            int slot = take();
+            if (slot >= 0) {
+                claimed++;
+                enter(way);
+            }
+            return slot;
+        }
+    }
+
+    private int take() {
+        int slot = running < instances.wanted() ? instances.take() : -1;
+        if (slot >= 0) {
+            running = running + 1;
+            batches = batches + 1;
+        }
         return slot;
     }
 
@@ -188,29 +199,37 @@ final class JobQueue implements DevicePool.Ready {
     @Override
     public boolean runOne() {
         long now = clock.nanos();
-        List<Entry> late = List.of();
-        List<InferenceJob> jobs = null;
+        List<Entry> late;
+        List<InferenceJob> jobs = List.of();
+        BatchCut cut = BatchCut.NO_MORE;
         int slot = -1;
         boolean enlist = false;
         boolean empty = false;
+        boolean unused = false;
         synchronized (lock) {
-            if (earliestDeadline != NEVER && earliestDeadline - now <= 0) {
-                late = sweep(now);
-            }
-            if (line.head != null && (closed || forming.ready(line, now))) {
-                jobs = cut();
-                slot = takeSlot();
+            late = expire(now);
+            boolean ready = ready(now);
+            slot = ready ? take() : -1;
+            if (slot >= 0) {
+                int count = forming.cut(levels);
+                cut = forming.why(now);
+                jobs = take(count);
                 enlist = claim(now);
             } else {
                 claimed--;
-                empty = isDrained();
+                blocked = ready && member != null;
+                unused = member != null && claimed == running;
+                empty = endsNow();
             }
-            armAlarm();
+            armAlarm(now);
         }
-        refuseLate(late);
-        if (jobs == null) {
+        refuse(late);
+        if (slot < 0) {
+            if (unused && member != null) {
+                member.returnUnused();
+            }
             if (empty) {
-                drained.complete(null);
+                finish();
             }
             return false;
         }
@@ -219,31 +238,36 @@ final class JobQueue implements DevicePool.Ready {
         }
         jobs = begin(jobs, now);
         if (!jobs.isEmpty()) {
-            run(slot, jobs, now);
+            run(slot, jobs, cut);
         }
         return released(slot, jobs.isEmpty() ? NEVER : now);
     }
 
-    private List<InferenceJob> cut() {
-        int count = forming.cut(line);
-        forming.reset();
-        queued = queued - count;
+    private boolean ready(long now) {
+        return !levels.isEmpty() && held == 0 && (closed || forming.ready(levels, now));
+    }
+
+    private List<InferenceJob> take(int count) {
+        List<InferenceJob> jobs;
         if (count == 1) {
-            return List.of(takeHead().job);
+            jobs = List.of(takeHead().job);
+        } else {
+            jobs = new ArrayList<>(count);
+            for (int i = 0; i < count; i++) {
+                jobs.add(takeHead().job);
+            }
         }
-        List<InferenceJob> jobs = new ArrayList<>(count);
-        for (int i = 0; i < count; i++) {
-            jobs.add(takeHead().job);
-        }
+        queued = levels.size();
+        forming.reset();
         return jobs;
     }
 
     private Entry takeHead() {
-        Entry head = line.head;
+        Entry head = levels.head();
         if (head == null) {
             throw new IllegalStateException("a batch reaches beyond the end of its line");
         }
-        line.remove(head, Entry.State.TAKEN);
+        levels.remove(head, Entry.State.TAKEN);
         return head;
     }
 
@@ -261,7 +285,7 @@ final class JobQueue implements DevicePool.Ready {
         List<InferenceJob> rest = new ArrayList<>(jobs.size());
         for (InferenceJob job : jobs) {
             if (job.cancelled()) {
-                Ordered.fail(job, cancelled(job));
+                Ordered.fail(job, Refusals.cancelled(job));
             } else {
                 rest.add(job);
             }
@@ -269,11 +293,11 @@ final class JobQueue implements DevicePool.Ready {
         return Collections.unmodifiableList(rest);
     }
 
-    private void run(int slot, List<InferenceJob> jobs, long now) {
+    private void run(int slot, List<InferenceJob> jobs, BatchCut cut) {
         try {
-            runner.run(slot, jobs, BatchCut.NO_MORE);
+            runner.run(slot, jobs, cut);
         } catch (Throwable t) {
-            LOG.error("model {}: a run threw, which it must not; at {}", model, now, t);
+            LOG.error("model {}: a run threw, which it must not", model, t);
             for (InferenceJob job : jobs) {
                 job.fail(ServingException.from(t));
             }
@@ -284,6 +308,8 @@ final class JobQueue implements DevicePool.Ready {
     private boolean released(int slot, long began) {
         long now = clock.nanos();
         boolean again;
+        boolean more;
+        boolean retires;
         boolean empty;
         synchronized (lock) {
             if (began != NEVER && inline == Inline.MEASURED) {
@@ -294,25 +320,55 @@ final class JobQueue implements DevicePool.Ready {
                 }
             }
             running = running - 1;
-            freeSlots[instances - 1 - running] = slot;
             claimed--;
+            retires = instances.retires(slot);
+            if (!retires) {
+                instances.giveBack(slot);
+            }
+            // Under a limiter the instance takes its turn among those of other models.
+            more = member != null && !retires && !levels.isEmpty();
+            blocked = more;
             again = claim(now);
-            armAlarm();
-            empty = isDrained();
+            armAlarm(now);
+            empty = endsNow();
+        }
+        if (member != null) {
+            member.release(slot, more);
+        }
+        if (retires) {
+            retired(slot);
         }
         if (empty) {
-            drained.complete(null);
+            finish();
         }
         return again;
     }
 
+    /** Called by the limiter: an instance may run. */
+    private void granted() {
+        long now = clock.nanos();
+        boolean enlist;
+        boolean unused;
+        synchronized (lock) {
+            blocked = false;
+            enlist = claim(now);
+            unused = claimed == running;
+            armAlarm(now);
+        }
+        if (enlist) {
+            enlist();
+        } else if (unused && member != null) {
+            member.returnUnused();
+        }
+    }
+
     /** Takes a permit out when a batch is ready that no thread is on its way to. */
     private boolean claim(long now) {
-        if (claimed == instances || line.head == null) {
+        if (claimed >= instances.wanted() || blocked || held > 0 || levels.isEmpty()) {
             return false;
         }
         int coming = claimed - running;
-        boolean worth = coming == 0 ? closed || forming.ready(line, now) : forming.exceeds(line, queued, coming);
+        boolean worth = coming == 0 ? closed || forming.ready(levels, now) : forming.exceeds(levels, coming);
         if (worth) {
             claimed++;
         }
@@ -327,30 +383,27 @@ final class JobQueue implements DevicePool.Ready {
 
     /** The pool is closed: what waits will never run. */
     private void abandon() {
-        List<Entry> rest;
+        List<Entry> rest = new ArrayList<>();
         boolean empty;
         synchronized (lock) {
             claimed--;
-            rest = takeAll();
-            empty = isDrained();
+            for (Entry e = levels.head(); e != null; e = levels.head()) {
+                levels.remove(e, Entry.State.TAKEN);
+                rest.add(e);
+            }
+            queued = 0;
+            forming.reset();
+            empty = endsNow();
         }
         for (Entry e : rest) {
-            e.refuse(closed(e.job));
+            e.refuse(Refusals.closed(e.job));
+        }
+        if (member != null) {
+            member.returnUnused();
         }
         if (empty) {
-            drained.complete(null);
+            finish();
         }
-    }
-
-    private List<Entry> takeAll() {
-        List<Entry> all = new ArrayList<>(queued);
-        for (Entry e = line.head; e != null; e = line.head) {
-            line.remove(e, Entry.State.TAKEN);
-            all.add(e);
-        }
-        queued = 0;
-        forming.reset();
-        return all;
     }
 
     /** Called by a job: its client has gone away. */
@@ -363,14 +416,14 @@ final class JobQueue implements DevicePool.Ready {
                 }
                 return;
             }
-            line.remove(entry, Entry.State.CANCELLED);
-            queued = queued - 1;
+            levels.remove(entry, Entry.State.CANCELLED);
+            queued = levels.size();
             forming.reset();
-            empty = isDrained();
+            empty = endsNow();
         }
-        entry.refuse(cancelled(entry.job));
+        entry.refuse(Refusals.cancelled(entry.job));
         if (empty) {
-            drained.complete(null);
+            finish();
         }
     }
 
@@ -382,57 +435,49 @@ final class JobQueue implements DevicePool.Ready {
         synchronized (lock) {
             alarm = null;
             alarmAt = NEVER;
-            late = sweep(now);
+            late = expire(now);
             enlist = claim(now);
-            armAlarm();
-            empty = isDrained();
+            armAlarm(now);
+            empty = endsNow();
         }
-        refuseLate(late);
+        refuse(late);
         if (enlist) {
             enlist();
         }
         if (empty) {
-            drained.complete(null);
+            finish();
         }
     }
 
-    /** Removes what has expired and finds the next deadline. */
-    private List<Entry> sweep(long now) {
-        if (earliestDeadline == NEVER || earliestDeadline - now > 0) {
+    /** Removes what has waited too long, or moves it behind the others. */
+    private List<Entry> expire(long now) {
+        long next = levels.nextExpiry();
+        if (next == NEVER || next - now > 0) {
             return List.of();
         }
         List<Entry> late = new ArrayList<>();
-        long earliest = NEVER;
-        for (Entry e = line.head; e != null; ) {
-            Entry next = e.next;
-            if (e.expired(now)) {
-                line.remove(e, Entry.State.TAKEN);
-                late.add(e);
-            } else if (e.deadline != NEVER && (earliest == NEVER || e.deadline - earliest < 0)) {
-                earliest = e.deadline;
-            }
-            e = next;
-        }
-        earliestDeadline = earliest;
-        if (!late.isEmpty()) {
-            queued = queued - late.size();
-            forming.reset();
-        }
+        levels.expire(now, late);
+        queued = levels.size();
+        forming.reset();
         return late;
     }
 
-    /** Sees to it that the timer rings at the next deadline, and when the forming batch has waited long enough. */
-    private void armAlarm() {
-        long at = earliestDeadline;
-        Entry head = line.head;
-        if (head == null) {
-            // What was due has left; the next arrival sets it again.
-            earliestDeadline = NEVER;
+    private static void refuse(List<Entry> late) {
+        for (Entry e : late) {
+            e.refuse(e.state == Entry.State.TIMED_OUT ? Refusals.timedOut(e.job) : Refusals.late(e.job));
+        }
+    }
+
+    /** Sees to it that the timer rings when the next job expires, and when the forming batch has waited long enough. */
+    private void armAlarm(long now) {
+        if (levels.isEmpty()) {
             return;
         }
-        if (forming.delays() && claimed < instances && claimed == running && !closed) {
-            long due = forming.due(head);
-            at = at == NEVER || due - at < 0 ? due : at;
+        long at = levels.nextExpiry();
+        if (forming.delays() && !blocked && held == 0 && !closed && claimed < instances.wanted() && claimed == running) {
+            long due = forming.due(levels);
+            // What is due already waits for an instance, not for the time.
+            at = due - now > 0 ? Entry.earlier(at, due) : at;
         }
         if (at == NEVER || (alarmAt != NEVER && alarmAt - at <= 0)) {
             return;
@@ -444,55 +489,90 @@ final class JobQueue implements DevicePool.Ready {
         alarm = pool.timer().at(at, onAlarm);
     }
 
+    int instances() {
+        synchronized (lock) {
+            return instances.wanted();
+        }
+    }
+
+    void instances(int count) {
+        if (count < 1) {
+            throw ServingException.invalidArgument("instances of model '" + model + "': " + count + " (expected: >= 1)");
+        }
+        List<Integer> idle = new ArrayList<>();
+        boolean enlist;
+        synchronized (lock) {
+            instances.resize(count, idle::add);
+            blocked = false;
+            long now = clock.nanos();
+            enlist = claim(now);
+            armAlarm(now);
+        }
+        if (member != null) {
+            member.settle();
+        }
+        for (int slot : idle) {
+            retired(slot);
+        }
+        if (enlist) {
+            enlist();
+        }
+    }
+
+    private void retired(int slot) {
+        try {
+            runner.retired(slot);
+        } catch (RuntimeException e) {
+            LOG.error("model {}: instance {} could not be retired", model, slot, e);
+        }
+        boolean enlist;
+        synchronized (lock) {
+            instances.giveBack(slot);
+            enlist = claim(clock.nanos());
+        }
+        if (enlist) {
+            enlist();
+        }
+    }
+
     void close() {
         boolean enlist;
         boolean empty;
         synchronized (lock) {
             closed = true;
+            held = 0;
             enlist = claim(clock.nanos());
-            empty = isDrained();
+            empty = endsNow();
         }
         if (enlist) {
             enlist();
         }
         if (empty) {
-            drained.complete(null);
+            finish();
         }
     }
 
-    private boolean isDrained() {
-        return closed && claimed == 0 && line.head == null;
-    }
-
-    private void refuseLate(List<Entry> late) {
-        for (Entry e : late) {
-            e.refuse(expired(e.job));
+    /** Whether all is over; true once, for the caller to {@link #finish}. */
+    private boolean endsNow() {
+        if (!closed || claimed > 0 || !levels.isEmpty() || finished) {
+            return false;
         }
+        finished = true;
+        forming.reset();
+        return true;
     }
 
-    private static ServingException expired(InferenceJob job) {
-        return ServingException.of(Code.DEADLINE_EXCEEDED, prefix(job) + "Request timeout expired");
-    }
-
-    private static ServingException cancelled(InferenceJob job) {
-        return ServingException.of(Code.CANCELLED, prefix(job) + "Request was cancelled by its client");
-    }
-
-    private ServingException full(InferenceJob job) {
-        return ServingException.of(
-                Code.UNAVAILABLE,
-                prefix(job) + "Exceeds maximum queue size",
-                "model '" + model + "' has " + maxQueued + " requests waiting; try again later");
-    }
-
-    private static ServingException closed(InferenceJob job) {
-        return ServingException.of(
-                Code.UNAVAILABLE,
-                prefix(job) + "Server is stopping, scheduler for model has stopped accepting new inference requests");
-    }
-
-    private static String prefix(InferenceJob job) {
-        String id = job.request().id();
-        return id.isEmpty() ? "" : "[request id: " + id + "] ";
+    private void finish() {
+        if (member != null) {
+            member.leave();
+        }
+        if (strategy != null) {
+            try {
+                strategy.close();
+            } catch (RuntimeException e) {
+                LOG.error("model {}: batching strategy {} did not close", model, strategy.getClass().getName(), e);
+            }
+        }
+        drained.complete(null);
     }
 }

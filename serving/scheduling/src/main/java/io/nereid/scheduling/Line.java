@@ -4,19 +4,19 @@ package io.nereid.scheduling;
 
 import org.jspecify.annotations.Nullable;
 
-/** The waiting entries in order, linked through themselves so that any can leave. Guarded by the queue's lock. */
+/** Waiting entries in order, linked through themselves so that any can leave. Guarded by the queue's lock. */
 final class Line {
     @Nullable Entry head;
 
     private @Nullable Entry tail;
-    private long rows;
+    private int size;
 
-    long rows() {
-        return rows;
+    int size() {
+        return size;
     }
 
     void append(Entry e) {
-        e.state = Entry.State.QUEUED;
+        e.line = this;
         e.previous = tail;
         if (tail == null) {
             head = e;
@@ -24,11 +24,10 @@ final class Line {
             tail.next = e;
         }
         tail = e;
-        rows += e.rows;
+        size++;
     }
 
-    void remove(Entry e, Entry.State because) {
-        e.state = because;
+    void remove(Entry e) {
         if (e.previous == null) {
             head = e.next;
         } else {
@@ -41,6 +40,7 @@ final class Line {
         }
         e.previous = null;
         e.next = null;
-        rows -= e.rows;
+        e.line = null;
+        size--;
     }
 }

@@ -14,17 +14,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A job whose answer waits for those of the jobs accepted before it. Thread-safe by its line's lock, which is not held
- * while answers leave.
+ * A job whose answers wait until all jobs accepted before it have ended. Thread-safe by its line's lock, which is not
+ * held while answers leave.
  */
 final class Ordered implements InferenceJob {
     private static final Logger LOG = LoggerFactory.getLogger(Ordered.class);
 
     private final InferenceJob job;
     private final Exit exit;
-    private @Nullable List<Tensor> outputs;
-    private Map<String, Object> parameters = Map.of();
-    private @Nullable ServingException error;
+
+    /** What waits to leave; null for nothing. Guarded by the exit. */
+    private @Nullable ArrayDeque<Answer> waiting;
+    /** Nothing follows what waits. Guarded by the exit. */
     private boolean ended;
 
     Ordered(InferenceJob job, Exit exit) {
@@ -36,7 +37,7 @@ final class Ordered implements InferenceJob {
     static void fail(InferenceJob job, ServingException e) {
         if (job instanceof Ordered ordered) {
             ordered.job.fail(e);
-            ordered.exit.ended(ordered);
+            ordered.exit.say(ordered, null, true);
         } else {
             job.fail(e);
         }
@@ -44,36 +45,17 @@ final class Ordered implements InferenceJob {
 
     @Override
     public void respond(List<Tensor> result, Map<String, Object> resultParameters) {
-        job.respond(result, resultParameters);
+        exit.say(this, new Answer(result, resultParameters, null, false), false);
     }
 
     @Override
     public void complete(List<Tensor> result, Map<String, Object> resultParameters) {
-        outputs = result;
-        parameters = resultParameters;
-        exit.ended(this);
+        exit.say(this, new Answer(result, resultParameters, null, true), true);
     }
 
     @Override
     public void fail(ServingException e) {
-        error = e;
-        exit.ended(this);
-    }
-
-    private void leave() {
-        List<Tensor> result = outputs;
-        ServingException failure = error;
-        outputs = null;
-        error = null;
-        try {
-            if (result != null) {
-                job.complete(result, parameters);
-            } else if (failure != null) {
-                job.fail(failure);
-            }
-        } catch (RuntimeException e) {
-            LOG.error("a job could not take its answer", e);
-        }
+        exit.say(this, new Answer(List.of(), Map.of(), e, true), true);
     }
 
     @Override
@@ -116,7 +98,28 @@ final class Ordered implements InferenceJob {
         job.ran(from, to, rows);
     }
 
-    /** The way out, in the order of {@link #enter}. Thread-safe by its own short lock; one thread lets answers out. */
+    /** One answer, or the failure, of a job. Immutable, but for the tensors. */
+    private record Answer(
+            List<Tensor> outputs, Map<String, Object> parameters, @Nullable ServingException error, boolean last) {
+        void leave(InferenceJob job) {
+            try {
+                if (error != null) {
+                    job.fail(error);
+                } else if (last) {
+                    job.complete(outputs, parameters);
+                } else {
+                    job.respond(outputs, parameters);
+                }
+            } catch (RuntimeException e) {
+                LOG.error("a job could not take its answer", e);
+            }
+        }
+    }
+
+    /**
+     * The way out, in the order of {@link #enter}. Thread-safe by its own short lock; one thread at a time lets answers
+     * out, without it.
+     */
     static final class Exit {
         private final ArrayDeque<Ordered> line = new ArrayDeque<>();
         private boolean leaving;
@@ -125,27 +128,52 @@ final class Ordered implements InferenceJob {
             line.add(job);
         }
 
-        private void ended(Ordered job) {
+        private void say(Ordered job, @Nullable Answer answer, boolean end) {
+            boolean tooLate;
             synchronized (this) {
-                job.ended = true;
-                if (leaving) {
-                    return;
+                tooLate = job.ended;
+                if (!tooLate) {
+                    job.ended = end;
+                    if (answer != null) {
+                        if (job.waiting == null) {
+                            job.waiting = new ArrayDeque<>(end ? 1 : 4);
+                        }
+                        job.waiting.add(answer);
+                    }
+                    if (leaving || line.peek() != job) {
+                        return;
+                    }
+                    leaving = true;
                 }
-                leaving = true;
             }
-            for (Ordered next = next(); next != null; next = next()) {
-                next.leave();
+            if (tooLate) {
+                if (answer != null) {
+                    Tensor.closeAll(answer.outputs);
+                }
+                return;
+            }
+            for (Leaving next = next(); next != null; next = next()) {
+                next.answer.leave(next.job);
             }
         }
 
-        private synchronized @Nullable Ordered next() {
-            Ordered head = line.peek();
-            if (head == null || !head.ended) {
-                leaving = false;
-                return null;
+        /** The next answer that may leave; null when the head of the line has nothing to say yet. */
+        private synchronized @Nullable Leaving next() {
+            for (Ordered head = line.peek(); head != null; head = line.peek()) {
+                Answer answer = head.waiting == null ? null : head.waiting.poll();
+                if (answer != null) {
+                    return new Leaving(head.job, answer);
+                }
+                if (!head.ended) {
+                    break;
+                }
+                line.poll();
             }
-            line.poll();
-            return head;
+            leaving = false;
+            return null;
         }
+
+        /** An answer on its way out. */
+        private record Leaving(InferenceJob job, Answer answer) {}
     }
 }
