@@ -34,7 +34,8 @@ final class Bodies {
         Path model = Files.createDirectories(directory.resolve("m"));
         Files.writeString(model.resolve("config.pbtxt"), """
                 name: "m"
-                backend: "identity"
+                backend: "java"
+                parameters { key: "model" value { string_value: "identity" } }
                 input [ { name: "x" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
                 output [ { name: "y" data_type: TYPE_FP32 dims: [ -1, -1 ] } ]
                 """);

@@ -85,7 +85,7 @@ final class AddSubModel extends BuiltInModel {
         return results;
     }
 
-    private static void compute(DataType type, ByteBuffer a, ByteBuffer b, ByteBuffer to, int sign) {
+    static void compute(DataType type, ByteBuffer a, ByteBuffer b, ByteBuffer to, int sign) {
         int bytes = to.remaining();
         switch (type) {
             case INT8, UINT8 -> {

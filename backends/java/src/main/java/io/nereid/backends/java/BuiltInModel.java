@@ -8,7 +8,7 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.Tensor;
 import java.util.List;
 
-/** A model of the server's own. Thread-safe: {@link #run} keeps nothing. */
+/** A model of the server's own. Thread-safe: {@link #run} keeps nothing, or belongs to one instance. */
 abstract class BuiltInModel implements JavaModel {
     private final ModelConfig config;
 
@@ -23,6 +23,15 @@ abstract class BuiltInModel implements JavaModel {
 
     /** Whether a run takes next to no time, whatever the tensors. */
     abstract boolean inline();
+
+    /** What one instance runs: this model, or, when runs remember something, one of its own. */
+    BuiltInModel forInstance() {
+        return this;
+    }
+
+    /** Nothing to free, unless said otherwise. */
+    @Override
+    public void close() {}
 
     @Override
     public abstract List<Tensor> run(List<Tensor> inputs, List<String> outputs);
@@ -40,6 +49,16 @@ abstract class BuiltInModel implements JavaModel {
     @Override
     public final int maxBatchSize() {
         return Math.max(0, config.maxBatchSize());
+    }
+
+    /** The tensor of this name, which is there. */
+    static Tensor named(List<Tensor> tensors, String name) {
+        for (Tensor t : tensors) {
+            if (t.name().equals(name)) {
+                return t;
+            }
+        }
+        throw ServingException.invalidArgument("input '" + name + "' is missing");
     }
 
     static ModelConfig with(ModelConfig c, List<TensorSpec> inputs, List<TensorSpec> outputs) {

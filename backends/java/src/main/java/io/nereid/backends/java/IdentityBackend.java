@@ -2,42 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.java;
 
-import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.spi.ModelConfig;
-import java.util.List;
-import org.jspecify.annotations.Nullable;
 
-/** Triton's name for the built-in identity model: {@code backend: "identity"}. Thread-safe: has no state. */
-public final class IdentityBackend implements Backend {
+/**
+ * Triton's identity model, {@code backend: "identity"}: {@code INPUT<i>} comes back as {@code OUTPUT<i>}, an optional
+ * input that was left out as zeros, with four fixed parameters in every answer. Parameters of the configuration:
+ * {@code creation_delay_sec}, {@code execute_delay_ms} and {@code instance_wise_delay_multiplier}. Thread-safe.
+ */
+public final class IdentityBackend extends NamedBackend {
     /** For {@link java.util.ServiceLoader}. */
-    public IdentityBackend() {}
-
-    @Override
-    public String name() {
-        return "identity";
-    }
-
-    @Override
-    public List<String> platforms() {
-        return List.of("identity");
-    }
-
-    /** None: the model needs no file. */
-    @Override
-    public List<String> defaultFiles() {
-        return List.of();
-    }
-
-    @Override
-    public @Nullable String unavailable() {
-        return null;
+    public IdentityBackend() {
+        super("identity");
     }
 
     @Override
     public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
-        return JavaBackend.loadIdentity(config, "identity", name());
+        Delays delays = Delays.read(config);
+        ModelConfig complete = IdentityModel.complete(config);
+        delays.create(config.name());
+        return new LoadedJavaModel(complete, name(), name(), new EchoModel(new IdentityModel(complete)), delays, () -> {});
     }
 }

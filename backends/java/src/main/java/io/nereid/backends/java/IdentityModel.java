@@ -11,16 +11,20 @@ import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.stream.IntStream;
 
 /**
- * Gives every input back as the output of the same position, sharing its memory. An optional input that a request leaves
+ * Gives every input back as the output of the same number or place, sharing its memory. An optional input that a request leaves
  * out comes back as zeros, dimensions of any size as 1. Thread-safe.
  */
 final class IdentityModel extends BuiltInModel {
     private static final long MAX_BYTES = Integer.MAX_VALUE - 64;
 
+    private final int[] pairs;
+
     IdentityModel(ModelConfig config) {
         super(config);
+        this.pairs = pairs(config.inputs(), config.outputs());
     }
 
     /** Without anything given: {@code INPUT0} to {@code OUTPUT0}, FP32 [-1]; what only one side says holds for both. */
@@ -37,27 +41,57 @@ final class IdentityModel extends BuiltInModel {
         }
         if (inputs.size() != outputs.size()) {
             throw wrong(
-                    config, "has " + inputs.size() + " inputs and " + outputs.size() + " outputs", "as many of each");
+                    config,
+                    "has " + inputs.size() + " inputs and " + outputs.size()
+                            + " outputs; model configuration must have equal input/output pairs",
+                    "as many of each");
         }
-        for (int i = 0; i < inputs.size(); i++) {
-            TensorSpec in = inputs.get(i);
+        int[] pairs = pairs(inputs, outputs);
+        for (int i = 0; i < pairs.length; i++) {
+            TensorSpec in = inputs.get(pairs[i]);
             TensorSpec out = outputs.get(i);
-            if (in.dataType() != out.dataType() || !in.shape().equals(out.shape())) {
+            boolean types = in.dataType() == out.dataType();
+            if (!types || !in.modelShape().equals(out.modelShape())) {
                 throw wrong(
                         config,
-                        "has output '" + out.name() + "' " + out.dataType() + out.shape() + " for input '" + in.name()
-                                + "' " + in.dataType() + in.shape(),
+                        "has output '" + out.name() + "' " + out.dataType() + out.modelShape() + " for input '"
+                                + in.name() + "' " + in.dataType() + in.modelShape()
+                                + "; expected input and output " + (types ? "shape" : "datatype") + " to match, got "
+                                + (types ? in.modelShape() : typeName(in.dataType())) + " and "
+                                + (types ? out.modelShape() : typeName(out.dataType())),
                         "the same type and dims");
             }
         }
         return with(config, inputs, outputs);
     }
 
+    private static String typeName(DataType type) {
+        return type == DataType.BYTES ? "TYPE_STRING" : "TYPE_" + type;
+    }
+
+    /** For each output the input it gives back: {@code INPUT7} for {@code OUTPUT7}, or the one in the same place. */
+    private static int[] pairs(List<TensorSpec> inputs, List<TensorSpec> outputs) {
+        int[] byName = new int[outputs.size()];
+        for (int i = 0; i < byName.length; i++) {
+            String name = outputs.get(i).name();
+            byName[i] = -1;
+            for (int j = 0; j < byName.length && name.startsWith("OUTPUT"); j++) {
+                if (inputs.get(j).name().equals("INPUT" + name.substring("OUTPUT".length()))) {
+                    byName[i] = j;
+                }
+            }
+            if (byName[i] < 0) {
+                return IntStream.range(0, byName.length).toArray();
+            }
+        }
+        return byName;
+    }
+
     private static List<TensorSpec> mirrored(List<TensorSpec> specs, String from, String to) {
         List<TensorSpec> result = new ArrayList<>();
         for (TensorSpec s : specs) {
             String name = s.name().startsWith(from) ? to + s.name().substring(from.length()) : to + result.size();
-            result.add(new TensorSpec(name, s.dataType(), s.shape()));
+            result.add(new TensorSpec(name, s.dataType(), s.shape(), false, false, s.reshape()));
         }
         return List.copyOf(result);
     }
@@ -89,7 +123,7 @@ final class IdentityModel extends BuiltInModel {
         while (!outputs().get(position).name().equals(output)) {
             position++;
         }
-        TensorSpec spec = inputs().get(position);
+        TensorSpec spec = inputs().get(pairs[position]);
         for (Tensor input : inputs) {
             if (input.name().equals(spec.name())) {
                 return input.retainAs(output, input.shape());
@@ -99,7 +133,7 @@ final class IdentityModel extends BuiltInModel {
     }
 
     private Tensor zeros(String output, TensorSpec spec, List<Tensor> inputs) {
-        long[] dims = spec.shape().dims();
+        long[] dims = spec.modelShape().dims();
         for (int i = 0; i < dims.length; i++) {
             dims[i] = Math.abs(dims[i]);
         }

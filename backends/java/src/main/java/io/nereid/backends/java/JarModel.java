@@ -38,7 +38,7 @@ final class JarModel {
             throw ServingException.invalidArgument(
                     "version " + source.id().version() + " of model '" + config.name() + "' has no file '" + file
                             + "' in " + source.versionDirectory(),
-                    "add it, or set the parameter 'model' to identity or add_sub");
+                    "add it, or set the parameter 'model' to a built-in one: " + String.join(", ", BuiltIns.NAMES));
         }
         Jar opened = Jar.open(jar, context.scratch());
         try {
@@ -62,7 +62,8 @@ final class JarModel {
             throws Exception {
         try {
             model.load(source.versionDirectory(), config.parameters());
-            return new LoadedJavaModel(complete(config, model), "java", "java", model, false, opened::close);
+            return new LoadedJavaModel(
+                    complete(config, model), "java", "java", model, Delays.read(config), opened::close);
         } catch (Exception | LinkageError e) {
             try {
                 model.close();
@@ -109,7 +110,10 @@ final class JarModel {
         return model;
     }
 
-    private static ModelConfig complete(ModelConfig c, JavaModel model) {
+    private static ModelConfig complete(ModelConfig given, JavaModel model) {
+        ModelConfig c = model instanceof JavaRequestModel own && own.decoupled()
+                ? given.toBuilder().decoupled(true).build()
+                : given;
         return c.completed(
                 c.platform(),
                 c.backend(),
@@ -208,6 +212,9 @@ final class JarModel {
         protected Class<?> findClass(String name) throws ClassNotFoundException {
             if (name.equals(JavaModel.class.getName())) {
                 return JavaModel.class;
+            }
+            if (name.equals(JavaRequestModel.class.getName())) {
+                return JavaRequestModel.class;
             }
             if (SHOWN.stream().anyMatch(name::startsWith)) {
                 return Class.forName(name, false, JavaModel.class.getClassLoader());

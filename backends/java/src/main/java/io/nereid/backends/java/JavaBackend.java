@@ -6,8 +6,6 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -16,8 +14,11 @@ import org.jspecify.annotations.Nullable;
  * Models in Java. Which one says the configuration:
  *
  * <ul>
- *   <li>{@code parameters { key: "model" value: { string_value: "identity" } }}: a built-in one, {@code identity} (gives
- *       back what it gets, without a copy) or {@code add_sub} (sum and difference of two inputs of any numeric type);
+ *   <li>{@code parameters { key: "model" value: { string_value: "identity" } }}: a built-in one: {@code identity} (gives
+ *       back what it gets, without a copy), {@code add_sub} (sum and difference of two inputs of any numeric type),
+ *       {@code pooling} (the mean of a sentence's token vectors) and those that serve tests, which are also backends of
+ *       their own: {@code repeat}, {@code square}, {@code sequence}, {@code dyna_sequence}, {@code implicit_state} and
+ *       {@code iterative_sequence};
  *   <li>otherwise the {@link JavaModel} of {@code model.jar} in the version's directory, the one class that the jar offers
  *       as a service or the one that the parameter {@code class} names.
  * </ul>
@@ -53,26 +54,8 @@ public final class JavaBackend implements Backend {
     @Override
     public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
         String builtIn = config.parameters().getOrDefault("model", "");
-        return switch (builtIn) {
-            case "" -> JarModel.load(source, config, context);
-            case "identity" -> loadIdentity(config, "java", name());
-            case "add_sub" -> load(new AddSubModel(AddSubModel.complete(config)), "java", name());
-            default ->
-                throw ServingException.invalidArgument(
-                        "model '" + config.name() + "' asks for the built-in Java model '" + builtIn
-                                + "' (expected: identity or add_sub)",
-                        builtIn.length() > 64
-                                ? null
-                                : Suggestions.didYouMean(
-                                        builtIn, List.of("identity", "add_sub"), "correct the parameter 'model'"));
-        };
-    }
-
-    static BackendModel loadIdentity(ModelConfig config, String platform, String backend) {
-        return load(new IdentityModel(IdentityModel.complete(config)), platform, backend);
-    }
-
-    private static BackendModel load(BuiltInModel model, String platform, String backend) {
-        return new LoadedJavaModel(model.config(), platform, backend, model, model.inline(), () -> {});
+        return builtIn.isEmpty()
+                ? JarModel.load(source, config, context)
+                : BuiltIns.load(builtIn, name(), config, context);
     }
 }

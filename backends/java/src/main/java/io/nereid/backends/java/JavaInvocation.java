@@ -3,13 +3,13 @@
 package io.nereid.backends.java;
 
 import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelRequest;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** One run at a time of a {@link JavaModel}. As thread-safe as an invocation must be: {@link #cancel} from any thread. */
@@ -37,10 +37,7 @@ final class JavaInvocation implements Invocation {
         } catch (ServingException e) {
             throw e;
         } catch (Exception | LinkageError | StackOverflowError e) {
-            throw ServingException.internal(
-                    "model '" + name + "' failed: "
-                            + (e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()),
-                    e);
+            throw failed(e);
         }
         if (!(model instanceof BuiltInModel)) {
             check(results, outputs);
@@ -62,16 +59,35 @@ final class JavaInvocation implements Invocation {
         }
     }
 
+    @Override
+    public void execute(List<ModelRequest> requests) {
+        if (!(model instanceof JavaRequestModel own)) {
+            throw new UnsupportedOperationException("model '" + name + "' takes batches of tensors");
+        }
+        if (!delay.isZero()) {
+            delay();
+        }
+        try {
+            own.execute(requests);
+        } catch (ServingException e) {
+            throw e;
+        } catch (Exception | LinkageError | StackOverflowError e) {
+            throw failed(e);
+        }
+    }
+
+    private ServingException failed(Throwable e) {
+        return ServingException.internal(
+                "model '" + name + "' failed: "
+                        + (e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()),
+                e);
+    }
+
     private void delay() {
         Semaphore cancelled = new Semaphore(0);
         waiting = cancelled;
         try {
-            if (cancelled.tryAcquire(delay.toNanos(), TimeUnit.NANOSECONDS)) {
-                throw ServingException.of(Code.CANCELLED, "the request was cancelled");
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw ServingException.of(Code.CANCELLED, "the run was interrupted");
+            Delays.await(cancelled, delay, "the run was interrupted");
         } finally {
             waiting = null;
         }

@@ -7,23 +7,25 @@ import io.nereid.backend.Invocation;
 import io.nereid.backend.IoTraits;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
-import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A {@link JavaModel} as the engine sees it. Thread-safe; closing it closes the model and then its class loader. */
 final class LoadedJavaModel implements BackendModel {
-    private static final long MAX_DELAY_MILLIS = Duration.ofHours(1).toMillis();
-
     private final ModelConfig config;
     private final JavaModel model;
-    private final boolean inline;
-    private final Duration delay;
+    private final Delays delays;
     private final Runnable afterClose;
+    private final AtomicInteger instances = new AtomicInteger();
 
     LoadedJavaModel(
-            ModelConfig given, String platform, String backend, JavaModel model, boolean inline, Runnable afterClose) {
+            ModelConfig given,
+            String platform,
+            String backend,
+            JavaModel model,
+            Delays delays,
+            Runnable afterClose) {
         this.model = model;
-        this.delay = delay(given);
-        this.inline = inline && delay.isZero();
+        this.delays = delays;
         this.afterClose = afterClose;
         this.config = given.completed(
                 given.platform().isEmpty() ? platform : given.platform(),
@@ -35,22 +37,6 @@ final class LoadedJavaModel implements BackendModel {
                 Math.max(1, given.instances()));
     }
 
-    private static Duration delay(ModelConfig config) {
-        String text = config.parameters().getOrDefault("execute_delay_ms", "0");
-        try {
-            long millis = Long.parseLong(text.strip());
-            if (millis >= 0 && millis <= MAX_DELAY_MILLIS) {
-                return Duration.ofMillis(millis);
-            }
-        } catch (NumberFormatException e) {
-            // Refused below.
-        }
-        throw ServingException.invalidArgument(
-                "model '" + config.name() + "' has execute_delay_ms '" + text + "' (expected: milliseconds from 0 to "
-                        + MAX_DELAY_MILLIS + ")",
-                "correct the parameter");
-    }
-
     @Override
     public ModelConfig config() {
         return config;
@@ -58,12 +44,14 @@ final class LoadedJavaModel implements BackendModel {
 
     @Override
     public IoTraits traits() {
-        return new IoTraits(1, !delay.isZero(), inline);
+        boolean inline = model instanceof BuiltInModel own && own.inline() && delays.none();
+        return new IoTraits(1, !delays.none(), inline, model instanceof JavaRequestModel);
     }
 
     @Override
     public Invocation newInvocation() {
-        return new JavaInvocation(config.name(), model, delay);
+        JavaModel own = model instanceof BuiltInModel b ? b.forInstance() : model;
+        return new JavaInvocation(config.name(), own, delays.of(instances.getAndIncrement()));
     }
 
     @Override

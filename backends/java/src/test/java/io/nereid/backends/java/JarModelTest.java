@@ -17,6 +17,7 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.testkit.RecordingRequest;
 import java.io.IOException;
 import java.lang.ref.WeakReference;
 import java.nio.file.Files;
@@ -170,7 +171,7 @@ class JarModelTest {
         assertThatThrownBy(this::load).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
             assertThat(e).hasMessageContaining("has no file 'model.jar'");
-            assertThat(e.remedy()).contains("identity or add_sub");
+            assertThat(e.remedy()).contains("a built-in one: identity, add_sub");
         });
     }
 
@@ -246,5 +247,57 @@ class JarModelTest {
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL))
                     .hasMessageContaining("expected: outputs [y]");
         }
+    }
+
+    @Test
+    void aJarMayBringAModelThatTakesRequests() throws Exception {
+        jar(List.of("com.example.CountTo"), "com.example.CountTo", """
+                package com.example;
+                import io.nereid.backend.ModelRequest;
+                import io.nereid.backends.java.JavaRequestModel;
+                import io.nereid.spi.TensorSpec;
+                import io.nereid.tensor.*;
+                import java.util.*;
+                public class CountTo implements JavaRequestModel {
+                    public List<TensorSpec> inputs() { return List.of(new TensorSpec("n", DataType.INT32, Shape.of(1))); }
+                    public List<TensorSpec> outputs() { return List.of(new TensorSpec("i", DataType.INT32, Shape.of(1))); }
+                    public boolean decoupled() { return true; }
+                    public void execute(List<ModelRequest> requests) {
+                        for (ModelRequest r : requests) {
+                            int n = r.request().inputs().get(0).buffer().getInt();
+                            if (n < 0) throw new IllegalStateException("below zero");
+                            for (int i = 1; i <= n; i++) {
+                                Tensor t = Tensor.allocate("i", DataType.INT32, Shape.of(1));
+                                t.buffer().putInt(i);
+                                r.respond(List.of(t), Map.of("of", (long) n));
+                            }
+                            r.finish();
+                        }
+                    }
+                }
+                """);
+        try (BackendModel model = load();
+                Invocation invocation = model.newInvocation();
+                RecordingRequest request = new RecordingRequest(List.of(number(3)), List.of("i"));
+                RecordingRequest bad = new RecordingRequest(List.of(number(-1)), List.of("i"))) {
+            assertThat(model.config().decoupled()).isTrue();
+            assertThat(model.traits().requests()).isTrue();
+            invocation.execute(List.of(request));
+            assertThat(request.ends()).containsExactly("finish");
+            assertThat(request.answers())
+                    .extracting(a -> a.outputs().get(0).buffer().getInt())
+                    .containsExactly(1, 2, 3);
+            assertThat(request.answers().get(0).parameters()).containsEntry("of", 3L);
+            assertThatThrownBy(() -> invocation.execute(List.of(bad)))
+                    .isInstanceOfSatisfying(
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL))
+                    .hasMessage("model 'm' failed: below zero");
+        }
+    }
+
+    private static Tensor number(int n) {
+        Tensor t = Tensor.allocate("n", DataType.INT32, Shape.of(1));
+        t.buffer().putInt(n);
+        return t;
     }
 }

@@ -1,0 +1,76 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.List;
+
+/** A built-in model that takes requests only. Thread-safe. */
+abstract class BuiltInRequestModel extends BuiltInModel implements JavaRequestModel {
+    BuiltInRequestModel(ModelConfig config) {
+        super(config);
+    }
+
+    @Override
+    final boolean inline() {
+        return false;
+    }
+
+    @Override
+    public final List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        throw new UnsupportedOperationException("model '" + config().name() + "' takes requests");
+    }
+
+    static TensorSpec spec(String name, DataType type, long... dims) {
+        return new TensorSpec(name, type, Shape.of(dims));
+    }
+
+    /** One element under the model's output of this name, with the batch dimension if there is one. */
+    final Tensor one(TensorSpec output, int bits) {
+        Shape shape = maxBatchSize() > 0 ? Shape.of(1, 1) : Shape.of(1);
+        Tensor tensor = Tensor.allocate(output.name(), output.dataType(), shape);
+        tensor.buffer().putInt(0, bits);
+        return tensor;
+    }
+
+    /**
+     * The configuration with these tensors if it names none, which is then decoupled; else it must name just these.
+     *
+     * @throws ServingException INVALID_ARGUMENT when it names others
+     */
+    static ModelConfig exactly(ModelConfig config, List<TensorSpec> inputs, List<TensorSpec> outputs) {
+        if (config.inputs().isEmpty() && config.outputs().isEmpty()) {
+            return with(config, inputs, outputs).toBuilder().decoupled(true).build();
+        }
+        same(config, "input", config.inputs(), inputs);
+        same(config, "output", config.outputs(), outputs);
+        return config;
+    }
+
+    private static void same(ModelConfig config, String side, List<TensorSpec> given, List<TensorSpec> expected) {
+        if (given.size() != expected.size()) {
+            throw wrong(
+                    config,
+                    "expected " + expected.size() + " " + side + "s, got " + given.size(),
+                    String.join(", ", expected.stream().map(TensorSpec::name).toList()));
+        }
+        for (int i = 0; i < given.size(); i++) {
+            TensorSpec e = expected.get(i);
+            TensorSpec g = given.get(i);
+            boolean shape = g.shape().rank() == e.shape().rank()
+                    && (e.shape().dim(0) < 0 || e.shape().equals(g.shape()));
+            if (!g.name().equals(e.name()) || g.dataType() != e.dataType() || !shape) {
+                throw wrong(
+                        config,
+                        "expected " + side + " " + (i + 1) + " to be " + e.name() + " " + e.dataType() + e.shape()
+                                + ", got " + g.name() + " " + g.dataType() + g.shape(),
+                        "these tensors in this order");
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.backend.ModelRequest;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.ModelConfig;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Tensor;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * {@code INPUT} INT32 [1] to {@code OUTPUT} INT32 [1], for iterative sequences: {@code n} gives the answers
+ * {@code n - 1} down to 0, one in each run that the request takes part in. Decoupled. Confined to one instance.
+ */
+final class CountdownModel extends BuiltInRequestModel {
+    /** What is left, by sequence. */
+    private final Map<Object, Integer> left = new HashMap<>();
+
+    CountdownModel(ModelConfig config) {
+        super(config);
+    }
+
+    static ModelConfig complete(ModelConfig config) {
+        return exactly(config, List.of(spec("INPUT", DataType.INT32, 1)), List.of(spec("OUTPUT", DataType.INT32, 1)));
+    }
+
+    @Override
+    BuiltInModel forInstance() {
+        return new CountdownModel(config());
+    }
+
+    @Override
+    public void execute(List<ModelRequest> requests) {
+        for (ModelRequest request : requests) {
+            InferenceRequest.Sequence sequence = request.request().options().sequence();
+            Object key = sequence == null ? request.request() : sequence.id();
+            Integer before = left.remove(key);
+            if (request.cancelled()) {
+                request.finish();
+                continue;
+            }
+            int now = (before == null
+                            ? named(request.request().inputs(), "INPUT").buffer().getInt()
+                            : before)
+                    - 1;
+            List<Tensor> answer = List.of(one(outputs().get(0), now));
+            if (now <= 0) {
+                request.complete(answer, Map.of());
+            } else {
+                left.put(key, now);
+                request.respond(answer, Map.of());
+                request.reschedule();
+            }
+        }
+    }
+}

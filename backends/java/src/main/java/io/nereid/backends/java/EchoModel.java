@@ -1,0 +1,46 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.backend.ModelRequest;
+import io.nereid.base.ServingException;
+import io.nereid.tensor.Tensor;
+import java.util.List;
+import java.util.Map;
+
+/** The identity model as Triton has it: every answer carries the same four parameters. Thread-safe: keeps nothing. */
+final class EchoModel extends BuiltInModel implements JavaRequestModel {
+    private static final Map<String, Object> PARAMETERS =
+            Map.of("param0", "an example string parameter", "param1", 42L, "param2", false, "param3", 123.123);
+
+    private final IdentityModel identity;
+
+    EchoModel(IdentityModel identity) {
+        super(identity.config());
+        this.identity = identity;
+    }
+
+    @Override
+    boolean inline() {
+        return true;
+    }
+
+    @Override
+    public void execute(List<ModelRequest> requests) {
+        for (ModelRequest request : requests) {
+            List<Tensor> outputs;
+            try {
+                outputs = identity.run(request.request().inputs(), request.outputs());
+            } catch (ServingException e) {
+                request.fail(e);
+                continue;
+            }
+            request.complete(outputs, PARAMETERS);
+        }
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        return identity.run(inputs, outputs);
+    }
+}

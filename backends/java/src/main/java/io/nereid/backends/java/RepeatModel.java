@@ -1,0 +1,155 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.backend.ModelRequest;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * {@code IN} INT32 [n], {@code DELAY} UINT32 [n], {@code WAIT} UINT32 [1] to {@code OUT} INT32 [1], {@code IDX} UINT32
+ * [1]: one answer for each element of {@code IN}, each {@code DELAY} milliseconds after the one before, by a timer; the
+ * instance is busy for {@code WAIT} milliseconds. Decoupled. Thread-safe: answers of one request come from one task at a
+ * time.
+ */
+final class RepeatModel extends BuiltInRequestModel {
+    private final ScheduledThreadPoolExecutor timer = Threads.timer("repeat");
+    private final Set<Answers> open = ConcurrentHashMap.newKeySet();
+
+    RepeatModel(ModelConfig config) {
+        super(config);
+    }
+
+    static ModelConfig complete(ModelConfig config) {
+        if (config.maxBatchSize() > 0) {
+            throw wrong(
+                    config,
+                    "has max_batch_size " + config.maxBatchSize()
+                            + "; repeat backend only supports models with max_batch_size == 0",
+                    "0");
+        }
+        return exactly(
+                config,
+                List.of(
+                        spec("IN", DataType.INT32, -1),
+                        spec("DELAY", DataType.UINT32, -1),
+                        spec("WAIT", DataType.UINT32, 1)),
+                List.of(spec("OUT", DataType.INT32, 1), spec("IDX", DataType.UINT32, 1)));
+    }
+
+    @Override
+    public void execute(List<ModelRequest> requests) {
+        for (ModelRequest request : requests) {
+            List<Tensor> inputs = request.request().inputs();
+            Tensor in = named(inputs, "IN");
+            Tensor delay = named(inputs, "DELAY");
+            long wait = Integer.toUnsignedLong(named(inputs, "WAIT").buffer().getInt());
+            if (!in.shape().equals(delay.shape())) {
+                request.fail(ServingException.invalidArgument(
+                        "expected IN and DELAY shape to match, got " + in.shape() + " and " + delay.shape()));
+                continue;
+            }
+            Answers answers = new Answers(request, in.buffer(), delay.buffer());
+            open.add(answers);
+            answers.next();
+            if (wait > 0) {
+                Delays.await(new Semaphore(0), Duration.ofMillis(wait), "the run was interrupted");
+            }
+        }
+    }
+
+    /** Whatever is still owed is not given. */
+    @Override
+    public void close() {
+        timer.shutdownNow();
+        for (Answers answers : open) {
+            answers.fail();
+        }
+    }
+
+    /** What is owed to one request. Confined to one thread at a time, by its lock. */
+    private final class Answers implements Runnable {
+        private final ModelRequest request;
+        private final ByteBuffer values;
+        private final ByteBuffer delays;
+        private int index;
+        private boolean ended;
+
+        Answers(ModelRequest request, ByteBuffer values, ByteBuffer delays) {
+            this.request = request;
+            this.values = values;
+            this.delays = delays;
+        }
+
+        /** Answers until there is something to wait for, or nothing left. */
+        synchronized void next() {
+            while (!ended) {
+                if (!values.hasRemaining() || request.cancelled()) {
+                    ended = true;
+                    open.remove(this);
+                    request.finish();
+                    return;
+                }
+                long delay = Integer.toUnsignedLong(delays.getInt());
+                if (delay > 0) {
+                    later(delay);
+                    return;
+                }
+                answer();
+            }
+        }
+
+        private void later(long millis) {
+            try {
+                timer.schedule(this, millis, TimeUnit.MILLISECONDS);
+            } catch (RejectedExecutionException e) {
+                fail();
+            }
+        }
+
+        @Override
+        public synchronized void run() {
+            if (!ended) {
+                answer();
+                next();
+            }
+        }
+
+        private void answer() {
+            int value = values.getInt();
+            List<Tensor> outputs = new ArrayList<>();
+            for (TensorSpec spec : outputs()) {
+                if (request.outputs().contains(spec.name())) {
+                    outputs.add(one(spec, spec.name().equals("OUT") ? value : index));
+                }
+            }
+            index++;
+            request.respond(outputs, Map.of());
+        }
+
+        synchronized void fail() {
+            if (!ended) {
+                ended = true;
+                open.remove(this);
+                request.fail(ServingException.of(
+                        Code.UNAVAILABLE, "model '" + config().name() + "' was unloaded"));
+            }
+        }
+    }
+}

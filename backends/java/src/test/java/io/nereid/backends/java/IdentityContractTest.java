@@ -1,0 +1,51 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.ModelSource;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import io.nereid.testkit.BackendContract;
+import java.nio.file.Path;
+import java.util.List;
+
+/** The contract on a model that takes requests. */
+class IdentityContractTest extends BackendContract {
+    @Override
+    protected Backend backend() {
+        return new IdentityBackend();
+    }
+
+    @Override
+    protected ModelSource model(Path directory) {
+        return new ModelSource(new ServableId("echo", 1), directory, directory);
+    }
+
+    @Override
+    protected ModelSource brokenModel(Path directory) {
+        return new ModelSource(new ServableId("broken", 1), directory, directory);
+    }
+
+    @Override
+    protected ModelConfig config(String name) {
+        List<TensorSpec> two = List.of(
+                new TensorSpec("INPUT0", DataType.INT32, Shape.of(2)),
+                new TensorSpec("INPUT1", DataType.INT32, Shape.of(1)));
+        ModelConfig.Builder config = ModelConfig.builder(name).inputs(two);
+        return name.equals("broken") ? config.outputs(two.subList(0, 1)).build() : config.build();
+    }
+
+    @Override
+    protected List<Tensor> inputs(int seed) {
+        Tensor a = Tensor.allocate("INPUT0", DataType.INT32, Shape.of(2));
+        a.buffer().putInt(seed).putInt(-seed);
+        Tensor b = Tensor.allocate("INPUT1", DataType.INT32, Shape.of(1));
+        b.buffer().putInt(seed + 1);
+        return List.of(a, b);
+    }
+}

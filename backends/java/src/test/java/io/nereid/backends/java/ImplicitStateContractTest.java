@@ -1,0 +1,56 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.java;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.ModelSource;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.Sequence;
+import io.nereid.spi.ModelConfig.State;
+import io.nereid.spi.ServableId;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import io.nereid.testkit.BackendContract;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+
+/** The contract on a model that is fed and gives more than its clients see. */
+class ImplicitStateContractTest extends BackendContract {
+    @Override
+    protected Backend backend() {
+        return new ImplicitStateBackend();
+    }
+
+    @Override
+    protected ModelSource model(Path directory) {
+        return new ModelSource(new ServableId("sums", 1), directory, directory);
+    }
+
+    @Override
+    protected ModelSource brokenModel(Path directory) {
+        return new ModelSource(new ServableId("broken", 1), directory, directory);
+    }
+
+    @Override
+    protected ModelConfig config(String name) {
+        List<State> states = name.equals("broken")
+                ? List.of()
+                : List.of(new State("STATE", "NEXT", DataType.INT32, Shape.of(1), null, false));
+        return ModelConfig.builder(name)
+                .maxBatchSize(2)
+                .sequence(new Sequence(
+                        new Sequence.Direct(Duration.ZERO, 0), Duration.ofSeconds(1), List.of(), states, false))
+                .build();
+    }
+
+    @Override
+    protected List<Tensor> inputs(int seed) {
+        Tensor in = Tensor.allocate("INPUT", DataType.INT32, Shape.of(1, 1));
+        in.buffer().putInt(seed);
+        Tensor state = Tensor.allocate("STATE", DataType.INT32, Shape.of(1, 1));
+        state.buffer().putInt(3 * seed);
+        return List.of(in, state);
+    }
+}
