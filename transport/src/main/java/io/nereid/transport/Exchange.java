@@ -8,6 +8,7 @@ import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.MemoryRegion;
 import io.netty.channel.EventLoop;
 import java.net.SocketAddress;
@@ -37,6 +38,9 @@ abstract class Exchange implements HttpExchange {
     /** Null or the action to run when the client leaves; then {@code REPLIED} or {@code GONE}. */
     private volatile @Nullable Object end;
 
+    /** The reply in pieces, once it has begun. */
+    private @Nullable ReplyStream stream;
+
     /** Takes over the body and the {@code reserved} bytes of the budget. */
     Exchange(
             ServerContext server, RequestLine line, MemoryRegion body, long bytesIn, long reserved, long arrivedNanos) {
@@ -60,7 +64,7 @@ abstract class Exchange implements HttpExchange {
         try {
             route.handler().handle(this);
         } catch (Throwable t) {
-            if (end == REPLIED) {
+            if (end == REPLIED || stream != null) {
                 LOG.error("{} {} threw after its reply", line.method(), line.path(), t);
             } else {
                 reply(HttpReply.error(server.published(t, line.method() + " " + line.path())));
@@ -86,6 +90,13 @@ abstract class Exchange implements HttpExchange {
 
     @Override
     public final void reply(HttpReply reply) {
+        ReplyStream begun = stream;
+        if (begun != null) {
+            reply.content().discard();
+            LOG.error("{} {} was answered twice; the first answer is broken off", line.method(), line.path());
+            begun.abort();
+            return;
+        }
         Object was = END.getAndSet(this, REPLIED);
         if (was == REPLIED) {
             reply.content().discard();
@@ -105,6 +116,35 @@ abstract class Exchange implements HttpExchange {
         if (was != GONE) {
             send(reply);
         }
+        log(status, bytesOut);
+    }
+
+    @Override
+    public final HttpStream stream(HttpReply head) {
+        if (stream != null || end == REPLIED) {
+            head.content().discard();
+            throw new IllegalStateException(line.method() + " " + line.path() + " was answered twice");
+        }
+        ReplyStream begun = begin(head);
+        stream = begun;
+        body.release();
+        server.options.budget().release(reserved);
+        return begun;
+    }
+
+    /** The reply in pieces is complete, or will never be. */
+    final void streamed(int status, long bytesOut) {
+        Object was = END.getAndSet(this, REPLIED);
+        server.stats.exchangeFinished();
+        log(was == GONE ? 499 : status, bytesOut);
+    }
+
+    /** Whether the client has left. */
+    final boolean isGone() {
+        return end == GONE;
+    }
+
+    private void log(int status, long bytesOut) {
         AccessLog log = server.options.accessLog();
         if (log != null) {
             log.finished(new AccessLog.Entry(
@@ -177,6 +217,9 @@ abstract class Exchange implements HttpExchange {
         }
         return Encoding.accepted(header("accept-encoding"));
     }
+
+    /** Begins a reply in pieces: its head and its first piece, which this takes over. */
+    abstract ReplyStream begin(HttpReply head);
 
     /** Encodes the reply on the calling thread and sends it from the event loop. */
     abstract void send(HttpReply reply);

@@ -12,7 +12,9 @@ import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Stream;
 import java.net.SocketAddress;
+import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** An exchange over HTTP/2. Thread-safe, as {@link Exchange} says. */
@@ -80,6 +82,33 @@ final class H2Exchange extends Exchange {
             loop.execute(() -> write(head, ready));
         } catch (RejectedExecutionException e) {
             Gather.release(ready);
+        }
+    }
+
+    @Override
+    ReplyStream begin(HttpReply reply) {
+        Http2Headers head = new DefaultHttp2Headers(false, 8);
+        head.status(Integer.toString(reply.status()));
+        if (!reply.contentType().isEmpty()) {
+            head.set("content-type", Http1Reply.clean(reply.contentType()));
+        }
+        String[] more = reply.headers();
+        for (int i = 0; i < more.length; i += 2) {
+            head.add(Http1Reply.clean(more[i]), Http1Reply.clean(more[i + 1]));
+        }
+        head.set("date", server.date(server.nanos()));
+        H2ReplyStream begun = new H2ReplyStream(this, connection, stream, reply.status(), head);
+        begun.put(NOTHING, 0);
+        begun.send(reply.content());
+        return begun;
+    }
+
+    @Override
+    public void headers(BiConsumer<String, String> each) {
+        for (Map.Entry<CharSequence, CharSequence> header : headers) {
+            if (header.getKey().length() > 0 && header.getKey().charAt(0) != ':') {
+                each.accept(header.getKey().toString(), header.getValue().toString());
+            }
         }
     }
 

@@ -15,9 +15,12 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.socket.DuplexChannel;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GenericFutureListener;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.io.IOException;
 import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
@@ -446,6 +449,34 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
                 unflushed = false;
                 ctx.flush();
             }
+        }
+    }
+
+    /** Writes part of the answer of an exchange. Event loop only; takes the buffers over. */
+    void streamed(Http1Exchange exchange, ByteBuf[] parts, GenericFutureListener<Future<Void>> written) {
+        ChannelHandlerContext ctx = context();
+        ChannelPromise promise = ctx.newPromise();
+        promise.addListener(written);
+        if (current != exchange || !ctx.channel().isActive()) {
+            Gather.release(parts);
+            promise.setFailure(new ClosedChannelException());
+            return;
+        }
+        for (int i = 0; i < parts.length - 1; i++) {
+            ctx.write(parts[i], ctx.voidPromise());
+        }
+        ctx.write(parts[parts.length - 1], promise);
+        if (reading) {
+            unflushed = true;
+        } else {
+            ctx.flush();
+        }
+    }
+
+    /** Closes within the answer of an exchange. Event loop only. */
+    void broken(Http1Exchange exchange) {
+        if (current == exchange) {
+            context().close();
         }
     }
 

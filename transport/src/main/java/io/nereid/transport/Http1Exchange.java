@@ -7,6 +7,7 @@ import io.nereid.tensor.MemoryRegion;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import java.net.SocketAddress;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** An exchange over HTTP/1.x. Thread-safe, as {@link Exchange} says. */
@@ -47,6 +48,20 @@ final class Http1Exchange extends Exchange {
         } catch (java.util.concurrent.RejectedExecutionException e) {
             Gather.release(parts);
         }
+    }
+
+    @Override
+    ReplyStream begin(HttpReply reply) {
+        boolean chunked = !head.sayKeepAlive();
+        boolean keep = chunked && head.keepAlive() && !server.draining;
+        Http1ReplyStream stream = new Http1ReplyStream(this, connection, reply.status(), chunked, keep);
+        stream.begin(reply, server.dateLine(server.nanos()), keep ? 1 : 0);
+        return stream;
+    }
+
+    @Override
+    public void headers(BiConsumer<String, String> each) {
+        head.headers(each);
     }
 
     @Override

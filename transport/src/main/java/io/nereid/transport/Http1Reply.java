@@ -51,8 +51,39 @@ final class Http1Reply {
             content = Exchange.compressed(content, encoding);
         }
         int status = reply.status();
+        ByteBuf out = begin(reply, 160 + dateLine.length + (headOnly ? 0 : Gather.copied(content)));
+        if (encoding != Encoding.IDENTITY) {
+            write(out, "content-encoding: ");
+            write(out, encoding.token);
+            write(out, "\r\nvary: accept-encoding\r\n");
+        }
+        if (status >= 200 && status != 204 && status != 304) {
+            write(out, "content-length: ");
+            decimal(out, content.length());
+            crlf(out);
+        }
+        end(out, dateLine, keepAlive);
+        if (headOnly || status == 204 || status == 304) {
+            content.discard();
+            return new ByteBuf[] {out};
+        }
+        return Gather.into(out, content);
+    }
+
+    /** The head of a reply in pieces, whose content this leaves alone. */
+    static ByteBuf streamHead(HttpReply reply, byte[] dateLine, int keepAlive, boolean chunked) {
+        ByteBuf out = begin(reply, 160 + dateLine.length);
+        if (chunked) {
+            write(out, "transfer-encoding: chunked\r\n");
+        }
+        end(out, dateLine, keepAlive);
+        return out;
+    }
+
+    /** A buffer with status, type and further headers, and room for more. */
+    private static ByteBuf begin(HttpReply reply, int room) {
+        int status = reply.status();
         String[] headers = reply.headers();
-        int size = 160 + dateLine.length + (headOnly ? 0 : Gather.copied(content));
         byte[] head;
         if (HttpReply.JSON.equals(reply.contentType())) {
             byte[] known = status == 200 ? JSON_200 : JSON_HEADS.get(status);
@@ -61,7 +92,7 @@ final class Http1Reply {
             String type = reply.contentType();
             head = ascii(statusLine(status) + (type.isEmpty() ? "" : "content-type: " + clean(type) + "\r\n"));
         }
-        size += head.length;
+        int size = room + head.length;
         for (String h : headers) {
             size += h.length() + 4;
         }
@@ -73,26 +104,15 @@ final class Http1Reply {
             write(out, clean(headers[i + 1]));
             crlf(out);
         }
-        if (encoding != Encoding.IDENTITY) {
-            write(out, "content-encoding: ");
-            write(out, encoding.token);
-            write(out, "\r\nvary: accept-encoding\r\n");
-        }
-        if (status >= 200 && status != 204 && status != 304) {
-            write(out, "content-length: ");
-            decimal(out, content.length());
-            crlf(out);
-        }
+        return out;
+    }
+
+    private static void end(ByteBuf out, byte[] dateLine, int keepAlive) {
         out.writeBytes(dateLine);
         if (keepAlive != 1) {
             out.writeBytes(keepAlive == 0 ? CLOSE : KEEP_ALIVE);
         }
         crlf(out);
-        if (headOnly || status == 204 || status == 304) {
-            content.discard();
-            return new ByteBuf[] {out};
-        }
-        return Gather.into(out, content);
     }
 
     /** Control characters in a header would let its author write further headers. */

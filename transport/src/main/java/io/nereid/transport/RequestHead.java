@@ -4,6 +4,8 @@ package io.nereid.transport;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Locale;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -320,6 +322,14 @@ final class RequestHead {
             }
         }
         return null;
+    }
+
+    /** Tells every header, names in lower case. */
+    void headers(BiConsumer<String, String> each) {
+        for (int f = 0; f < 4 * fieldCount; f += 4) {
+            String name = text(fields[f], fields[f + 1]).toLowerCase(Locale.ROOT);
+            each.accept(name, text(fields[f + 2], fields[f + 3]));
+        }
     }
 
     /** Why the request is refused, or null. */

@@ -8,6 +8,7 @@ import io.nereid.base.Threads;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
+import io.nereid.observe.Observation;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
@@ -40,7 +41,7 @@ final class NereidServer {
         this.engine = new Engine(engineOptions, backends, clock);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
         List<ProtocolCodec> codecs = List.of(
-                new V2Codec(engine, engine, clock, codecPool, v2),
+                new V2Codec(engine, engine, Observation.NONE, clock, codecPool, v2),
                 new V1Codec(engine, engine, codecPool),
                 new AdminCodec(engine, this::stats, budget));
         this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);

@@ -283,13 +283,7 @@ final class ServeCommand implements Callable<Integer> {
     }
 
     private V2Options v2(int maxBody) {
-        V2Options defaults = V2Options.defaults(Version.number(), maxBody);
-        return new V2Options(
-                defaults.serverName(),
-                defaults.serverVersion(),
-                defaults.maxTensorBytes(),
-                jsonFloats,
-                defaults.offloadBytes());
+        return V2Options.builder(Version.number(), maxBody).floatStyle(jsonFloats).build();
     }
 
     private static int port(String option, int number) {

@@ -3,6 +3,7 @@
 package io.nereid.endpoint;
 
 import io.nereid.tensor.MemoryRegion;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,6 +43,16 @@ public interface HttpExchange {
      * owned by the transport from here on, whatever happens. After a client has gone the reply is dropped.
      */
     void reply(HttpReply reply);
+
+    /**
+     * Begins a reply whose body is sent piece by piece, instead of {@link #reply}; the reply's own content is the first
+     * piece. Any thread. The body of the request is dropped; the cancel action still runs if the client goes away before
+     * {@link HttpStream#end}.
+     */
+    HttpStream stream(HttpReply head);
+
+    /** Tells every header of the request, names in lower case, in the order of arrival. */
+    void headers(BiConsumer<String, String> each);
 
     /** Ends the exchange with the transport's mapping of an error to {@code {"error": text}}. */
     default void fail(io.nereid.base.ServingException e) {

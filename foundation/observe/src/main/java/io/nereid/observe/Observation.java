@@ -8,6 +8,9 @@ import org.jspecify.annotations.Nullable;
 
 /** The door for what the server tells about itself. Implementations are thread-safe and never block. */
 public interface Observation {
+    /** Nothing is counted, traced or to be set. */
+    Observation NONE = new NoObservation();
+
     /**
      * Figures of the versions that answer.
      *

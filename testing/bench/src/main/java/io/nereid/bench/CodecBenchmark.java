@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench;
 
-import io.nereid.backends.java.IdentityBackend;
+import io.nereid.backends.java.JavaBackend;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.endpoint.Content;
@@ -10,9 +10,11 @@ import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpStream;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
+import io.nereid.observe.Observation;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.tensor.MemoryRegion;
@@ -21,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -56,9 +59,9 @@ public class CodecBenchmark {
     @Setup
     public void prepare() throws IOException {
         directory = Files.createTempDirectory("nereid-jmh");
-        engine = new Engine(EngineOptions.of(Bodies.identity(directory)), List.of(new IdentityBackend()), CLOCK);
+        engine = new Engine(EngineOptions.of(Bodies.identity(directory)), List.of(new JavaBackend()), CLOCK);
         engine.start().toCompletableFuture().join();
-        V2Codec codec = new V2Codec(engine, engine, CLOCK, Runnable::run, V2Options.defaults("bench", 64 << 20));
+        V2Codec codec = new V2Codec(engine, engine, Observation.NONE, CLOCK, Runnable::run, V2Options.defaults("bench", 64 << 20));
         rest = codec.httpRoutes().stream()
                 .filter(r -> r.template().equals("/v2/models/{model}/infer"))
                 .findFirst()
@@ -147,6 +150,14 @@ public class CodecBenchmark {
         public long arrivedNanos() {
             return arrived;
         }
+
+        @Override
+        public HttpStream stream(HttpReply head) {
+            throw new IllegalStateException("an inference is answered in one piece");
+        }
+
+        @Override
+        public void headers(BiConsumer<String, String> each) {}
 
         @Override
         public void onCancel(Runnable action) {}

@@ -4,9 +4,11 @@ package io.nereid.protocols.v1;
 
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.MemoryRegion;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** An exchange without a socket; keeps its one reply. Confined to a test. */
@@ -81,6 +83,14 @@ final class FakeExchange implements HttpExchange {
     public boolean inEventLoop() {
         return true;
     }
+
+    @Override
+    public HttpStream stream(HttpReply head) {
+        throw new AssertionError("no replies in pieces here");
+    }
+
+    @Override
+    public void headers(BiConsumer<String, String> each) {}
 
     @Override
     public void reply(HttpReply answer) {

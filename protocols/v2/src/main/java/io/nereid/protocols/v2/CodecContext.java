@@ -5,26 +5,40 @@ package io.nereid.protocols.v2;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.observe.Observation;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
+import java.nio.file.Path;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 
 /** What every handler needs. Thread-safe: its parts are, and workbenches are one for each thread. */
 final class CodecContext {
+    private static final Path SHARED_MEMORY = Path.of("/dev/shm");
+
     final InferenceEngine engine;
     final ModelControl control;
+    final Observation observation;
     final Clock clock;
     final V2Options options;
+    final SharedMemory sharedMemory;
     private final Executor codecPool;
     private final ThreadLocal<Workbench> workbenches;
 
-    CodecContext(InferenceEngine engine, ModelControl control, Clock clock, Executor codecPool, V2Options options) {
+    CodecContext(
+            InferenceEngine engine,
+            ModelControl control,
+            Observation observation,
+            Clock clock,
+            Executor codecPool,
+            V2Options options) {
         this.engine = engine;
         this.control = control;
+        this.observation = observation;
         this.clock = clock;
         this.codecPool = codecPool;
         this.options = options;
+        this.sharedMemory = new SharedMemory(SHARED_MEMORY, options.sharedMemoryKeys());
         this.workbenches = ThreadLocal.withInitial(() -> new Workbench(options));
     }
 

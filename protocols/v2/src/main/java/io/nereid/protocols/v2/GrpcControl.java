@@ -80,7 +80,7 @@ final class GrpcControl {
                 request -> ServerMetadataResponse.newBuilder()
                         .setName(context.options.serverName())
                         .setVersion(context.options.serverVersion())
-                        .addAllExtensions(Models.EXTENSIONS)
+                        .addAllExtensions(Models.extensions(context))
                         .build()));
         methods.add(now("ModelMetadata", ModelMetadataRequest.parser(), this::metadata));
         methods.add(now(
@@ -204,9 +204,10 @@ final class GrpcControl {
 
     private CompletionStage<Message> load(RepositoryModelLoadRequest request) {
         String model = modelName(request.getRepositoryName(), request.getModelName());
-        request.getParametersMap().forEach((name, value) -> Models.checkLoadParameter(name, typeName(value)));
+        LoadParameters parameters = new LoadParameters();
+        request.getParametersMap().forEach((name, value) -> parameters.put(name, value(value)));
         return context.control
-                .load(model)
+                .load(model, parameters.options())
                 .thenApply(done -> RepositoryModelLoadResponse.newBuilder()
                         .setModelName(model)
                         .setIsLoaded(true)
@@ -215,8 +216,9 @@ final class GrpcControl {
 
     private CompletionStage<Message> unload(RepositoryModelUnloadRequest request) {
         String model = modelName(request.getRepositoryName(), request.getModelName());
+        ModelRepositoryParameter dependents = request.getParametersMap().get("unload_dependents");
         return context.control
-                .unload(model)
+                .unload(model, dependents != null && dependents.getBoolParam())
                 .thenApply(done -> RepositoryModelUnloadResponse.newBuilder()
                         .setModelName(model)
                         .setIsUnloaded(true)
@@ -233,13 +235,13 @@ final class GrpcControl {
         return model;
     }
 
-    private static String typeName(ModelRepositoryParameter value) {
+    private static Object value(ModelRepositoryParameter value) {
         return switch (value.getParameterChoiceCase()) {
-            case BOOL_PARAM -> "bool";
-            case INT64_PARAM -> "int";
-            case STRING_PARAM -> "string";
-            case BYTES_PARAM -> "bytes";
-            case PARAMETERCHOICE_NOT_SET -> "null";
+            case BOOL_PARAM -> value.getBoolParam();
+            case INT64_PARAM -> value.getInt64Param();
+            case STRING_PARAM -> value.getStringParam();
+            case BYTES_PARAM -> value.getBytesParam().toByteArray();
+            case PARAMETERCHOICE_NOT_SET -> "";
         };
     }
 }

@@ -140,7 +140,7 @@ final class GrpcInferReader {
                 case 4 << 3 | WireReader.BYTES -> {
                     parameter.readEntry();
                     if (parameter.key().equals("shared_memory_region")) {
-                        throw RestInferReader.sharedMemory();
+                        throw sharedMemory();
                     }
                 }
                 case 5 << 3 | WireReader.BYTES -> contentRanges.addNext(wire);
@@ -168,8 +168,9 @@ final class GrpcInferReader {
                     tensors,
                     outputs,
                     parameters.forModel(),
-                    parameters.deadline(deadlineNanos, arrivedNanos),
-                    arrivedNanos);
+                    deadlineNanos,
+                    arrivedNanos,
+                    parameters.options(null));
             readTensors(tensors);
             done = true;
             return request;
@@ -296,12 +297,19 @@ final class GrpcInferReader {
                         }
                         classes = RestInferReader.classes(n);
                     } else if (parameter.key().equals("shared_memory_region")) {
-                        throw RestInferReader.sharedMemory();
+                        throw sharedMemory();
                     }
                 }
                 default -> wire.skipField(tag);
             }
         }
         return new RequestedOutput(name, classes);
+    }
+
+    private static ServingException sharedMemory() {
+        return ServingException.of(
+                io.nereid.base.Code.UNIMPLEMENTED,
+                "shared memory is not supported over gRPC",
+                "send tensors as raw contents");
     }
 }

@@ -18,7 +18,17 @@ import java.util.Map;
 final class ModelConfigMessage {
     private ModelConfigMessage() {}
 
+    /** The completed document where there is one, else what the record says. */
     static ModelConfiguration.ModelConfig of(ModelConfig config) {
+        if (!config.document().isEmpty()) {
+            ModelConfiguration.ModelConfig.Builder b = ModelConfiguration.ModelConfig.newBuilder();
+            DocumentMessage.fill(b, config.document());
+            return b.build();
+        }
+        return ofRecord(config);
+    }
+
+    private static ModelConfiguration.ModelConfig ofRecord(ModelConfig config) {
         ModelConfiguration.ModelConfig.Builder b = ModelConfiguration.ModelConfig.newBuilder()
                 .setName(config.name())
                 .setPlatform(config.platform())

@@ -14,16 +14,28 @@ import java.util.concurrent.CompletionException;
 
 /** What both transports say about models and about the server. Immutable. */
 final class Models {
-    /** Under Triton's names and in its order; only what is served. */
-    static final List<String> EXTENSIONS = List.of(
+    private static final List<String> EXTENSIONS = List.of(
             "classification",
+            "sequence",
             "model_repository",
+            "model_repository(unload_dependents)",
+            "schedule_policy",
             "model_configuration",
+            "system_shared_memory",
             "binary_tensor_data",
             "parameters",
-            "model_repository_extension");
+            "statistics",
+            "trace",
+            "logging");
 
     private Models() {}
+
+    /** Under Triton's names and in its order; only what is served. */
+    static List<String> extensions(CodecContext context) {
+        return EXTENSIONS.stream()
+                .filter(name -> !name.equals("system_shared_memory") || context.sharedMemory.enabled())
+                .toList();
+    }
 
     /** The versions of a model that answer, highest first. */
     static List<String> versions(ModelControl control, String model) {
@@ -73,17 +85,6 @@ final class Models {
             case DRAINING, UNLOADING -> "UNLOADING";
             case GONE, FAILED -> "UNAVAILABLE";
         };
-    }
-
-    /** Refuses a parameter of a load request that is not served. */
-    static void checkLoadParameter(String name, String type) {
-        if (name.equals("config") || name.startsWith("file:")) {
-            throw ServingException.of(
-                    Code.UNIMPLEMENTED,
-                    "load parameter '" + name + "' is not supported: models load from the repository alone",
-                    "change the files of the model and load it without parameters");
-        }
-        throw ServingException.invalidArgument("Unrecognized load parameter '" + name + "' with type '" + type + "'");
     }
 
     static ServingException repositoryName() {

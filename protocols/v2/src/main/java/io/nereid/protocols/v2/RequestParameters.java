@@ -3,19 +3,31 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
+import io.nereid.observe.RequestTrace;
+import io.nereid.spi.InferenceRequest.Options;
+import io.nereid.spi.InferenceRequest.Sequence;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Sorts the parameters of a request into those the protocol defines and those that are the model's. Confined to one
  * thread; used for one request.
  */
 final class RequestParameters {
+    private static final Set<String> RESERVED = Set.of(
+            "sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "binary_data_output", "headers");
+
     /** Whether parameters are named as gRPC names their types. */
     private final boolean grpc;
 
     private Map<String, Object> forModel = Map.of();
+    private long priority;
     private long timeoutMicros;
+    private @Nullable Object sequenceId;
+    private boolean sequenceStart;
+    private boolean sequenceEnd;
     private boolean binaryOutputs;
     private boolean emptyFinalResponse;
 
@@ -27,15 +39,14 @@ final class RequestParameters {
     void put(String name, Object value) {
         switch (name) {
             case "timeout" -> timeoutMicros = nonNegative(name, value, "int64_param");
-            case "priority" -> keep(name, nonNegative(name, value, "int64_param or uint64_param"));
+            case "priority" -> priority = nonNegative(name, value, "int64_param or uint64_param");
             case "binary_data_output" -> binaryOutputs = bool(name, value);
-            case "sequence_start", "sequence_end" -> keep(name, bool(name, value));
-            case "sequence_id" -> {
-                if (!(value instanceof Long || value instanceof String)) {
-                    throw wrongType(name, "int64_param or string_param");
-                }
-                keep(name, value);
-            }
+            case "sequence_start" -> sequenceStart = bool(name, value);
+            case "sequence_end" -> sequenceEnd = bool(name, value);
+            case "sequence_id" -> sequenceId = sequenceId(value);
+            case "headers" ->
+                throw ServingException.invalidArgument(
+                        "parameter key 'headers' is reserved for Triton usage and should not be specified.");
             default -> {
                 if (name.startsWith("triton_")) {
                     reserved(name, value);
@@ -44,6 +55,26 @@ final class RequestParameters {
                 }
             }
         }
+    }
+
+    /** Takes a header that is forwarded to the model. */
+    void forward(String name, String value) {
+        if (RESERVED.contains(name) || name.startsWith("triton_")) {
+            throw ServingException.invalidArgument(
+                    "header '" + name + "' is reserved for Triton usage and cannot be forwarded.");
+        }
+        keep(name, value);
+    }
+
+    /** The id, or null for the number or text that stands for no sequence. */
+    private @Nullable Object sequenceId(Object value) {
+        if (value instanceof Long n) {
+            return n == 0 ? null : n;
+        }
+        if (value instanceof String s) {
+            return s.isEmpty() ? null : s;
+        }
+        throw wrongType("sequence_id", "int64_param or string_param");
     }
 
     private void reserved(String name, Object value) {
@@ -106,12 +137,14 @@ final class RequestParameters {
         return emptyFinalResponse;
     }
 
-    /** The earlier of a deadline and the request's own timeout, on the clock that both times are of. */
-    long deadline(long deadlineNanos, long arrivedNanos) {
-        if (timeoutMicros == 0 || timeoutMicros > Long.MAX_VALUE / 2_000) {
-            return deadlineNanos;
+    /** What the request says to schedulers, together with its trace. */
+    Options options(@Nullable RequestTrace trace) {
+        Object id = sequenceId;
+        if (id == null && priority == 0 && timeoutMicros == 0 && trace == null) {
+            return Options.NONE;
         }
-        long own = arrivedNanos + timeoutMicros * 1_000;
-        return deadlineNanos == Long.MAX_VALUE || own - deadlineNanos < 0 ? own : deadlineNanos;
+        long timeoutNanos = timeoutMicros > Long.MAX_VALUE / 1_000 ? Long.MAX_VALUE : timeoutMicros * 1_000;
+        Sequence sequence = id == null ? null : new Sequence(id, sequenceStart, sequenceEnd);
+        return new Options(priority, timeoutNanos, sequence, trace);
     }
 }

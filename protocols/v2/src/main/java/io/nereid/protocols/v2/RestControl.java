@@ -5,17 +5,21 @@ package io.nereid.protocols.v2;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
+import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.JsonWriter;
-import io.nereid.protocols.v2.proto.ModelConfiguration;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelControl.LoadOptions;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.TensorSpec;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** The REST calls that are no inference: health, metadata, configuration and the repository. Thread-safe. */
@@ -31,7 +35,7 @@ final class RestControl {
         json.beginObject().name("name").value(context.options.serverName());
         json.name("version").value(context.options.serverVersion());
         json.name("extensions").beginArray();
-        Models.EXTENSIONS.forEach(json::value);
+        Models.extensions(context).forEach(json::value);
         json.endArray().endObject();
         reply(exchange, 200, json);
     }
@@ -105,15 +109,19 @@ final class RestControl {
     }
 
     void config(HttpExchange exchange, ModelRef model) {
-        ModelConfiguration.ModelConfig config = ModelConfigMessage.of(context.engine.config(model));
+        ModelConfig config = context.engine.config(model);
         JsonWriter json = context.workbench().writer();
-        MessageJson.write(config, json);
+        if (config.document().isEmpty()) {
+            MessageJson.write(ModelConfigMessage.of(config), json);
+        } else {
+            DocumentJson.write(config.document(), json);
+        }
         reply(exchange, 200, json);
     }
 
     void index(HttpExchange exchange) {
         boolean readyOnly = false;
-        JsonReader reader = body(exchange);
+        JsonReader reader = body(context, exchange);
         if (reader != null) {
             reader.beginObject();
             while (reader.nextField()) {
@@ -151,23 +159,79 @@ final class RestControl {
     void load(HttpExchange exchange) {
         String model = exchange.pathParameter(0);
         Names.checkLoadable(model);
-        checkParameters(exchange, true);
-        answer(exchange, model, "load", context.control.load(model));
+        if (context.mustOffload(exchange.body().size())) {
+            context.offload(() -> {
+                try {
+                    loadNow(exchange, model);
+                } catch (RuntimeException e) {
+                    exchange.fail(ServingException.from(e));
+                }
+            });
+        } else {
+            loadNow(exchange, model);
+        }
+    }
+
+    private void loadNow(HttpExchange exchange, String model) {
+        answer(exchange, model, "load", context.control.load(model, loadOptions(exchange)));
     }
 
     void unload(HttpExchange exchange) {
         String model = exchange.pathParameter(0);
         Names.checkLoadable(model);
-        checkParameters(exchange, false);
-        answer(exchange, model, "unload", context.control.unload(model));
+        answer(exchange, model, "unload", context.control.unload(model, unloadsDependents(exchange)));
     }
 
     void withRepositoryName(HttpExchange exchange) {
         throw Models.repositoryName();
     }
 
-    private void checkParameters(HttpExchange exchange, boolean load) {
-        JsonReader reader = body(exchange);
+    private LoadOptions loadOptions(HttpExchange exchange) {
+        LoadParameters parameters = new LoadParameters();
+        parameters(exchange, (name, reader) -> {
+            Object value = LoadParameters.isFile(name) ? fileContent(name, reader) : scalar(reader);
+            if (value == null) {
+                throw ServingException.invalidArgument("load parameter '" + name
+                        + "' has invalid type. It should be either 'int', 'bool', 'string', or 'double'.");
+            }
+            parameters.put(name, value);
+        });
+        return parameters.options();
+    }
+
+    private byte[] fileContent(String name, JsonReader reader) {
+        if (reader.peek() != JsonToken.STRING) {
+            throw LoadParameters.wrongFile(name);
+        }
+        ByteSink content = new ByteSink(1024);
+        reader.readBase64(content);
+        return Arrays.copyOf(content.array(), content.length());
+    }
+
+    private static @Nullable Object scalar(JsonReader reader) {
+        return switch (reader.peek()) {
+            case STRING -> reader.readString();
+            case BOOLEAN -> reader.readBoolean();
+            case NUMBER -> reader.isIntegral() ? (Object) reader.readLong() : (Object) reader.readDouble();
+            default -> null;
+        };
+    }
+
+    private boolean unloadsDependents(HttpExchange exchange) {
+        boolean[] dependents = {false};
+        parameters(exchange, (name, reader) -> {
+            if (name.equals("unload_dependents")) {
+                dependents[0] = reader.readBoolean();
+            } else {
+                reader.skipValue();
+            }
+        });
+        return dependents[0];
+    }
+
+    /** Tells every entry of {@code parameters}; the reader stands before its value. */
+    private void parameters(HttpExchange exchange, BiConsumer<String, JsonReader> each) {
+        JsonReader reader = body(context, exchange);
         if (reader == null) {
             return;
         }
@@ -176,27 +240,13 @@ final class RestControl {
             if (reader.keyEquals("parameters") && !reader.tryNull()) {
                 reader.beginObject();
                 while (reader.nextField()) {
-                    if (load) {
-                        Models.checkLoadParameter(reader.key(), typeName(reader.peek()));
-                    }
-                    reader.skipValue();
+                    each.accept(reader.key(), reader);
                 }
             } else {
                 reader.skipValue();
             }
         }
         reader.expectEnd();
-    }
-
-    private static String typeName(JsonToken token) {
-        return switch (token) {
-            case STRING -> "string";
-            case NUMBER -> "number";
-            case BOOLEAN -> "bool";
-            case OBJECT -> "object";
-            case ARRAY -> "array";
-            default -> "null";
-        };
     }
 
     private void answer(HttpExchange exchange, String model, String what, CompletionStage<Void> stage) {
@@ -217,7 +267,7 @@ final class RestControl {
     }
 
     /** A reader at the start of the body, or null when there is none. */
-    private @Nullable JsonReader body(HttpExchange exchange) {
+    static @Nullable JsonReader body(CodecContext context, HttpExchange exchange) {
         int length = exchange.body().size();
         if (length == 0) {
             return null;
@@ -229,7 +279,7 @@ final class RestControl {
         return bench.reader;
     }
 
-    private static void reply(HttpExchange exchange, int status, JsonWriter json) {
+    static void reply(HttpExchange exchange, int status, JsonWriter json) {
         exchange.reply(HttpReply.json(status, json.array(), json.length()));
     }
 }

@@ -7,6 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
+import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelMetadata;
@@ -18,6 +19,7 @@ import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,6 +32,7 @@ final class RestInferReader {
     private final CodecContext context;
     private final HttpExchange exchange;
     private final ModelRef model;
+    private final @Nullable RequestTrace trace;
     private final Workbench bench;
     private final JsonReader json;
     private final MemoryRegion body;
@@ -39,15 +42,17 @@ final class RestInferReader {
     private final int jsonLength;
     private List<RequestedOutput> outputs = List.of();
     private List<String> binaryNames = List.of();
+    private List<SharedOutput> shared = List.of();
     private OutputForm form = OutputForm.JSON;
     private String id = "";
     private int binaryAt;
 
     /** Looks no further than the headers. */
-    RestInferReader(CodecContext context, HttpExchange exchange, ModelRef model) {
+    RestInferReader(CodecContext context, HttpExchange exchange, ModelRef model, @Nullable RequestTrace trace) {
         this.context = context;
         this.exchange = exchange;
         this.model = model;
+        this.trace = trace;
         this.bench = context.workbench();
         this.json = bench.reader;
         this.body = exchange.body();
@@ -94,6 +99,7 @@ final class RestInferReader {
             } else {
                 readJson();
             }
+            forwardHeaders(context, exchange, parameters);
             done = true;
             return new InferenceRequest(
                     model,
@@ -101,13 +107,27 @@ final class RestInferReader {
                     inputs,
                     outputs,
                     parameters.forModel(),
-                    parameters.deadline(Long.MAX_VALUE, exchange.arrivedNanos()),
-                    exchange.arrivedNanos());
+                    Long.MAX_VALUE,
+                    exchange.arrivedNanos(),
+                    parameters.options(trace));
         } finally {
             bench.tidy();
             if (!done) {
                 Tensor.closeAll(inputs);
+                SharedOutput.closeAll(shared);
             }
+        }
+    }
+
+    /** Gives the model those headers that the operator wants it to have. */
+    static void forwardHeaders(CodecContext context, HttpExchange exchange, RequestParameters parameters) {
+        Pattern pattern = context.options.httpHeaders();
+        if (pattern != null) {
+            exchange.headers((name, value) -> {
+                if (pattern.matcher(name).find()) {
+                    parameters.forward(name, value);
+                }
+            });
         }
     }
 
@@ -134,7 +154,9 @@ final class RestInferReader {
                             + (body.size() - jsonLength));
         }
         if (!outputs.isEmpty()) {
-            form = binaryNames.isEmpty() ? OutputForm.JSON : new OutputForm(true, binaryNames, false, false);
+            form = binaryNames.isEmpty() && shared.isEmpty()
+                    ? OutputForm.JSON
+                    : new OutputForm(true, binaryNames, false, false, shared);
         } else if (parameters.binaryOutputs()) {
             form = OutputForm.BINARY;
         }
@@ -182,37 +204,29 @@ final class RestInferReader {
         }
         json.beginObject();
         while (json.nextField()) {
-            String name = json.key();
-            Object value = readParameter(name);
-            if (value != null) {
-                parameters.put(name, value);
-            }
+            readParameter(json, json.key(), parameters);
         }
     }
 
-    private @Nullable Object readParameter(String name) {
+    /** Reads the value of one parameter of the request; null stands for none. */
+    static void readParameter(JsonReader json, String name, RequestParameters parameters) {
         JsonToken token = json.peek();
         switch (token) {
-            case STRING -> {
-                return json.readString();
-            }
-            case BOOLEAN -> {
-                return json.readBoolean();
-            }
-            case NUMBER -> {
-                if (json.isIntegral()) {
-                    return json.readLong();
-                }
-                return json.readDouble();
-            }
-            case NULL -> {
-                json.readNull();
-                return null;
-            }
+            case STRING -> parameters.put(name, json.readString());
+            case BOOLEAN -> parameters.put(name, json.readBoolean());
+            case NUMBER -> parameters.put(name, number(json, name));
+            case NULL -> json.readNull();
             default ->
                 throw ServingException.invalidArgument("parameter '" + name
                         + "' has invalid type. It should be either 'int', 'bool', 'string', or 'double'.");
         }
+    }
+
+    private static Object number(JsonReader json, String name) {
+        if (!json.isIntegral()) {
+            return json.readDouble();
+        }
+        return name.equals("sequence_id") ? json.readUnsignedLong() : json.readLong();
     }
 
     private void readInputs() {
@@ -253,6 +267,8 @@ final class RestInferReader {
         if (json.tryNull()) {
             return;
         }
+        SharedOutput.closeAll(shared);
+        shared = List.of();
         ArrayList<RequestedOutput> list = new ArrayList<>(4);
         ArrayList<String> binary = new ArrayList<>(4);
         json.beginArray();
@@ -267,6 +283,9 @@ final class RestInferReader {
         String name = null;
         int classes = 0;
         boolean wantsBinary = false;
+        String region = null;
+        long regionSize = -1;
+        long regionOffset = 0;
         json.beginObject();
         while (json.nextField()) {
             if (json.keyEquals("name")) {
@@ -279,7 +298,11 @@ final class RestInferReader {
                     } else if (json.keyEquals("classification")) {
                         classes = classes(json.readLong());
                     } else if (json.keyEquals("shared_memory_region")) {
-                        throw sharedMemory();
+                        region = json.readString();
+                    } else if (json.keyEquals("shared_memory_byte_size")) {
+                        regionSize = json.readLong();
+                    } else if (json.keyEquals("shared_memory_offset")) {
+                        regionOffset = json.readLong();
                     } else {
                         json.skipValue();
                     }
@@ -296,11 +319,29 @@ final class RestInferReader {
                 throw ServingException.invalidArgument("output '" + name + "' already exists in request");
             }
         }
+        if (region != null) {
+            if (wantsBinary || classes > 0) {
+                throw ServingException.invalidArgument("Output can't set both 'shared_memory_region' and '"
+                        + (wantsBinary ? "binary_data" : "classification") + "'");
+            }
+            share(name, region, regionOffset, regionSize);
+        }
         list.add(new RequestedOutput(name, classes));
         Workbench.checkCount(list.size(), "outputs");
         if (wantsBinary) {
             binary.add(name);
         }
+    }
+
+    private void share(String name, String region, long offset, long size) {
+        if (size < 0) {
+            throw ServingException.invalidArgument("output '" + name
+                    + "' has 'shared_memory_region' without 'shared_memory_byte_size' (expected: >= 0)");
+        }
+        if (shared.isEmpty()) {
+            shared = new ArrayList<>(4);
+        }
+        shared.add(context.sharedMemory.output(name, region, offset, size));
     }
 
     static int classes(long count) {

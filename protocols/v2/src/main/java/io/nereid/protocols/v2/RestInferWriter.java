@@ -14,6 +14,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes inference responses as HTTP replies: JSON alone, or JSON followed by the outputs that are wanted as bytes. The
@@ -31,6 +32,10 @@ final class RestInferWriter {
     private static final byte[] DATA = ascii("\"data\":");
     private static final byte[] BINARY_DATA_SIZE = ascii("\"binary_data_size\":");
 
+    private static final byte[] SHARED_MEMORY_REGION = ascii("\"shared_memory_region\":");
+    private static final byte[] SHARED_MEMORY_OFFSET = ascii("\"shared_memory_offset\":");
+    private static final byte[] SHARED_MEMORY_BYTE_SIZE = ascii("\"shared_memory_byte_size\":");
+
     private RestInferWriter() {}
 
     private static byte[] ascii(String text) {
@@ -43,7 +48,7 @@ final class RestInferWriter {
         List<Tensor> outputs = response.outputs();
         for (int i = 0; i < outputs.size(); i++) {
             Tensor output = outputs.get(i);
-            if (!form.isBinary(output.name())) {
+            if (!form.isBinary(output.name()) && form.place(output.name()) == null) {
                 bytes += output.byteLength();
             }
         }
@@ -53,6 +58,9 @@ final class RestInferWriter {
     /** The reply. The response's outputs are taken over when this returns, and stay with the caller when it throws. */
     static HttpReply write(InferenceResponse response, OutputForm form, Workbench bench) {
         List<Tensor> outputs = response.outputs();
+        if (!form.shared().isEmpty()) {
+            SharedOutput.writeAll(form.shared(), response);
+        }
         int binary = 0;
         for (int i = 0; i < outputs.size(); i++) {
             if (form.isBinary(outputs.get(i).name())) {
@@ -61,7 +69,7 @@ final class RestInferWriter {
         }
         JsonWriter json = bench.writer();
         if (binary == 0) {
-            writeJson(response, json);
+            writeJson(response, form, json);
             for (int i = 0; i < outputs.size(); i++) {
                 outputs.get(i).close();
             }
@@ -82,7 +90,7 @@ final class RestInferWriter {
         return new HttpReply(200, "application/octet-stream", headers, content);
     }
 
-    private static void writeJson(InferenceResponse response, JsonWriter json) {
+    private static void writeJson(InferenceResponse response, OutputForm form, JsonWriter json) {
         json.beginObject();
         writeModel(response, json);
         writeId(response, json);
@@ -90,7 +98,7 @@ final class RestInferWriter {
         json.name(OUTPUTS).beginArray();
         List<Tensor> outputs = response.outputs();
         for (int i = 0; i < outputs.size(); i++) {
-            writeOutput(outputs.get(i), false, json);
+            writeOutput(outputs.get(i), false, form.place(outputs.get(i).name()), json);
         }
         json.endArray().endObject();
     }
@@ -103,7 +111,7 @@ final class RestInferWriter {
         List<Tensor> outputs = response.outputs();
         for (int i = 0; i < outputs.size(); i++) {
             Tensor output = outputs.get(i);
-            writeOutput(output, form.isBinary(output.name()), json);
+            writeOutput(output, form.isBinary(output.name()), form.place(output.name()), json);
         }
         json.endArray();
         writeParameters(response.parameters(), json);
@@ -131,24 +139,11 @@ final class RestInferWriter {
         if (parameters.isEmpty()) {
             return;
         }
-        json.name(PARAMETERS).beginObject();
-        for (Map.Entry<String, Object> entry : parameters.entrySet()) {
-            json.name(entry.getKey());
-            Object value = entry.getValue();
-            if (value instanceof Boolean b) {
-                json.value(b.booleanValue());
-            } else if (value instanceof Long n) {
-                json.value(n.longValue());
-            } else if (value instanceof Double d) {
-                json.value(d.doubleValue());
-            } else {
-                json.value(String.valueOf(value));
-            }
-        }
-        json.endObject();
+        json.name(PARAMETERS);
+        DocumentJson.write(parameters, json);
     }
 
-    private static void writeOutput(Tensor output, boolean binary, JsonWriter json) {
+    private static void writeOutput(Tensor output, boolean binary, @Nullable SharedOutput place, JsonWriter json) {
         json.beginObject().name(NAME).value(output.name()).name(SHAPE).beginArray();
         for (int i = 0; i < output.shape().rank(); i++) {
             json.value(output.shape().dim(i));
@@ -160,16 +155,27 @@ final class RestInferWriter {
                     .name(BINARY_DATA_SIZE)
                     .value(output.byteLength())
                     .endObject();
+        } else if (place != null) {
+            json.name(PARAMETERS).beginObject();
+            json.name(SHARED_MEMORY_REGION).value(place.region());
+            if (place.offset() != 0) {
+                json.name(SHARED_MEMORY_OFFSET).value(place.offset());
+            }
+            json.name(SHARED_MEMORY_BYTE_SIZE).value(output.byteLength()).endObject();
         } else {
             json.name(DATA);
-            if (output.dataType() == DataType.BYTES) {
-                writeBytes(output, json);
-            } else {
-                json.flatArray(
-                        output.dataType(), output.buffer(), 0, output.shape().elementCount());
-            }
+            writeData(output, json);
         }
         json.endObject();
+    }
+
+    /** The elements as a flat array. */
+    static void writeData(Tensor output, JsonWriter json) {
+        if (output.dataType() == DataType.BYTES) {
+            writeBytes(output, json);
+        } else {
+            json.flatArray(output.dataType(), output.buffer(), 0, output.shape().elementCount());
+        }
     }
 
     /** Elements as strings; one that is not UTF-8 as {@code {"b64": …}}, which requests may use as well. */

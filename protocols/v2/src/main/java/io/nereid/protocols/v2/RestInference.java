@@ -6,6 +6,7 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
+import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -21,6 +22,7 @@ final class RestInference implements ResponseSink, Runnable {
     private final CodecContext context;
     private final HttpExchange exchange;
     private final ModelRef model;
+    private final @Nullable RequestTrace trace;
     private OutputForm form = OutputForm.JSON;
     private boolean ended;
     private volatile InferenceEngine.@Nullable Call call;
@@ -30,6 +32,7 @@ final class RestInference implements ResponseSink, Runnable {
         this.context = context;
         this.exchange = exchange;
         this.model = model;
+        this.trace = RestTrace.begin(context, exchange, model);
     }
 
     /** Answers the exchange, now or later. Called on the event loop. */
@@ -44,20 +47,22 @@ final class RestInference implements ResponseSink, Runnable {
 
     private void decodeElsewhere() {
         if (cancelled) {
-            exchange.fail(ServingException.of(Code.CANCELLED, "the client went away"));
-            return;
-        }
-        try {
+            RestTrace.fail(context, exchange, trace, ServingException.of(Code.CANCELLED, "the client went away"));
+        } else {
             decode();
-        } catch (RuntimeException e) {
-            exchange.fail(ServingException.from(e));
         }
     }
 
     private void decode() {
-        RestInferReader reader = new RestInferReader(context, exchange, model);
-        InferenceRequest request = reader.read();
-        form = reader.form();
+        InferenceRequest request;
+        try {
+            RestInferReader reader = new RestInferReader(context, exchange, model, trace);
+            request = reader.read();
+            form = reader.form();
+        } catch (RuntimeException e) {
+            RestTrace.fail(context, exchange, trace, ServingException.from(e));
+            return;
+        }
         InferenceEngine.Call started = context.engine.infer(request, this);
         call = started;
         if (cancelled) {
@@ -82,13 +87,14 @@ final class RestInference implements ResponseSink, Runnable {
             return;
         }
         ended = true;
-        if (!last) {
+        if (!last || response.outputs().isEmpty()) {
             response.close();
+            form.close();
             run();
-            exchange.fail(ServingException.of(
+            RestTrace.fail(context, exchange, trace, ServingException.of(
                     Code.UNIMPLEMENTED,
                     "HTTP end point doesn't support models with decoupled transaction policy",
-                    "use ModelStreamInfer over gRPC"));
+                    "use generate_stream, or ModelStreamInfer over gRPC"));
         } else if (cancelled || !context.mustOffload(RestInferWriter.jsonBytes(response, form) * 2)) {
             encode(response);
         } else {
@@ -96,7 +102,8 @@ final class RestInference implements ResponseSink, Runnable {
                 context.offload(() -> encode(response));
             } catch (ServingException e) {
                 response.close();
-                exchange.fail(e);
+                form.close();
+                RestTrace.fail(context, exchange, trace, e);
             }
         }
     }
@@ -107,17 +114,20 @@ final class RestInference implements ResponseSink, Runnable {
             reply = RestInferWriter.write(response, form, context.workbench());
         } catch (RuntimeException e) {
             response.close();
-            exchange.fail(ServingException.from(e));
+            RestTrace.fail(context, exchange, trace, ServingException.from(e));
             return;
+        } finally {
+            form.close();
         }
-        exchange.reply(reply);
+        RestTrace.reply(context, exchange, trace, reply);
     }
 
     @Override
     public void fail(ServingException e) {
         if (!ended) {
             ended = true;
-            exchange.fail(e);
+            form.close();
+            RestTrace.fail(context, exchange, trace, e);
         }
     }
 }

@@ -27,6 +27,9 @@ final class RestInput {
     private @Nullable Tensor tensor;
     private int dataAt = -1;
     private long binarySize = -1;
+    private @Nullable String region;
+    private long regionOffset;
+    private long regionSize = -1;
     private int jsonEnd;
 
     RestInput(CodecContext context, Workbench bench, String model, int index) {
@@ -65,6 +68,10 @@ final class RestInput {
                 json.seek(dataAt);
                 tensor = data();
                 json.seek(after);
+            }
+            if (region != null) {
+                tensor = context.sharedMemory.input(
+                        name(), type(), shape(), region, regionOffset, regionSize, model);
             }
             done = true;
             return tensor;
@@ -113,13 +120,25 @@ final class RestInput {
             throw ServingException.invalidArgument(label() + " has no '" + missing + "'");
         }
         boolean hasData = tensor != null || dataAt >= 0;
-        if (hasData == binarySize >= 0) {
+        boolean one = region == null ? hasData != binarySize >= 0 : !hasData && binarySize < 0;
+        if (!one) {
             throw ServingException.invalidArgument(
                     "Input must set only one of the following fields: 'data',"
                             + " 'binary_data_size' in 'parameters', 'shared_memory_region' in 'parameters'. But "
-                            + (hasData ? "set 'data' 'binary_data_size'" : "no field is set"),
+                            + fieldsSet(hasData),
                     "see " + label());
         }
+        if (region != null && regionSize < 0) {
+            throw ServingException.invalidArgument(
+                    label() + " has 'shared_memory_region' without 'shared_memory_byte_size' (expected: >= 0)");
+        }
+    }
+
+    private String fieldsSet(boolean hasData) {
+        String set = (hasData ? " 'data'" : "")
+                + (binarySize >= 0 ? " 'binary_data_size'" : "")
+                + (region != null ? " 'shared_memory_region'" : "");
+        return set.isEmpty() ? "no field is set" : "set" + set;
     }
 
     private Shape readShape() {
@@ -229,7 +248,11 @@ final class RestInput {
                             label() + " has 'binary_data_size' " + binarySize + " (expected: >= 0)");
                 }
             } else if (json.keyEquals("shared_memory_region")) {
-                throw RestInferReader.sharedMemory();
+                region = json.readString();
+            } else if (json.keyEquals("shared_memory_byte_size")) {
+                regionSize = json.readLong();
+            } else if (json.keyEquals("shared_memory_offset")) {
+                regionOffset = json.readLong();
             } else {
                 json.skipValue();
             }

@@ -7,6 +7,7 @@ import io.nereid.base.Threads;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.observe.Observation;
 import io.nereid.protocols.v2.proto.GrpcHealth;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1alpha;
@@ -31,10 +32,17 @@ public final class V2Codec implements ProtocolCodec {
     /**
      * A codec in front of an engine.
      *
+     * @param observation what the server tells about itself
      * @param codecPool runs the decoding and encoding of large texts; belongs to the caller
      */
-    public V2Codec(InferenceEngine engine, ModelControl control, Clock clock, Executor codecPool, V2Options options) {
-        CodecContext context = new CodecContext(engine, control, clock, codecPool, options);
+    public V2Codec(
+            InferenceEngine engine,
+            ModelControl control,
+            Observation observation,
+            Clock clock,
+            Executor codecPool,
+            V2Options options) {
+        CodecContext context = new CodecContext(engine, control, observation, clock, codecPool, options);
         this.httpRoutes = RestRoutes.of(context);
         List<GrpcMethod> methods = new ArrayList<>(new GrpcControl(context).methods());
         methods.addAll(new GrpcHealthService(control, () -> Threads.timer("health-watch")).methods());

@@ -60,6 +60,8 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     boolean ready = true;
     InferenceRequest last;
     ServingException loadFailure;
+    LoadOptions lastLoad;
+    ModelConfig config;
     Map<String, Object> responseParameters = Map.of();
 
     FakeEngine() {
@@ -162,6 +164,9 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     @Override
     public ModelConfig config(ModelRef model) {
         Model found = find(model);
+        if (config != null) {
+            return config;
+        }
         return ModelConfig.unspecified(model.model())
                 .completed(
                         "onnxruntime_onnx",
@@ -206,6 +211,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     @Override
     public CompletionStage<Void> load(String model, LoadOptions options) {
         loads.add("load " + model);
+        lastLoad = options;
         return loadFailure == null
                 ? CompletableFuture.completedFuture(null)
                 : CompletableFuture.failedFuture(loadFailure);
@@ -213,7 +219,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
 
     @Override
     public CompletionStage<Void> unload(String model, boolean dependents) {
-        loads.add("unload " + model);
+        loads.add("unload " + model + (dependents ? " and dependents" : ""));
         return CompletableFuture.completedFuture(null);
     }
 }

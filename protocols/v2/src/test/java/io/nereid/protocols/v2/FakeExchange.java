@@ -2,13 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
+import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.MemoryRegion;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** One exchange in memory. Confined to one thread. */
@@ -80,6 +84,52 @@ final class FakeExchange implements HttpExchange {
     @Override
     public boolean inEventLoop() {
         return true;
+    }
+
+    @Override
+    public void headers(BiConsumer<String, String> each) {
+        headers.forEach(each);
+    }
+
+    /** What was sent of a reply in pieces, piece by piece. */
+    final List<String> pieces = new ArrayList<>();
+
+    boolean ended;
+    boolean aborted;
+    long unsent;
+
+    @Override
+    public HttpStream stream(HttpReply head) {
+        Content first = head.content();
+        reply(new HttpReply(head.status(), head.contentType(), head.headers(), new Content(new byte[0], 0)));
+        HttpStream stream = new HttpStream() {
+            @Override
+            public void send(Content piece) {
+                if (ended || aborted) {
+                    throw new AssertionError("a piece after the end");
+                }
+                pieces.add(new String(Wire.bytes(piece), java.nio.charset.StandardCharsets.UTF_8));
+            }
+
+            @Override
+            public void end() {
+                ended = true;
+            }
+
+            @Override
+            public void abort() {
+                aborted = true;
+            }
+
+            @Override
+            public long unsentBytes() {
+                return unsent;
+            }
+        };
+        if (first.length() > 0) {
+            stream.send(first);
+        }
+        return stream;
     }
 
     @Override

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.nereid.base.Clock;
+import io.nereid.observe.Observation;
 import io.nereid.base.Code;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
@@ -27,7 +28,7 @@ class FuzzTest {
 
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec =
-            new V2Codec(engine, engine, Clock.system(), Runnable::run, V2Options.defaults("1", 1 << 20));
+            new V2Codec(engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 1 << 20));
 
     private static byte[] mutate(byte[] valid, List<byte[]> all, Random random) {
         byte[] bytes = valid.clone();

@@ -8,6 +8,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
 import com.google.protobuf.Message;
 import io.nereid.base.Clock;
+import io.nereid.observe.Observation;
 import io.nereid.base.Code;
 import io.nereid.base.Threads;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckRequest;
@@ -39,7 +40,7 @@ import org.junit.jupiter.api.Test;
 class GrpcControlTest {
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec =
-            new V2Codec(engine, engine, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
+            new V2Codec(engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
 
     private FakeCall call(String method, Message request) {
         String path = method.startsWith("/") ? method : "/inference.GRPCInferenceService/" + method;
@@ -137,7 +138,7 @@ class GrpcControlTest {
                                         .setBytesParam(ByteString.EMPTY)
                                         .build())
                         .build());
-        assertThat(file.text).isEqualTo("Unrecognized load parameter 'x' with type 'bytes'");
+        assertThat(file.text).isEqualTo("Unrecognized load parameter 'x' with type 'BYTES'");
         assertThat(engine.loads).isEmpty();
     }
 

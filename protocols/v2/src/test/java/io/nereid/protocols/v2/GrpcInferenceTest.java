@@ -15,6 +15,7 @@ import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest.InferInputTensor;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest.InferRequestedOutputTensor;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferResponse;
+import io.nereid.observe.Observation;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ServableId;
@@ -36,7 +37,7 @@ class GrpcInferenceTest {
     private final FakeEngine engine = new FakeEngine();
     private final ArrayDeque<Runnable> pool = new ArrayDeque<>();
     private final V2Codec codec =
-            new V2Codec(engine, engine, Clock.system(), pool::add, V2Options.defaults("1", 64 << 20));
+            new V2Codec(engine, engine, Observation.NONE, Clock.system(), pool::add, V2Options.defaults("1", 64 << 20));
     private long buffersBefore;
 
     @BeforeEach
@@ -164,7 +165,8 @@ class GrpcInferenceTest {
                                 .putParameters("classification", number(3)))
                         .build());
         assertThat(engine.last.parameters()).isEqualTo(Map.of("i", 7L, "u", 8L, "s", "é", "b", false));
-        assertThat(engine.last.deadlineNanos()).isEqualTo(8_000);
+        assertThat(engine.last.deadlineNanos()).isEqualTo(1_000_000);
+        assertThat(engine.last.options().timeoutNanos()).isEqualTo(7_000);
         assertThat(engine.last.outputs()).containsExactly(new RequestedOutput("x", 3));
         assertThat(engine.last.model().version()).isEqualTo(1);
     }

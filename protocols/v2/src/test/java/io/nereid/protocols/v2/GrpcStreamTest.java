@@ -12,6 +12,7 @@ import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest.InferInputTensor;
 import io.nereid.protocols.v2.proto.OpenInference.ModelStreamInferResponse;
+import io.nereid.observe.Observation;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
@@ -32,7 +33,7 @@ class GrpcStreamTest {
 
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec =
-            new V2Codec(engine, engine, Clock.system(), Runnable::run, V2Options.defaults("1", 64 << 20));
+            new V2Codec(engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 64 << 20));
     private final FakeCall call = new FakeCall(codec, "/inference.GRPCInferenceService/ModelStreamInfer");
     private long buffersBefore;
 

@@ -5,6 +5,7 @@ package io.nereid.protocols.v2;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
+import io.nereid.observe.Observation;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import org.junit.jupiter.api.Test;
@@ -14,7 +15,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class RestControlTest {
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec =
-            new V2Codec(engine, engine, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
+            new V2Codec(engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
 
     private FakeExchange get(String path) {
         return Wire.send(codec, new FakeExchange("GET", path, new byte[0]));
@@ -28,8 +29,9 @@ class RestControlTest {
     void theServerSaysItsNameAndWhatItServes() {
         assertThat(get("/v2").text())
                 .isEqualTo("{\"name\":\"nereid\",\"version\":\"1.2.3\",\"extensions\":[\"classification\","
-                        + "\"model_repository\",\"model_configuration\",\"binary_tensor_data\",\"parameters\","
-                        + "\"model_repository_extension\"]}");
+                        + "\"sequence\",\"model_repository\",\"model_repository(unload_dependents)\","
+                        + "\"schedule_policy\",\"model_configuration\",\"binary_tensor_data\",\"parameters\","
+                        + "\"statistics\",\"trace\",\"logging\"]}");
     }
 
     @Test
@@ -110,8 +112,18 @@ class RestControlTest {
                         + " contain path traversal characters",
                 "/v2/repository/models/..%5Cetc/unload | '' | 400 | path traversal",
                 "/v2/repository/r/models/m/load | '' | 501 | 'repository_name' specification is not supported",
-                "/v2/repository/models/m/load | {\"parameters\":{\"config\":\"{}\"}} | 501 | load parameter 'config'",
-                "/v2/repository/models/m/load | {\"parameters\":{\"x\":1}} | 400 | Unrecognized load parameter 'x'",
+                "/v2/repository/models/m/load | {\"parameters\":{\"config\":{}}} | 400 | load parameter 'config' has"
+                        + " invalid type",
+                "/v2/repository/models/m/load | {\"parameters\":{\"config\":1}} | 400 | Config parameter 'config' must"
+                        + " have string type for its value",
+                "/v2/repository/models/m/load | {\"parameters\":{\"x\":1}} | 400 | Unrecognized load parameter 'x' with"
+                        + " type 'INT'",
+                "/v2/repository/models/m/load | {\"parameters\":{\"file:1/m\":\"AA==\"}} | 400 | Load parameter 'config'"
+                        + " must be specified for model file override",
+                "/v2/repository/models/m/load | {\"parameters\":{\"config\":\"{}\",\"file:1/m\":1}} | 400 | File"
+                        + " parameter 'file:1/m' must have bytes type for its value",
+                "/v2/repository/models/m/load | {\"parameters\":{\"config\":\"{}\",\"file:1/m\":\"!\"}} | 400 | invalid"
+                        + " base64",
                 "/v2/repository/models/m/load | [] | 400 | unexpected array",
             })
     void badRepositoryCallsAreRefused(String path, String body, int status, String reason) {

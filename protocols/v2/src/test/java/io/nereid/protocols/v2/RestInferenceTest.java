@@ -11,6 +11,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.json.FloatStyle;
+import io.nereid.observe.Observation;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
@@ -39,7 +40,7 @@ class RestInferenceTest {
     private final FakeEngine engine = new FakeEngine();
     private final ArrayDeque<Runnable> pool = new ArrayDeque<>();
     private final V2Codec codec =
-            new V2Codec(engine, engine, Clock.system(), pool::add, V2Options.defaults("1.2.3", 64 << 20));
+            new V2Codec(engine, engine, Observation.NONE, Clock.system(), pool::add, V2Options.defaults("1.2.3", 64 << 20));
     private long buffersBefore;
 
     @BeforeEach
@@ -164,8 +165,9 @@ class RestInferenceTest {
 
     @Test
     void shortestDigitsCanBeChosen() {
-        V2Options shortest = new V2Options("n", "v", 1 << 20, FloatStyle.SHORTEST, 1 << 16);
-        V2Codec other = new V2Codec(engine, engine, Clock.system(), pool::add, shortest);
+        V2Options shortest =
+                V2Options.builder("v", 1 << 20).floatStyle(FloatStyle.SHORTEST).build();
+        V2Codec other = new V2Codec(engine, engine, Observation.NONE, Clock.system(), pool::add, shortest);
         FakeExchange x = Wire.send(other, post("/v2/models/identity/infer", utf8(input("FP32", "[1]", "[6.8]"))));
         assertThat(x.text()).endsWith("\"data\":[6.8]}]}");
     }
@@ -272,14 +274,11 @@ class RestInferenceTest {
                         "s",
                         "t",
                         "b",
-                        true,
-                        "priority",
-                        2L,
-                        "sequence_id",
-                        "q",
-                        "sequence_start",
                         true));
-        assertThat(engine.last.deadlineNanos()).isEqualTo(6_000);
+        assertThat(engine.last.options())
+                .isEqualTo(new InferenceRequest.Options(
+                        2, 5_000, new InferenceRequest.Sequence("q", true, false), null));
+        assertThat(engine.last.deadlineNanos()).isEqualTo(Long.MAX_VALUE);
     }
 
     @Test
@@ -419,10 +418,12 @@ class RestInferenceTest {
     }
 
     @Test
-    void sharedMemoryIsNotServed() {
+    void sharedMemoryIsNotServedUnlessTheOperatorWantsIt() {
         FakeExchange x = infer("{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"parameters\":"
-                + "{\"shared_memory_region\":\"r\"}}]}");
+                + "{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":1}}]}");
         assertThat(x.status).isEqualTo(501);
+        assertThat(x.text())
+                .contains("Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.");
     }
 
     @ParameterizedTest

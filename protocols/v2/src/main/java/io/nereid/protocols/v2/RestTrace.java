@@ -1,0 +1,59 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.observe.Observation;
+import io.nereid.observe.RequestTrace;
+import io.nereid.observe.RequestTrace.Event;
+import io.nereid.spi.ModelRef;
+import org.jspecify.annotations.Nullable;
+
+/** Notes arrival and answer of HTTP requests in their traces, where they have one. Immutable. */
+final class RestTrace {
+    private RestTrace() {}
+
+    /** The trace of a request that has arrived, or null. */
+    static @Nullable RequestTrace begin(CodecContext context, HttpExchange exchange, ModelRef model) {
+        Observation observation = context.observation;
+        if (observation == Observation.NONE) {
+            return null;
+        }
+        RequestTrace trace = observation.trace(model.model(), exchange.header("traceparent"));
+        if (trace != null) {
+            trace.event(Event.HTTP_RECV_START, exchange.arrivedNanos());
+            trace.event(Event.HTTP_RECV_END, context.clock.nanos());
+        }
+        return trace;
+    }
+
+    /** Replies, noting it. */
+    static void reply(CodecContext context, HttpExchange exchange, @Nullable RequestTrace trace, HttpReply reply) {
+        if (trace == null) {
+            exchange.reply(reply);
+        } else {
+            trace.event(Event.HTTP_SEND_START, context.clock.nanos());
+            exchange.reply(reply);
+            end(context, trace);
+        }
+    }
+
+    /** Fails, noting it. */
+    static void fail(CodecContext context, HttpExchange exchange, @Nullable RequestTrace trace, ServingException e) {
+        if (trace == null) {
+            exchange.fail(e);
+        } else {
+            trace.event(Event.HTTP_SEND_START, context.clock.nanos());
+            exchange.fail(e);
+            end(context, trace);
+        }
+    }
+
+    /** The answer is complete. */
+    static void end(CodecContext context, RequestTrace trace) {
+        trace.event(Event.HTTP_SEND_END, context.clock.nanos());
+        trace.end();
+    }
+}

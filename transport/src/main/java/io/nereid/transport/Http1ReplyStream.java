@@ -1,0 +1,78 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GenericFutureListener;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * A reply in pieces over HTTP/1.1, each piece a chunk; HTTP/1.0 does not know chunks, there the end of the connection is
+ * the end of the body. As {@link ReplyStream} for threads.
+ */
+final class Http1ReplyStream extends ReplyStream {
+    private static final byte[] END = "0\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
+    private static final int CHUNK_HEAD = 16;
+
+    private final Http1Connection connection;
+    private final Http1Exchange owner;
+    private final boolean chunked;
+    private final boolean keep;
+
+    Http1ReplyStream(Http1Exchange owner, Http1Connection connection, int status, boolean chunked, boolean keep) {
+        super(owner, status);
+        this.owner = owner;
+        this.connection = connection;
+        this.chunked = chunked;
+        this.keep = keep;
+    }
+
+    /** Sends the head, and the content of {@code reply} as the first piece. */
+    void begin(HttpReply reply, byte[] dateLine, int keepAlive) {
+        ByteBuf head = Http1Reply.streamHead(reply, dateLine, keepAlive, chunked);
+        put(new ByteBuf[] {head}, head.readableBytes());
+        send(reply.content());
+    }
+
+    @Override
+    ByteBuf[] render(Content piece) {
+        ByteBuf out = MemoryRegion.allocator().directBuffer(CHUNK_HEAD + 2 + Gather.copied(piece));
+        if (!chunked) {
+            return Gather.into(out, piece);
+        }
+        out.writeCharSequence(Long.toHexString(piece.length()), StandardCharsets.US_ASCII);
+        out.writeShort('\r' << 8 | '\n');
+        ByteBuf[] parts = Gather.into(out, piece);
+        ByteBuf last = parts[parts.length - 1];
+        if (last == out) {
+            out.writeShort('\r' << 8 | '\n');
+            return parts;
+        }
+        ByteBuf[] more = Arrays.copyOf(parts, parts.length + 1);
+        more[parts.length] = Unpooled.copyShort('\r' << 8 | '\n');
+        return more;
+    }
+
+    @Override
+    void write(ByteBuf[] parts, GenericFutureListener<Future<Void>> written) {
+        connection.streamed(owner, parts, written);
+    }
+
+    @Override
+    void finish() {
+        boolean bodiless = !chunked || owner.method().equals("HEAD");
+        ByteBuf end = bodiless ? Unpooled.EMPTY_BUFFER : Unpooled.wrappedBuffer(END);
+        connection.answered(owner, new ByteBuf[] {end}, keep && !owner.server.draining, owner.server.nanos());
+    }
+
+    @Override
+    void breakOff() {
+        connection.broken(owner);
+    }
+}
