@@ -76,11 +76,19 @@ suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw
 suite "kserve SDK" kserve kserve test_kserve.py
 suite "MiniLM" minilm tokenizers test_minilm.py
 
-if command -v perf_analyzer >/dev/null; then
-    printf '\n=== perf_analyzer\n'
-    "$python" clients/perf_analyzer.py || failed+=("perf_analyzer")
+suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
+suite "Triton's management and extensions" triton tritonclient.http test_triton_management.py
+
+if [ -z "${PERF_ANALYZER:-}" ] && ! PERF_ANALYZER=$(command -v perf_analyzer); then
+    if ./install-perf-analyzer.sh "$cache/perf" "${NEREID_CLIENTS_PIP:-$venv/bin/pip}" >"$cache/perf.log" 2>&1; then
+        PERF_ANALYZER=$cache/perf/perf_analyzer
+    fi
+fi
+if [ -n "${PERF_ANALYZER:-}" ]; then
+    export PERF_ANALYZER
+    suite "perf_analyzer" base numpy test_perf_analyzer.py
 else
-    skip perf_analyzer "the program is not installed (its wheel needs glibc 2.38)"
+    skip perf_analyzer "it could not be installed: $(tail -n 1 "$cache/perf.log")"
 fi
 
 echo

@@ -1,0 +1,70 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""perf_analyzer against the server: every way it sends requests, and the breakdown it prints of our statistics."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import scenarios
+from server import EXAMPLES, Server
+
+PROGRAM = os.environ.get("PERF_ANALYZER") or shutil.which("perf_analyzer")
+pytestmark = pytest.mark.skipif(not PROGRAM, reason="perf_analyzer is not installed")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    repository = scenarios.build(tmp_path_factory.mktemp("perf"))
+    shutil.copytree(EXAMPLES / "simple", repository / "simple")
+    server = Server(repository, "--allow-client-shm=true")
+    yield server
+    assert server.stop() in (0, 143, -15)
+
+
+def measure(server, model, *arguments):
+    command = [
+        PROGRAM, "-m", model, "-u", server.base, "--measurement-mode", "count_windows", "--measurement-request-count", "100",
+        "--max-trials", "3", "--stability-percentage", "999", *arguments,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    text = done.stdout + done.stderr
+    assert done.returncode == 0, f"{' '.join(command)}\n{text}"
+    throughput = re.search(r"Throughput: ([0-9.]+) infer/sec", text)
+    assert throughput and float(throughput.group(1)) > 0, text
+    return text
+
+
+@pytest.mark.parametrize("way", ["-i http", "-i grpc", "-i http --async", "-i grpc --async", "-i grpc --async --streaming"])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_every_way_of_sending(server, way, batch):
+    text = measure(server, "simple", *way.split(), "-b", str(batch), "--concurrency-range", "4")
+    assert re.search(r"Server:\s*\n\s*Inference count: [1-9]", text), text
+    assert re.search(r"Avg request latency: \d+ usec \(overhead \d+ usec \+ queue \d+ usec \+ compute input \d+ usec", text), text
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_shared_memory(server, protocol):
+    measure(server, "simple", "-i", protocol, "-b", "1", "--shared-memory", "system", "--concurrency-range", "2")
+
+
+@pytest.mark.parametrize("model", ["direct", "oldest"])
+@pytest.mark.parametrize("way", ["-i http --async", "-i grpc --async --streaming"])
+def test_sequences(server, model, way):
+    text = measure(server, model, *way.split(), "--concurrency-range", "4", "--sequence-length", "8")
+    assert "Inference count" in text
+
+
+def test_an_ensemble_shows_its_steps(server):
+    text = measure(server, "ensemble", "-i", "grpc", "--concurrency-range", "2")
+    assert "Composing models" in text and "add_sub" in text, text
+
+
+def test_a_request_rate(server):
+    measure(server, "simple", "-i", "http", "--request-rate-range", "200", "--measurement-interval", "1000")
+
+
+def test_metrics_are_collected(server):
+    measure(server, "simple", "-i", "http", "--collect-metrics", "--metrics-url", f"{server.base}/metrics")
