@@ -25,8 +25,11 @@ final class FakeJob implements InferenceJob {
     volatile @Nullable ServingException error;
     volatile long queuedAt = -1;
     volatile long startedAt = -1;
+    final AtomicInteger answers = new AtomicInteger();
     Runnable onStart = () -> {};
+    Consumer<FakeJob> onAnswer = job -> {};
     Consumer<FakeJob> onEnd = job -> {};
+    private InferenceRequest.Options options = InferenceRequest.Options.NONE;
     private boolean cancelled;
     private @Nullable Runnable onCancel;
 
@@ -53,9 +56,20 @@ final class FakeJob implements InferenceJob {
         return new FakeJob(number, 1, 0, deadline);
     }
 
+    FakeJob priority(long priority) {
+        options = new InferenceRequest.Options(priority, options.timeoutNanos(), null, null);
+        return this;
+    }
+
+    FakeJob timeout(long nanos) {
+        options = new InferenceRequest.Options(options.priority(), nanos, null, null);
+        return this;
+    }
+
     @Override
     public InferenceRequest request() {
-        return new InferenceRequest(ModelRef.latest("m"), "r" + number, List.of(), List.of(), Map.of(), deadline, 0);
+        return new InferenceRequest(
+                ModelRef.latest("m"), "r" + number, List.of(), List.of(), Map.of(), deadline, 0, options);
     }
 
     @Override
@@ -116,7 +130,8 @@ final class FakeJob implements InferenceJob {
 
     @Override
     public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
-        throw new UnsupportedOperationException();
+        answers.incrementAndGet();
+        onAnswer.accept(this);
     }
 
     @Override

@@ -11,6 +11,8 @@ import java.util.Map;
 final class Puppet implements BatchRunner {
     final List<List<Integer>> ran = new ArrayList<>();
     final List<Integer> instances = new ArrayList<>();
+    final List<BatchCut> cuts = new ArrayList<>();
+    final List<Integer> retired = new ArrayList<>();
     final List<AssertionError> trouble = new ArrayList<>();
     Runnable during = () -> {};
 
@@ -18,6 +20,7 @@ final class Puppet implements BatchRunner {
     public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
         ran.add(jobs.stream().map(Puppet::number).toList());
         instances.add(instance);
+        cuts.add(cut);
         Runnable now = during;
         during = () -> {};
         try {
@@ -34,6 +37,11 @@ final class Puppet implements BatchRunner {
     @Override
     public boolean joinable(InferenceJob a, InferenceJob b) {
         return a instanceof FakeJob x && b instanceof FakeJob y && x.shape == y.shape;
+    }
+
+    @Override
+    public void retired(int instance) {
+        retired.add(instance);
     }
 
     static int number(InferenceJob job) {
