@@ -2,141 +2,192 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.scheduling.BatchCut;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.observe.RequestTrace;
+import io.nereid.scheduling.BatchCut;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
-import io.nereid.spi.ModelMetadata;
-import io.nereid.spi.TensorSpec;
-import io.nereid.tensor.DataType;
-import io.nereid.tensor.MemoryRegion;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runs batches on a backend model: gathers inputs, runs, splits outputs. A batch of one passes its tensors themselves; a
- * larger one is gathered into one slab per input and its outputs are handed on as slices of the run's output. Thread-safe
- * across instances: each has its own {@link Invocation}.
+ * Runs batches on a backend model: gathers inputs, runs, splits outputs; or hands the requests themselves to a model that
+ * wants them. A batch of one passes its tensors themselves; a larger one is gathered into one slab per input and its
+ * outputs are handed on as slices of the run's output. Thread-safe across instances: each has its own {@link Invocation}.
  */
 final class BatchExecution implements BatchRunner, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(BatchExecution.class);
 
     private final BackendModel model;
-    private final ModelMetadata metadata;
+    private final ServableId id;
     private final ModelStatistics statistics;
     private final Clock clock;
-    private final List<String> allOutputs;
-    private final @Nullable Invocation[] invocations;
+    private final IoPlan plan;
+    private final Gather gather;
+    private final Split split;
+    private final boolean decoupled;
+    private final Object lock = new Object();
+    /** Elements are written under the lock, by the one run that has the instance. */
+    private volatile @Nullable Invocation[] invocations;
 
-    BatchExecution(BackendModel model, ModelMetadata metadata, ModelStatistics statistics, Clock clock) {
+    BatchExecution(BackendModel model, ServableId id, ModelStatistics statistics, Clock clock) {
+        ModelConfig config = model.config();
         this.model = model;
-        this.metadata = metadata;
+        this.id = id;
         this.statistics = statistics;
         this.clock = clock;
-        this.allOutputs = metadata.outputs().stream().map(TensorSpec::name).toList();
-        this.invocations = new Invocation[model.config().instances()];
+        this.plan = new IoPlan(config);
+        this.gather = new Gather(config, plan, model.traits().alignment());
+        this.split = new Split(id.model(), plan);
+        this.decoupled = config.decoupled();
+        this.invocations = new Invocation[Math.max(1, config.instances())];
     }
 
     @Override
     public boolean joinable(InferenceJob a, InferenceJob b) {
-        List<Tensor> left = a.request().inputs();
-        List<Tensor> right = b.request().inputs();
-        if (left.size() != right.size()) {
-            return false;
-        }
-        for (int i = 0; i < left.size(); i++) {
-            Tensor l = left.get(i);
-            Tensor r = right.get(i);
-            if (!l.name().equals(r.name()) || !l.shape().sameBeyondFirst(r.shape())) {
-                return false;
-            }
-        }
-        return true;
+        return plan.joinable(a.request().inputs(), b.request().inputs());
     }
 
     @Override
     public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
+        statistics.cut(cut);
+        for (int i = 0; i < jobs.size(); i++) {
+            RequestTrace trace = jobs.get(i).request().options().trace();
+            if (trace != null) {
+                trace.attribute("batch.cut", cut.name().toLowerCase(Locale.ROOT));
+                trace.attribute("batch.requests", Integer.toString(jobs.size()));
+            }
+        }
+        run(instance, jobs, statistics);
+    }
+
+    /** As {@link #run(int, List, BatchCut)}, counted elsewhere. */
+    void run(int instance, List<InferenceJob> jobs, ModelStatistics counts) {
         ServingException failure;
         try {
-            Invocation invocation = invocations[instance];
-            if (invocation == null) {
-                invocation = model.newInvocation();
-                invocations[instance] = invocation;
-            }
-            if (jobs.size() == 1) {
-                runOne(invocation, jobs.get(0));
+            Invocation invocation = invocation(instance);
+            if (model.traits().requests()) {
+                runRequests(invocation, jobs, counts);
+            } else if (jobs.size() == 1) {
+                runOne(invocation, jobs.get(0), counts);
             } else {
-                runMany(invocation, jobs);
+                runMany(invocation, jobs, counts);
             }
             return;
-        } catch (ServingException e) {
-            failure = e;
         } catch (Throwable t) {
-            failure = ServingException.internal(
-                    "model '" + metadata.id().model() + "' failed: "
-                            + t.getClass().getSimpleName(),
-                    t);
+            failure = failure(t);
         }
         if (jobs.size() > 1 && failure.code() == Code.INVALID_ARGUMENT) {
             // One client's bad input must not spoil the answers of the others.
             for (InferenceJob job : jobs) {
-                run(instance, List.of(job), cut);
+                run(instance, List.of(job), counts);
             }
             return;
         }
-        if (failure.code() == Code.INTERNAL) {
-            LOG.error("{} failed on a batch of {}", metadata.id(), jobs.size(), failure);
-        }
+        report(failure, jobs.size());
         for (InferenceJob job : jobs) {
             job.fail(failure);
         }
     }
 
-    private void runOne(Invocation invocation, InferenceJob job) {
+    private ServingException failure(Throwable t) {
+        return t instanceof ServingException e
+                ? e
+                : ServingException.internal(
+                        "model '" + id.model() + "' failed: " + t.getClass().getSimpleName(), t);
+    }
+
+    private void report(ServingException failure, int jobs) {
+        if (failure.code() == Code.INTERNAL) {
+            LOG.error("{} failed on a batch of {}", id, jobs, failure);
+        }
+    }
+
+    private Invocation invocation(int instance) {
+        @Nullable Invocation[] all = invocations;
+        Invocation invocation = instance < all.length ? all[instance] : null;
+        if (invocation != null) {
+            return invocation;
+        }
+        synchronized (lock) {
+            if (instance >= invocations.length) {
+                invocations = Arrays.copyOf(invocations, instance + 1);
+            }
+            invocation = model.newInvocation();
+            invocations[instance] = invocation;
+            return invocation;
+        }
+    }
+
+    /** The instance's memory goes. */
+    @Override
+    public void retired(int instance) {
+        Invocation invocation = null;
+        synchronized (lock) {
+            if (instance < invocations.length) {
+                invocation = invocations[instance];
+                invocations[instance] = null;
+            }
+        }
+        if (invocation != null) {
+            invocation.close();
+        }
+    }
+
+    private void runOne(Invocation invocation, InferenceJob job, ModelStatistics counts) {
         List<Tensor> inputs = job.request().inputs();
         List<String> wanted = wanted(job);
-        List<Tensor> aligned = align(inputs);
+        List<Tensor> fed = gather.one(job);
         List<Tensor> outputs;
-        RunGuard guard = guard(invocation, List.of(job), 1);
+        RunGuard guard = guard(invocation, job);
         long from = clock.nanos();
         try {
-            outputs = invocation.run(aligned, wanted);
+            outputs = invocation.run(fed, wanted);
         } finally {
             if (guard != null) {
                 guard.end();
                 job.onCancel(null);
             }
-            if (aligned != inputs) {
-                Tensor.closeAll(aligned);
+            if (fed != inputs) {
+                Tensor.closeAll(fed);
             }
         }
-        statistics.executed(job.batchSize());
-        job.ran(from, clock.nanos(), job.batchSize());
+        long to = clock.nanos();
+        outputs = split.one(job, outputs, wanted);
+        counts.executed(job.batchSize(), 0, to - from, 0);
+        job.ran(from, to, job.batchSize());
         job.complete(outputs, Map.of());
     }
 
-    private void runMany(Invocation invocation, List<InferenceJob> jobs) {
-        int rows = 0;
+    private void runMany(Invocation invocation, List<InferenceJob> jobs, ModelStatistics counts) {
+        long started = clock.nanos();
+        int rows = rows(jobs);
+        List<List<String>> wanted = new ArrayList<>(jobs.size());
         for (InferenceJob job : jobs) {
-            rows += job.batchSize();
+            wanted.add(wanted(job));
         }
-        List<String> wanted = union(jobs);
-        List<Tensor> inputs = gather(jobs, rows);
+        List<String> asked = union(wanted);
+        List<Tensor> inputs = gather.many(jobs, rows);
         List<Tensor> outputs;
-        RunGuard guard = guard(invocation, jobs, jobs.size());
+        RunGuard guard = guard(invocation, jobs);
         long from = clock.nanos();
         try {
-            outputs = invocation.run(inputs, wanted);
+            outputs = invocation.run(inputs, asked);
         } finally {
             if (guard != null) {
                 guard.end();
@@ -147,119 +198,67 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
             Tensor.closeAll(inputs);
         }
         long to = clock.nanos();
-        statistics.executed(rows);
+        List<List<Tensor>> parts;
         try {
-            List<List<Tensor>> parts = split(jobs, outputs, rows);
-            for (int i = 0; i < jobs.size(); i++) {
-                jobs.get(i).ran(from, to, rows);
-                jobs.get(i).complete(parts.get(i), Map.of());
-            }
+            parts = split.many(jobs, outputs, asked, wanted, rows);
         } finally {
             Tensor.closeAll(outputs);
         }
-    }
-
-    private List<Tensor> align(List<Tensor> inputs) {
-        int alignment = model.traits().alignment();
-        boolean fine = true;
-        if (alignment > 1) {
-            for (Tensor t : inputs) {
-                fine &= t.byteLength() == 0 || t.address() % alignment == 0;
-            }
-        }
-        if (fine) {
-            return inputs;
-        }
-        List<Tensor> copies = new ArrayList<>(inputs.size());
-        for (Tensor t : inputs) {
-            MemoryRegion region = MemoryRegion.allocate(t.byteLength());
-            region.setBytes(0, t.region(), t.offset(), t.byteLength());
-            copies.add(Tensor.over(t.name(), t.dataType(), t.shape(), region, 0, t.byteLength()));
-        }
-        return copies;
-    }
-
-    /** One slab per input: the jobs' bytes one after the other. */
-    private static List<Tensor> gather(List<InferenceJob> jobs, int rows) {
-        List<Tensor> first = jobs.get(0).request().inputs();
-        List<Tensor> slabs = new ArrayList<>(first.size());
-        try {
-            for (int i = 0; i < first.size(); i++) {
-                long bytes = 0;
-                for (InferenceJob job : jobs) {
-                    bytes += job.request().inputs().get(i).byteLength();
-                }
-                Tensor model = first.get(i);
-                if (bytes > Integer.MAX_VALUE - MemoryRegion.ALIGNMENT) {
-                    throw ServingException.of(
-                            Code.INTERNAL,
-                            "input '" + model.name() + "' of a batch of " + rows + " rows takes " + bytes
-                                    + " bytes (expected: < 2 GiB)",
-                            "lower max_batch_size");
-                }
-                MemoryRegion slab = MemoryRegion.allocate((int) bytes);
-                slabs.add(Tensor.over(
-                        model.name(), model.dataType(), model.shape().withFirst(rows), slab, 0, (int) bytes));
-                int at = 0;
-                for (InferenceJob job : jobs) {
-                    Tensor t = job.request().inputs().get(i);
-                    slab.setBytes(at, t.region(), t.offset(), t.byteLength());
-                    at += t.byteLength();
-                }
-            }
-            return slabs;
-        } catch (RuntimeException e) {
-            Tensor.closeAll(slabs);
-            throw e;
+        counts.executed(rows, from - started, to - from, clock.nanos() - to);
+        for (int i = 0; i < jobs.size(); i++) {
+            jobs.get(i).ran(from, to, rows);
+            jobs.get(i).complete(parts.get(i), Map.of());
         }
     }
 
-    /** The part of each output that belongs to each job, in the order that job asked for. */
-    private List<List<Tensor>> split(List<InferenceJob> jobs, List<Tensor> outputs, int rows) {
-        for (Tensor t : outputs) {
-            if (t.shape().rank() == 0 || t.shape().dim(0) != rows) {
-                throw ServingException.of(
-                        Code.INTERNAL,
-                        "model '" + metadata.id().model() + "' gave output '" + t.name() + "' of shape " + t.shape()
-                                + " for a batch of " + rows + " rows (expected first dimension " + rows + ")",
-                        "set max_batch_size to 0 if the first dimension is not a batch dimension");
-            }
-        }
-        int[] at = new int[outputs.size()];
-        List<List<Tensor>> parts = new ArrayList<>(jobs.size());
+    /** Every job ends here, whatever the model throws; those of a decoupled model perhaps later. */
+    private void runRequests(Invocation invocation, List<InferenceJob> jobs, ModelStatistics counts) {
+        int rows = rows(jobs);
+        List<JobRequest> requests = new ArrayList<>(jobs.size());
         for (InferenceJob job : jobs) {
-            List<String> wanted = wanted(job);
-            Tensor[] part = new Tensor[wanted.size()];
-            for (int o = 0; o < outputs.size(); o++) {
-                Tensor whole = outputs.get(o);
-                int length = bytesOf(whole, at[o], job.batchSize(), rows);
-                int position = wanted.indexOf(whole.name());
-                if (position >= 0) {
-                    part[position] = whole.retainSlice(whole.shape().withFirst(job.batchSize()), at[o], length);
-                }
-                at[o] += length;
-            }
-            parts.add(List.of(part));
+            requests.add(new JobRequest(
+                    job, gather.request(job), wanted(job), split, id.model(), decoupled, clock.nanos(), rows, clock));
         }
-        return parts;
+        ServingException failure = null;
+        RunGuard guard = guard(invocation, jobs);
+        long from = clock.nanos();
+        try {
+            invocation.execute(List.<ModelRequest>copyOf(requests));
+        } catch (Throwable t) {
+            failure = failure(t);
+            report(failure, jobs.size());
+        } finally {
+            if (guard != null) {
+                guard.end();
+                for (JobRequest request : requests) {
+                    request.withdraw();
+                }
+            }
+        }
+        if (failure == null) {
+            counts.executed(rows, 0, clock.nanos() - from, 0);
+        }
+        for (JobRequest request : requests) {
+            if (failure != null) {
+                request.fail(failure);
+            } else if (!decoupled) {
+                request.unanswered();
+            }
+        }
     }
 
-    private static int bytesOf(Tensor whole, int from, int jobRows, int rows) {
-        if (whole.dataType() != DataType.BYTES) {
-            return (int) ((long) whole.byteLength() / rows * jobRows);
+    private static int rows(List<InferenceJob> jobs) {
+        int rows = 0;
+        for (InferenceJob job : jobs) {
+            rows += job.batchSize();
         }
-        long elements = whole.shape().elementCount() / rows * jobRows;
-        int at = from;
-        for (long i = 0; i < elements; i++) {
-            at += 4 + whole.region().getInt(whole.offset() + at);
-        }
-        return at - from;
+        return rows;
     }
 
     private List<String> wanted(InferenceJob job) {
         List<RequestedOutput> requested = job.request().outputs();
         if (requested.isEmpty()) {
-            return allOutputs;
+            return plan.allOutputs();
         }
         if (requested.size() == 1) {
             return List.of(requested.get(0).name());
@@ -267,24 +266,30 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         return requested.stream().map(RequestedOutput::name).toList();
     }
 
-    private List<String> union(List<InferenceJob> jobs) {
-        List<String> first = wanted(jobs.get(0));
-        for (InferenceJob job : jobs) {
-            List<String> wanted = wanted(job);
-            if (wanted != first && !wanted.equals(first)) {
-                return allOutputs.stream()
-                        .filter(name -> jobs.stream().anyMatch(j -> wanted(j).contains(name)))
-                        .toList();
+    private List<String> union(List<List<String>> wanted) {
+        List<String> first = wanted.get(0);
+        for (List<String> other : wanted) {
+            if (other != first && !other.equals(first)) {
+                return plan.union(wanted);
             }
         }
         return first;
     }
 
-    private @Nullable RunGuard guard(Invocation invocation, List<InferenceJob> jobs, int count) {
+    private @Nullable RunGuard guard(Invocation invocation, InferenceJob job) {
         if (!model.traits().cancel()) {
             return null;
         }
-        RunGuard guard = new RunGuard(invocation, count);
+        RunGuard guard = new RunGuard(invocation, 1);
+        job.onCancel(guard);
+        return guard;
+    }
+
+    private @Nullable RunGuard guard(Invocation invocation, List<InferenceJob> jobs) {
+        if (!model.traits().cancel()) {
+            return null;
+        }
+        RunGuard guard = new RunGuard(invocation, jobs.size());
         for (InferenceJob job : jobs) {
             job.onCancel(guard);
         }
@@ -295,11 +300,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     @Override
     public void close() {
         for (int i = 0; i < invocations.length; i++) {
-            Invocation invocation = invocations[i];
-            if (invocation != null) {
-                invocation.close();
-                invocations[i] = null;
-            }
+            retired(i);
         }
     }
 

@@ -11,6 +11,8 @@ import io.nereid.base.Threads;
 import io.nereid.lifecycle.Manager;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
+import io.nereid.observe.ModelReport;
+import io.nereid.observe.RequestTrace;
 import io.nereid.repository.RepositorySource;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.spi.InferenceEngine;
@@ -49,6 +51,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Engine implements InferenceEngine, ModelControl, AutoCloseable {
     private static final Call ENDED = () -> {};
+    private static final Duration RETRY_INTERVAL = Duration.ofSeconds(1);
 
     private final EngineOptions options;
     private final Clock clock;
@@ -57,6 +60,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private final Manager manager;
     private final RepositorySource repository;
     private final ExecutorService control;
+    private final HostFigures host = new HostFigures();
     private volatile boolean started;
     private volatile boolean draining;
 
@@ -65,11 +69,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         this.options = options;
         this.clock = clock;
         this.pool = new DevicePool("device", options.deviceThreads(), clock);
-        this.servables = new Servables(pool, options.maxQueueSize(), clock);
+        this.servables = new Servables(pool, options, clock);
         this.manager = new Manager(
                 ManagerOptions.DEFAULT
                         .withLoadThreads(options.loadThreads())
-                        .withMemoryLimitBytes(options.memoryLimitBytes()),
+                        .withMemoryLimitBytes(options.memoryLimitBytes())
+                        .withRetries(options.loadRetries(), RETRY_INTERVAL),
                 clock);
         this.repository = new RepositorySource(
                 options.repositories(),
@@ -90,7 +95,8 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                 new BackendContext(
                         options.deviceThreads(),
                         options.scratch(),
-                        options.backendSettings().getOrDefault(backend.name(), Map.of())),
+                        options.backendSettings().getOrDefault(backend.name(), Map.of()),
+                        options.autoComplete()),
                 servables);
     }
 
@@ -134,11 +140,17 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
             List<Tensor> inputs = checks.inputs(request);
             rows = checks.batchSize(inputs);
             checks.outputs(request.outputs());
-            checked = prepared(servable.config(), request, inputs, clock);
+            checked = prepared(request, inputs);
         } catch (ServingException e) {
             refusal = e;
         } catch (RuntimeException e) {
             refusal = ServingException.from(e);
+        }
+        RequestTrace trace = request.options().trace();
+        if (trace != null) {
+            ServableId id = servable.metadata().id();
+            trace.model(id.model(), id.version(), request.id());
+            trace.event(RequestTrace.Event.REQUEST_START, clock.nanos());
         }
         servable.statistics().inFlight.increment();
         Job job = new Job(checked, request, rows, servable, handle, sink, clock);
@@ -154,24 +166,9 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         return job;
     }
 
-    /** The request with its inputs in the model's order and the queue's default timeout applied. */
-    private static InferenceRequest prepared(
-            ModelConfig config, InferenceRequest request, List<Tensor> inputs, Clock clock) {
-        long deadline = request.deadlineNanos();
-        Duration timeout = config.queue().defaultTimeout();
-        if (!timeout.isZero() && (deadline == Long.MAX_VALUE || !config.queue().allowTimeoutOverride())) {
-            deadline = clock.nanos() + timeout.toNanos();
-        }
-        return inputs == request.inputs() && deadline == request.deadlineNanos()
-                ? request
-                : new InferenceRequest(
-                        request.model(),
-                        request.id(),
-                        inputs,
-                        request.outputs(),
-                        request.parameters(),
-                        deadline,
-                        request.arrivedNanos());
+    /** The request with its inputs in the model's order. */
+    private static InferenceRequest prepared(InferenceRequest request, List<Tensor> inputs) {
+        return inputs == request.inputs() ? request : request.with(inputs, request.outputs());
     }
 
     @Override
@@ -278,7 +275,43 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** The figures of all models in Prometheus' text format. */
     public String metrics() {
-        return new MetricsPage(servables.shown()).write();
+        return new MetricsPage(servables.shown(), options.metrics()).write(host, Map.of());
+    }
+
+    /**
+     * Figures of the versions that answer.
+     *
+     * @param model one model, or null for all
+     * @param version one version, or -1 for all
+     * @throws ServingException INVALID_ARGUMENT for a model or version that does not answer
+     */
+    public List<ModelReport> statistics(@Nullable String model, long version) {
+        List<ModelReport> reports = new ArrayList<>();
+        boolean known = false;
+        for (EngineServable servable : servables.shown()) {
+            ServableId id = servable.metadata().id();
+            if ((model == null || model.equals(id.model())) && answers(id)) {
+                known = true;
+                if (version < 0 || version == id.version()) {
+                    reports.add(servable.report());
+                }
+            }
+        }
+        if (model != null && reports.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    known
+                            ? "requested model version is not available for model '" + model + "'"
+                            : "requested model '" + model + "' is not available");
+        }
+        return reports;
+    }
+
+    private boolean answers(ServableId id) {
+        try {
+            return manager.ready(ModelRef.exact(id.model(), id.version()));
+        } catch (ServingException gone) {
+            return false;
+        }
     }
 
     /** Turns readiness false; requests are still served. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.observe.ModelReport;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
@@ -22,13 +23,20 @@ abstract class EngineServable implements Servable {
     private final RequestChecks checks;
     private final ModelStatistics statistics;
     private volatile ModelConfig config;
+    private volatile long loadNanos;
+    private volatile boolean cached;
+
+    /** For a version with a complete configuration, of which no more is measured than always is. */
+    EngineServable(ServableId id, ModelConfig config) {
+        this(id, config, new ModelStatistics(id));
+    }
 
     /** For a version with a complete configuration. */
-    EngineServable(ServableId id, ModelConfig config) {
+    EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics) {
         this.config = config;
         this.metadata = describe(id, config);
         this.checks = new RequestChecks(metadata);
-        this.statistics = new ModelStatistics(id);
+        this.statistics = statistics;
     }
 
     private static ModelMetadata describe(ServableId id, ModelConfig config) {
@@ -69,6 +77,29 @@ abstract class EngineServable implements Servable {
 
     final ModelStatistics statistics() {
         return statistics;
+    }
+
+    /** How long loading and warm-up took. */
+    final long loadNanos() {
+        return loadNanos;
+    }
+
+    final void loadNanos(long nanos) {
+        loadNanos = nanos;
+    }
+
+    /** Whether answers are kept for equal requests. */
+    final boolean cached() {
+        return cached;
+    }
+
+    final void cached(boolean keeps) {
+        cached = keeps;
+    }
+
+    /** The figures as clients get them. */
+    final ModelReport report() {
+        return statistics.report(config.decoupled(), memoryBytes());
     }
 
     /** Requests that wait to be run. */

@@ -61,6 +61,15 @@ final class Histogram {
         return counts[i].sum();
     }
 
+    /** How many values there were. */
+    long count() {
+        long all = 0;
+        for (LongAdder count : counts) {
+            all += count.sum();
+        }
+        return all;
+    }
+
     long sum() {
         return sum.sum();
     }

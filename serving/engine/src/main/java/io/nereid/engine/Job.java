@@ -5,6 +5,8 @@ package io.nereid.engine;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.observe.RequestTrace;
+import io.nereid.observe.RequestTrace.Event;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
@@ -19,9 +21,10 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One request on its way. It owns the request's inputs and a handle on the servable until it ends, which it does exactly
- * once. {@link #cancel} comes from any thread; everything else from the one thread that has the job.
+ * once. {@link #cancel} comes from any thread; everything else from the one thread that has
+ * the job, which for answers may be any thread of the model's, one at a time.
  */
-final class Job implements InferenceJob, InferenceEngine.Call {
+final class Job implements InferenceJob, InferenceEngine.Call, StepTimes {
     private static final VarHandle ENDED;
     private static final VarHandle ON_CANCEL;
     /** Stands in {@link #onCancel} once the client has gone. */
@@ -44,14 +47,20 @@ final class Job implements InferenceJob, InferenceEngine.Call {
     private final AutoCloseable handle;
     private final ResponseSink sink;
     private final Clock clock;
+    private final @Nullable RequestTrace trace;
 
     private long queuedAt;
     private long startedAt;
     private long ranFrom;
     private long ranTo;
-
-    @SuppressWarnings("unused") // through ENDED
-    private boolean ended;
+    private long inputNanos;
+    private long inferNanos;
+    private long outputNanos;
+    private boolean started;
+    private boolean told;
+    private int responses;
+    private long respondedAt;
+    private volatile boolean ended;
 
     private volatile @Nullable Runnable onCancel;
 
@@ -74,6 +83,7 @@ final class Job implements InferenceJob, InferenceEngine.Call {
         this.handle = handle;
         this.sink = sink;
         this.clock = clock;
+        this.trace = request.options().trace();
     }
 
     @Override
@@ -121,53 +131,157 @@ final class Job implements InferenceJob, InferenceEngine.Call {
     @Override
     public void queued(long nanos) {
         queuedAt = nanos;
+        if (trace != null) {
+            trace.event(Event.QUEUE_START, nanos);
+            tensors(trace, "TENSOR_QUEUE_INPUT", request.inputs());
+        }
     }
 
     @Override
     public void started(long nanos) {
         startedAt = nanos;
+        started = true;
+        if (trace != null) {
+            trace.event(Event.COMPUTE_START, nanos);
+            tensors(trace, "TENSOR_BACKEND_INPUT", request.inputs());
+        }
     }
 
     @Override
     public void ran(long from, long to, int rows) {
         ranFrom = from;
         ranTo = to;
+        if (trace != null) {
+            trace.event(Event.COMPUTE_INPUT_END, from);
+            trace.event(Event.COMPUTE_OUTPUT_START, to);
+        }
     }
 
     @Override
     public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
-        sink.next(
-                new InferenceResponse(servable.metadata().id(), request.id(), outputs, parameters), false);
+        if (ended) {
+            Tensor.closeAll(outputs);
+            return;
+        }
+        InferenceResponse response;
+        try {
+            response = response(outputs, parameters);
+        } catch (RuntimeException e) {
+            Tensor.closeAll(outputs);
+            fail(ServingException.from(e));
+            return;
+        }
+        long now = clock.nanos();
+        answering(response, now);
+        long since = responses == 0 ? startedAt : respondedAt;
+        int index = responses++;
+        sink.next(response, false);
+        respondedAt = clock.nanos();
+        servable.statistics().responses.answered(index, now - since, respondedAt - now);
     }
 
     @Override
     public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
+        complete(outputs, parameters, -1);
+    }
+
+    /** The answer is one that was kept, found within {@code lookupNanos}. */
+    void cached(List<Tensor> outputs, Map<String, Object> parameters, long lookupNanos) {
+        complete(outputs, parameters, lookupNanos);
+    }
+
+    private void complete(List<Tensor> outputs, Map<String, Object> parameters, long lookupNanos) {
         if (!ENDED.compareAndSet(this, false, true)) {
             Tensor.closeAll(outputs);
             return;
         }
         InferenceResponse response;
         try {
-            List<Tensor> answer = servable.classify(request.outputs(), outputs);
-            response = new InferenceResponse(servable.metadata().id(), request.id(), answer, parameters);
+            response = response(outputs, parameters);
         } catch (RuntimeException e) {
             Tensor.closeAll(outputs);
             end(ServingException.from(e));
             return;
         }
         long now = clock.nanos();
-        servable.statistics()
-                .succeeded(
-                        now - request.arrivedNanos(),
-                        startedAt - queuedAt,
-                        ranFrom - startedAt,
-                        ranTo - ranFrom,
-                        now - ranTo,
-                        batchSize);
+        ModelStatistics statistics = servable.statistics();
+        if (lookupNanos >= 0) {
+            statistics.cached(now, now - request.arrivedNanos(), lookupNanos);
+        } else {
+            succeeded(statistics, now);
+        }
+        if (servable.config().decoupled()) {
+            completed(outputs, now);
+        }
+        answering(response, now);
         owned.release();
-        servable.statistics().inFlight.decrement();
+        statistics.inFlight.decrement();
         closeHandle();
+        if (trace != null) {
+            if (started) {
+                trace.event(Event.COMPUTE_END, now);
+            }
+            trace.event(Event.REQUEST_END, now);
+        }
         sink.next(response, true);
+    }
+
+    private void succeeded(ModelStatistics statistics, long now) {
+        if (!told) {
+            inputNanos = ranFrom - startedAt;
+            inferNanos = ranTo - ranFrom;
+            outputNanos = started ? now - ranTo : 0;
+        }
+        statistics.succeeded(
+                now,
+                now - request.arrivedNanos(),
+                startedAt - queuedAt,
+                inputNanos,
+                inferNanos,
+                outputNanos,
+                batchSize);
+        if (sink instanceof StepTimes times) {
+            times.took(inputNanos, inferNanos, outputNanos);
+        }
+    }
+
+    /** The servable is made of others, which took so long together. */
+    @Override
+    public void took(long input, long infer, long output) {
+        inputNanos = input;
+        inferNanos = infer;
+        outputNanos = output;
+        told = true;
+    }
+
+    private InferenceResponse response(List<Tensor> outputs, Map<String, Object> parameters) {
+        List<Tensor> answer = servable.classify(request.outputs(), outputs);
+        return new InferenceResponse(servable.metadata().id(), request.id(), answer, parameters);
+    }
+
+    private void completed(List<Tensor> outputs, long now) {
+        long since = responses == 0 ? startedAt : respondedAt;
+        if (outputs.isEmpty()) {
+            servable.statistics().responses.ended(responses, now - since);
+        } else {
+            servable.statistics().responses.answered(responses, Math.max(0, ranTo - since), now - ranTo);
+        }
+    }
+
+    private void answering(InferenceResponse response, long now) {
+        if (responses == 0) {
+            servable.statistics().firstAnswer(now - request.arrivedNanos());
+        }
+        if (trace != null) {
+            tensors(trace, "TENSOR_BACKEND_OUTPUT", response.outputs());
+            trace.event(Event.INFER_RESPONSE_COMPLETE, now);
+        }
+    }
+
+    private static void tensors(RequestTrace trace, String activity, List<Tensor> tensors) {
+        if (trace.wantsTensors()) {
+            trace.tensors(activity, tensors);
+        }
     }
 
     @Override
@@ -178,10 +292,19 @@ final class Job implements InferenceJob, InferenceEngine.Call {
     }
 
     private void end(ServingException e) {
-        servable.statistics().failed(e.code());
-        servable.statistics().inFlight.decrement();
+        long now = clock.nanos();
+        ModelStatistics statistics = servable.statistics();
+        statistics.failed(now, e.code(), started, now - request.arrivedNanos());
+        if (servable.config().decoupled() && started) {
+            long since = responses == 0 ? startedAt : respondedAt;
+            statistics.responses.failed(responses, e.code() == Code.CANCELLED, now - since);
+        }
+        statistics.inFlight.decrement();
         owned.release();
         closeHandle();
+        if (trace != null) {
+            trace.event(Event.REQUEST_END, now);
+        }
         sink.fail(withId(e, request.id()));
     }
 

@@ -2,10 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.scheduling.BatchCut;
 import io.nereid.spi.ServableId;
 import java.util.Collection;
 import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.Function;
+import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes the figures in Prometheus' text format 0.0.4, under the names that Triton's dashboards use, with histograms of
@@ -15,17 +21,19 @@ import java.util.function.ToDoubleFunction;
 final class MetricsPage {
     private final StringBuilder page = new StringBuilder(4096);
     private final Collection<EngineServable> servables;
+    private final MetricsOptions options;
 
-    MetricsPage(Collection<EngineServable> servables) {
-        this.servables = servables;
+    MetricsPage(Collection<? extends EngineServable> servables, MetricsOptions options) {
+        this.servables = java.util.List.copyOf(servables);
+        this.options = options;
     }
 
-    String write() {
+    String write(HostFigures host, Map<String, Long> cache) {
         counter(
                 "nv_inference_request_success",
                 "Number of successful inference requests, all batch sizes",
-                s -> s.success.sum());
-        head("nv_inference_request_failure", "counter", "Number of failed inference requests, all batch sizes");
+                ModelStatistics::success);
+        family("nv_inference_request_failure", "counter", "Number of failed inference requests, all batch sizes");
         for (EngineServable servable : servables) {
             for (ModelStatistics.Failure reason : ModelStatistics.Failure.values()) {
                 sample(
@@ -38,7 +46,27 @@ final class MetricsPage {
                 "nv_inference_count",
                 "Number of inferences performed (each row of a batch counts)",
                 s -> s.inferences.sum());
-        counter("nv_inference_exec_count", "Number of model executions performed", s -> s.executions.sum());
+        counter(
+                "nv_inference_exec_count",
+                "Number of model executions performed",
+                s -> s.batches.executions());
+        if (options.counterLatencies()) {
+            durations();
+        }
+        gauge(
+                "nv_inference_pending_request_count",
+                "Instantaneous number of pending requests awaiting execution",
+                EngineServable::queued);
+        gauge("nv_model_load_duration_secs", "Model load time in seconds", s -> s.loadNanos() / 1e9);
+        firstResponses();
+        summaries();
+        cache(cache);
+        own();
+        host(host);
+        return page.toString();
+    }
+
+    private void durations() {
         counter(
                 "nv_inference_request_duration_us",
                 "Cumulative inference request duration in microseconds",
@@ -59,29 +87,114 @@ final class MetricsPage {
                 "nv_inference_compute_output_duration_us",
                 "Cumulative inference compute output duration in microseconds",
                 s -> micros(s.computeOutput.sum()));
-        head(
-                "nv_inference_pending_request_count",
-                "gauge",
-                "Instantaneous number of pending requests awaiting execution");
-        for (EngineServable servable : servables) {
-            sample("nv_inference_pending_request_count", labels(servable), servable.queued());
+    }
+
+    private void firstResponses() {
+        if (options.histogramLatencies()) {
+            family(MetricsOptions.FIRST_RESPONSE, "histogram", "Duration from request to first response in milliseconds");
+            for (EngineServable servable : servables) {
+                Histogram first = servable.statistics().firstResponse;
+                if (first != null) {
+                    histogram(MetricsOptions.FIRST_RESPONSE, labels(servable), first, 1e6);
+                }
+            }
         }
-        head("nereid_inference_in_flight", "gauge", "Requests accepted and not yet answered");
-        for (EngineServable servable : servables) {
-            sample(
-                    "nereid_inference_in_flight",
-                    labels(servable),
-                    servable.statistics().inFlight.sum());
+    }
+
+    private void summaries() {
+        if (!options.summaryLatencies()) {
+            return;
         }
-        head("nereid_model_memory_bytes", "gauge", "Memory held by a model, by its backend's estimate");
-        for (EngineServable servable : servables) {
-            sample("nereid_model_memory_bytes", labels(servable), Math.max(0, servable.memoryBytes()));
+        // What the cache answers would pull the time of the others down.
+        summary("nv_inference_request_summary_us", "Request time", s -> s.request, s -> !s.cached());
+        summary("nv_inference_queue_summary_us", "Queuing time", s -> s.queue, s -> true);
+        summary("nv_inference_compute_input_summary_us", "Compute input time", s -> s.computeInput, s -> true);
+        summary("nv_inference_compute_infer_summary_us", "Compute inference time", s -> s.computeInfer, s -> true);
+        summary("nv_inference_compute_output_summary_us", "Compute output time", s -> s.computeOutput, s -> true);
+        if (servables.stream().anyMatch(EngineServable::cached)) {
+            summary("nv_cache_hit_summary_per_model", "Cache hit time", s -> s.cacheHit, EngineServable::cached);
+            summary("nv_cache_miss_summary_per_model", "Cache miss time", s -> s.cacheMiss, EngineServable::cached);
         }
-        histogram("nereid_request_duration_seconds", "From arrival to answer", 1e9, s -> s.request);
-        histogram("nereid_queue_duration_seconds", "Waiting for an instance", 1e9, s -> s.queue);
-        histogram("nereid_compute_duration_seconds", "Running in the backend", 1e9, s -> s.compute);
-        histogram("nereid_batch_size", "Rows per execution", 1, s -> s.batchSizes);
-        return page.toString();
+    }
+
+    private void cache(Map<String, Long> figures) {
+        if (servables.stream().anyMatch(EngineServable::cached)) {
+            cached("nv_cache_num_hits_per_model", "Number of cache hits per model", s -> s.cacheHits.count());
+            cached("nv_cache_num_misses_per_model", "Number of cache misses per model", s -> s.cacheMisses.count());
+            cached(
+                    "nv_cache_hit_duration_per_model",
+                    "Total cache hit duration per model, in microseconds",
+                    s -> micros(s.cacheHits.nanos()));
+            cached(
+                    "nv_cache_miss_duration_per_model",
+                    "Total cache miss duration per model, in microseconds",
+                    s -> micros(s.cacheMisses.nanos()));
+        }
+        new TreeMap<>(figures).forEach((name, value) -> {
+            String full = "nereid_cache_" + name.replaceAll("[^a-zA-Z0-9_]", "_");
+            family(full, "gauge", "Of the response cache: " + name.replace('\n', ' '));
+            sample(full, "", value);
+        });
+    }
+
+    private void own() {
+        gauge(
+                "nereid_inference_in_flight",
+                "Requests accepted and not yet answered",
+                s -> s.statistics().inFlight.sum());
+        gauge(
+                "nereid_model_memory_bytes",
+                "Memory held by a model, by its backend's estimate",
+                s -> Math.max(0, s.memoryBytes()));
+        family("nereid_batch_cut", "counter", "Why batches ended where they did");
+        for (EngineServable servable : servables) {
+            for (BatchCut cut : BatchCut.values()) {
+                sample(
+                        "nereid_batch_cut",
+                        labels(servable) + ",reason=\"" + cut.name().toLowerCase(Locale.ROOT) + '"',
+                        servable.statistics().cuts[cut.ordinal()].sum());
+            }
+        }
+        histogram("nereid_request_duration_seconds", "From arrival to answer", s -> s.request);
+        histogram("nereid_queue_duration_seconds", "Waiting for an instance", s -> s.queue);
+        histogram("nereid_compute_duration_seconds", "Running in the backend", s -> s.compute);
+        family("nereid_batch_size", "histogram", "Rows per execution");
+        for (EngineServable servable : servables) {
+            batchSizes(labels(servable), servable.statistics().batches);
+        }
+    }
+
+    private void batchSizes(String labels, BatchFigures batches) {
+        long[] bounds = Histogram.SIZES;
+        long[] counts = new long[bounds.length + 1];
+        long[] rows = new long[1];
+        batches.forEach((size, n) -> {
+            long runs = size.runs.sum();
+            int i = 0;
+            while (i < bounds.length && n > bounds[i]) {
+                i++;
+            }
+            counts[i] += runs;
+            rows[0] += runs * n;
+        });
+        buckets("nereid_batch_size", labels, bounds, i -> counts[i], rows[0], 1);
+    }
+
+    private void host(HostFigures figures) {
+        if (!options.host()) {
+            return;
+        }
+        HostFigures.Reading host = figures.read();
+        single("nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", host.busy());
+        single("nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", host.totalBytes());
+        single("nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", host.usedBytes());
+    }
+
+    private void single(String name, String help, double value) {
+        if (!Double.isNaN(value)) {
+            family(name, "gauge", help);
+            sample(name, "", value);
+        }
     }
 
     private static double micros(long nanos) {
@@ -89,57 +202,109 @@ final class MetricsPage {
     }
 
     private void counter(String name, String help, ToDoubleFunction<ModelStatistics> value) {
-        head(name, "counter", help);
+        family(name, "counter", help);
         for (EngineServable servable : servables) {
             sample(name, labels(servable), value.applyAsDouble(servable.statistics()));
         }
     }
 
-    private interface Choice {
-        Histogram of(ModelStatistics statistics);
-    }
-
-    private void histogram(String name, String help, double unit, Choice choice) {
-        head(name, "histogram", help);
+    private void cached(String name, String help, ToDoubleFunction<ModelStatistics> value) {
+        family(name, "counter", help);
         for (EngineServable servable : servables) {
-            Histogram h = choice.of(servable.statistics());
-            String labels = labels(servable);
-            long[] bounds = h.bounds();
-            long below = 0;
-            for (int i = 0; i < bounds.length; i++) {
-                below += h.count(i);
-                sample(name + "_bucket", labels + ",le=\"" + number(bounds[i] / unit) + '"', below);
+            if (servable.cached()) {
+                sample(name, labels(servable), value.applyAsDouble(servable.statistics()));
             }
-            below += h.count(bounds.length);
-            sample(name + "_bucket", labels + ",le=\"+Inf\"", below);
-            sample(name + "_sum", labels, h.sum() / unit);
-            sample(name + "_count", labels, below);
         }
     }
 
-    private void head(String name, String type, String help) {
+    private void gauge(String name, String help, ToDoubleFunction<EngineServable> value) {
+        family(name, "gauge", help);
+        for (EngineServable servable : servables) {
+            sample(name, labels(servable), value.applyAsDouble(servable));
+        }
+    }
+
+    private void summary(
+            String name, String help, Function<Summaries, Quantiles> choice, Predicate<EngineServable> which) {
+        family(name, "summary", help + " in microseconds, of the last minute");
+        for (EngineServable servable : servables) {
+            @Nullable Summaries summaries = servable.statistics().summaries;
+            if (summaries != null && which.test(servable)) {
+                Quantiles values = choice.apply(summaries);
+                String labels = labels(servable);
+                for (double q : options.quantiles().keySet()) {
+                    sample(name, labels + ",quantile=\"" + number(q) + '"', values.quantile(q) / 1e3);
+                }
+                sample(name + "_sum", labels, micros(values.sum()));
+                sample(name + "_count", labels, values.count());
+            }
+        }
+    }
+
+    private void histogram(String name, String help, Function<ModelStatistics, Histogram> choice) {
+        family(name, "histogram", help);
+        for (EngineServable servable : servables) {
+            histogram(name, labels(servable), choice.apply(servable.statistics()), 1e9);
+        }
+    }
+
+    private void histogram(String name, String labels, Histogram h, double unit) {
+        buckets(name, labels, h.bounds(), h::count, h.sum(), unit);
+    }
+
+    private interface Counts {
+        long at(int bucket);
+    }
+
+    private void buckets(String name, String labels, long[] bounds, Counts counts, long sum, double unit) {
+        long below = 0;
+        for (int i = 0; i < bounds.length; i++) {
+            below += counts.at(i);
+            sample(name + "_bucket", labels + ",le=\"" + number(bounds[i] / unit) + '"', below);
+        }
+        below += counts.at(bounds.length);
+        sample(name + "_bucket", labels + ",le=\"+Inf\"", below);
+        sample(name + "_sum", labels, sum / unit);
+        sample(name + "_count", labels, below);
+    }
+
+    private void family(String name, String type, String help) {
         page.append("# HELP ").append(name).append(' ').append(help).append('\n');
         page.append("# TYPE ").append(name).append(' ').append(type).append('\n');
     }
 
     private void sample(String name, String labels, double value) {
-        page.append(name)
-                .append('{')
-                .append(labels)
-                .append("} ")
-                .append(number(value))
-                .append('\n');
+        page.append(name);
+        if (!labels.isEmpty()) {
+            page.append('{').append(labels).append('}');
+        }
+        page.append(' ').append(number(value)).append('\n');
     }
 
     private static String labels(EngineServable servable) {
         ServableId id = servable.metadata().id();
-        String model = id.model().replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n");
-        return "model=\"" + model + "\",version=\"" + id.version() + '"';
+        StringBuilder labels = new StringBuilder("model=\"")
+                .append(escaped(id.model()))
+                .append("\",version=\"")
+                .append(id.version())
+                .append('"');
+        servable.config()
+                .metricTags()
+                .forEach((tag, value) -> labels.append(",_")
+                        .append(tag.replaceAll("[^a-zA-Z0-9_]", "_"))
+                        .append("=\"")
+                        .append(escaped(value))
+                        .append('"'));
+        return labels.toString();
+    }
+
+    private static String escaped(String value) {
+        return value.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n");
     }
 
     private static String number(double value) {
         return value == Math.rint(value) && Math.abs(value) < 1e15
                 ? Long.toString((long) value)
-                : String.format(Locale.ROOT, "%s", value);
+                : Double.isNaN(value) ? "NaN" : String.format(Locale.ROOT, "%s", value);
     }
 }

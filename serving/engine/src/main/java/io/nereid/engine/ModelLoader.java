@@ -10,23 +10,29 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.InstanceGroup;
+import io.nereid.spi.ModelConfig.VersionPolicy;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
+import java.util.List;
+import java.util.Map;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Loads one stored version on a backend. Called by one thread at a time. */
 final class ModelLoader implements Loader {
     private final ModelSource source;
-    private final ModelConfig config;
     private final Backend backend;
-    private final String fingerprint;
     private final BackendContext context;
     private final Servables servables;
+    private volatile ModelConfig config;
+    private volatile String fingerprint;
+    private long loadNanos;
     private @Nullable ModelServable servable;
+    private @Nullable FileStamps files;
 
     ModelLoader(
             ModelSource source,
@@ -61,8 +67,8 @@ final class ModelLoader implements Loader {
     /** The size of the version's files: an engine holds at least the weights. */
     @Override
     public long estimateBytes() {
-        try (Stream<java.nio.file.Path> files = Files.walk(source.versionDirectory())) {
-            return files.filter(Files::isRegularFile)
+        try (Stream<java.nio.file.Path> all = Files.walk(source.versionDirectory())) {
+            return all.filter(Files::isRegularFile)
                     .mapToLong(f -> f.toFile().length())
                     .sum();
         } catch (IOException | UncheckedIOException e) {
@@ -77,10 +83,13 @@ final class ModelLoader implements Loader {
             throw ServingException.of(
                     Code.FAILED_PRECONDITION, "backend '" + backend.name() + "' cannot work here: " + unavailable);
         }
+        long from = servables.clock().nanos();
+        files = FileStamps.of(source);
         BackendModel model = backend.load(source, config, context);
         try {
-            ModelServable made = servables.make(source.id(), model);
+            ModelServable made = servables.make(source, model);
             servable = made;
+            loadNanos = servables.clock().nanos() - from;
             return made;
         } catch (RuntimeException e) {
             model.close();
@@ -92,9 +101,61 @@ final class ModelLoader implements Loader {
     public void warm() {
         ModelServable loaded = servable;
         if (loaded != null) {
+            long from = servables.clock().nanos();
             new WarmupRequests(source.modelDirectory(), loaded, servables.clock()).run();
+            loaded.loadNanos(loadNanos + servables.clock().nanos() - from);
             servables.show(loaded);
         }
+    }
+
+    /** Another number of instances, or other wishes about versions, need no reload. */
+    @Override
+    public boolean adopt(Loader next) {
+        ModelServable serving = servable;
+        FileStamps loaded = files;
+        if (serving == null
+                || loaded == null
+                || !(next instanceof ModelLoader other)
+                || other.backend != backend
+                || !other.source.equals(source)
+                || !rest(config).equals(rest(other.config))
+                || !resizable(config.instanceGroups(), other.config.instanceGroups())
+                || !loaded.same(FileStamps.of(source))) {
+            return false;
+        }
+        ModelConfig.Builder changed =
+                serving.config().toBuilder().versionPolicy(other.config.versionPolicy());
+        if (!config.instanceGroups().equals(other.config.instanceGroups())) {
+            changed.instanceGroups(other.config.instanceGroups());
+        }
+        serving.resize(servables.completed(changed.build()));
+        config = other.config;
+        fingerprint = other.fingerprint;
+        return true;
+    }
+
+    private static ModelConfig rest(ModelConfig config) {
+        return config.toBuilder()
+                .instanceGroups(List.of())
+                .versionPolicy(VersionPolicy.LATEST)
+                .document(Map.of())
+                .build();
+    }
+
+    /** Whether both are as they are, or differ in nothing but how many instances there are. */
+    private static boolean resizable(List<InstanceGroup> now, List<InstanceGroup> next) {
+        if (now.equals(next)) {
+            return true;
+        }
+        return !now.isEmpty()
+                && !next.isEmpty()
+                && Stream.concat(now.stream(), next.stream())
+                                .map(g -> new InstanceGroup(
+                                        "", g.kind(), 1, g.gpus(), g.passive(), g.hostPolicy(), g.resources(), g.priority()))
+                                .distinct()
+                                .count()
+                        == 1
+                && !now.get(0).passive();
     }
 
     @Override

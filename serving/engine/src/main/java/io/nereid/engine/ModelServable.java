@@ -4,14 +4,15 @@ package io.nereid.engine;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.base.Clock;
+import io.nereid.scheduling.BatchStrategy;
 import io.nereid.scheduling.DevicePool;
-import io.nereid.scheduling.DirectScheduler;
-import io.nereid.scheduling.DynamicBatcher;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
+import java.util.List;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
@@ -25,17 +26,50 @@ final class ModelServable extends EngineServable {
     private final BatchExecution execution;
     private final Scheduler scheduler;
 
-    ModelServable(ServableId id, BackendModel model, DevicePool pool, int maxQueueSize, Clock clock) {
-        super(id, model.config());
+    private ModelServable(
+            ServableId id,
+            BackendModel model,
+            ModelStatistics statistics,
+            DevicePool pool,
+            SchedulerOptions options,
+            Clock clock) {
+        super(id, model.config(), statistics);
         this.model = model;
-        this.execution = new BatchExecution(model, metadata(), statistics(), clock);
-        SchedulerOptions options = new SchedulerOptions(
-                maxQueueSize,
-                model.traits().inline() ? SchedulerOptions.Inline.ALWAYS : SchedulerOptions.Inline.MEASURED);
-        ModelConfig config = model.config();
-        this.scheduler = config.batched() && config.batching() != null
-                ? new DynamicBatcher(config, execution, pool, options)
-                : new DirectScheduler(config, execution, pool, options);
+        this.execution = new BatchExecution(model, id, statistics, clock);
+        this.scheduler = Scheduler.of(model.config(), execution, pool, options);
+    }
+
+    /**
+     * Puts a loaded model behind its queue; it owns the model and the options' strategy from here on. On an exception the
+     * model stays with the caller and the strategy is closed.
+     */
+    static ModelServable of(
+            ServableId id,
+            BackendModel model,
+            ModelStatistics statistics,
+            DevicePool pool,
+            SchedulerOptions options,
+            Clock clock) {
+        SchedulerOptions own = model.traits().inline() ? inline(options) : options;
+        try {
+            return new ModelServable(id, model, statistics, pool, own, clock);
+        } catch (RuntimeException e) {
+            BatchStrategy strategy = options.strategy();
+            if (strategy != null) {
+                strategy.close();
+            }
+            throw e;
+        }
+    }
+
+    private static SchedulerOptions inline(SchedulerOptions o) {
+        return new SchedulerOptions(
+                o.maxQueueSize(),
+                SchedulerOptions.Inline.ALWAYS,
+                o.strategy(),
+                o.limiter(),
+                o.delayScheduler(),
+                o.backlogDelayScheduler());
     }
 
     @Override
@@ -53,6 +87,17 @@ final class ModelServable extends EngineServable {
         return scheduler.queued();
     }
 
+    /** The number of instances that another configuration says, and that configuration. */
+    void resize(ModelConfig next) {
+        scheduler.instances(Math.max(1, next.instances()));
+        config(next);
+    }
+
+    /** Runs jobs on one instance past the queue, uncounted; only before the first request. */
+    void warm(int instance, List<InferenceJob> jobs) {
+        execution.run(instance, jobs, new ModelStatistics(metadata().id()));
+    }
+
     /** Waits for what is queued, then frees the model. No handle is out any more, so nothing should be queued. */
     @Override
     void unload() {
@@ -61,7 +106,7 @@ final class ModelServable extends EngineServable {
             scheduler.drained().toCompletableFuture().get(30, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-        } catch (TimeoutException | java.util.concurrent.ExecutionException e) {
+        } catch (TimeoutException | ExecutionException e) {
             LOG.error("{} still has work after 30 s; its memory stays in use", metadata().id(), e);
             return;
         }

@@ -2,9 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.base.Clock;
 import io.nereid.base.Code;
+import io.nereid.observe.ModelReport;
+import io.nereid.observe.ModelReport.Memory;
+import io.nereid.observe.ModelReport.Total;
+import io.nereid.scheduling.BatchCut;
+import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
+import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 
 /** What one version has done since it was loaded. Times in nanoseconds. Thread-safe, lock-free. */
 final class ModelStatistics {
@@ -15,52 +24,179 @@ final class ModelStatistics {
         BACKEND,
         OTHER;
 
-        static Failure of(Code code) {
+        /** The reason by the answer's code, and by whether the model had been given the request. */
+        static Failure of(Code code, boolean started) {
             return switch (code) {
                 case CANCELLED -> CANCELED;
-                case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED -> REJECTED;
                 case INTERNAL, UNKNOWN, DATA_LOSS -> BACKEND;
-                default -> OTHER;
+                case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED -> started ? BACKEND : REJECTED;
+                default -> started ? BACKEND : OTHER;
             };
         }
     }
 
-    final ServableId id;
-    final LongAdder success = new LongAdder();
-    final LongAdder[] failures = new LongAdder[Failure.values().length];
-    final LongAdder inferences = new LongAdder();
-    final LongAdder executions = new LongAdder();
-    final LongAdder inFlight = new LongAdder();
-    final LongAdder computeInput = new LongAdder();
-    final LongAdder computeOutput = new LongAdder();
-    final Histogram request = new Histogram(Histogram.DURATIONS);
-    final Histogram queue = new Histogram(Histogram.DURATIONS);
-    final Histogram compute = new Histogram(Histogram.DURATIONS);
-    final Histogram batchSizes = new Histogram(Histogram.SIZES);
+    /** A count and a time. Thread-safe, lock-free. */
+    static final class Timed {
+        private final LongAdder count = new LongAdder();
+        private final LongAdder nanos = new LongAdder();
 
-    ModelStatistics(ServableId id) {
-        this.id = id;
-        for (int i = 0; i < failures.length; i++) {
-            failures[i] = new LongAdder();
+        void add(long time) {
+            count.increment();
+            nanos.add(time);
+        }
+
+        long count() {
+            return count.sum();
+        }
+
+        long nanos() {
+            return nanos.sum();
+        }
+
+        Total total() {
+            return new Total(count.sum(), nanos.sum());
         }
     }
 
-    void succeeded(long requestNanos, long queueNanos, long inputNanos, long runNanos, long outputNanos, int rows) {
-        success.increment();
+    /** Between two writes of when the last request came; the figure is shown in milliseconds. */
+    private static final long FRESH_NANOS = 500_000;
+
+    final ServableId id;
+    final LongAdder[] failures = new LongAdder[Failure.values().length];
+    final LongAdder failureNanos = new LongAdder();
+    final LongAdder inferences = new LongAdder();
+    final LongAdder inFlight = new LongAdder();
+    final LongAdder computeInput = new LongAdder();
+    final LongAdder computeOutput = new LongAdder();
+    final Timed cacheHits = new Timed();
+    final Timed cacheMisses = new Timed();
+    final LongAdder[] cuts = new LongAdder[BatchCut.values().length];
+    final Histogram request = new Histogram(Histogram.DURATIONS);
+    final Histogram queue = new Histogram(Histogram.DURATIONS);
+    final Histogram compute = new Histogram(Histogram.DURATIONS);
+    final BatchFigures batches;
+    final ResponseFigures responses = new ResponseFigures();
+    final @Nullable Histogram firstResponse;
+    final @Nullable Summaries summaries;
+    private final long startNanos;
+    private final long startMillis;
+    /** Plain: any recent value will do. */
+    private long last;
+
+    private boolean used;
+
+    /** For a version about which no more is measured than always is. */
+    ModelStatistics(ServableId id) {
+        this(id, ModelConfig.unspecified(id.model()), MetricsOptions.DEFAULT, Clock.system());
+    }
+
+    ModelStatistics(ServableId id, ModelConfig config, MetricsOptions options, Clock clock) {
+        this.id = id;
+        this.batches = new BatchFigures(Math.max(1, config.maxBatchSize()));
+        this.firstResponse = options.histogramLatencies()
+                ? new Histogram(MetricsOptions.firstResponseBounds(config.histogramBuckets()))
+                : null;
+        this.summaries = options.summaryLatencies() ? new Summaries(clock) : null;
+        this.startNanos = clock.nanos();
+        this.startMillis = clock.millis();
+        for (int i = 0; i < failures.length; i++) {
+            failures[i] = new LongAdder();
+        }
+        for (int i = 0; i < cuts.length; i++) {
+            cuts[i] = new LongAdder();
+        }
+    }
+
+    /** A request was answered by the model. */
+    void succeeded(
+            long now, long requestNanos, long queueNanos, long inputNanos, long runNanos, long outputNanos, int rows) {
+        touch(now);
         inferences.add(rows);
         request.record(requestNanos);
         queue.record(queueNanos);
         compute.record(runNanos);
         computeInput.add(inputNanos);
         computeOutput.add(outputNanos);
+        if (summaries != null) {
+            summaries.record(requestNanos, queueNanos, inputNanos, runNanos, outputNanos);
+        }
     }
 
-    void failed(Code code) {
-        failures[Failure.of(code).ordinal()].increment();
+    /** A request was answered by the response cache. */
+    void cached(long now, long requestNanos, long lookupNanos) {
+        touch(now);
+        request.record(requestNanos);
+        cacheHits.add(lookupNanos);
+        if (summaries != null) {
+            summaries.request.record(requestNanos);
+        }
     }
 
+    /** A request's first answer leaves. */
+    void firstAnswer(long requestNanos) {
+        if (firstResponse != null) {
+            firstResponse.record(requestNanos);
+        }
+    }
+
+    void failed(long now, Code code, boolean started, long requestNanos) {
+        touch(now);
+        failures[Failure.of(code, started).ordinal()].increment();
+        failureNanos.add(requestNanos);
+    }
+
+    /** The model ran on so many rows. */
+    void executed(int rows, long inputNanos, long runNanos, long outputNanos) {
+        batches.add(rows, inputNanos, runNanos, outputNanos);
+    }
+
+    /** The model ran on so many rows, within times that are told elsewhere. */
     void executed(int rows) {
-        executions.increment();
-        batchSizes.record(rows);
+        batches.add(rows, 0, 0, 0);
+    }
+
+    void cut(BatchCut reason) {
+        cuts[reason.ordinal()].increment();
+    }
+
+    private void touch(long now) {
+        if (now - last > FRESH_NANOS || !used) {
+            last = now;
+            used = true;
+        }
+    }
+
+    long success() {
+        return request.count();
+    }
+
+    long failure() {
+        long sum = 0;
+        for (LongAdder failure : failures) {
+            sum += failure.sum();
+        }
+        return sum;
+    }
+
+    /** The figures as clients get them. */
+    ModelReport report(boolean decoupled, long memoryBytes) {
+        long computed = compute.count();
+        return new ModelReport(
+                id.model(),
+                id.version(),
+                used ? startMillis + Math.floorDiv(last - startNanos, 1_000_000L) : 0,
+                inferences.sum(),
+                batches.executions(),
+                new Total(success(), request.sum()),
+                new Total(failure(), failureNanos.sum()),
+                new Total(queue.count(), queue.sum()),
+                new Total(computed, computeInput.sum()),
+                new Total(computed, compute.sum()),
+                new Total(computed, computeOutput.sum()),
+                cacheHits.total(),
+                cacheMisses.total(),
+                batches.report(),
+                decoupled ? responses.report() : Map.of(),
+                memoryBytes > 0 ? List.of(new Memory("CPU", 0, memoryBytes)) : List.of());
     }
 }

@@ -4,12 +4,13 @@ package io.nereid.engine;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Warmup;
 import io.nereid.spi.ModelConfig.WarmupInput;
 import io.nereid.spi.ModelRef;
-import io.nereid.spi.ResponseSink;
+import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -21,21 +22,23 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
-/** Runs a model's warm-up requests through its real scheduler, one after the other. Confined to the loading thread. */
+/**
+ * Runs a model's warm-up requests on every one of its instances, one after the other, past the queue and uncounted. A
+ * sample of several rows is as many requests of one row in one batch. Confined to the loading thread.
+ */
 final class WarmupRequests {
     private static final long SEED = 42;
     private static final long LIMIT_SECONDS = 600;
 
     private final Path modelDirectory;
-    private final EngineServable servable;
+    private final ModelServable servable;
     private final Clock clock;
 
-    WarmupRequests(Path modelDirectory, EngineServable servable, Clock clock) {
+    WarmupRequests(Path modelDirectory, ModelServable servable, Clock clock) {
         this.modelDirectory = modelDirectory;
         this.servable = servable;
         this.clock = clock;
@@ -43,21 +46,79 @@ final class WarmupRequests {
 
     void run() {
         for (Warmup sample : servable.config().warmups()) {
-            for (int i = 0; sample.batchSize() > 0 && i < Math.max(1, sample.count()); i++) {
+            if (sample.batchSize() > 0) {
                 run(sample);
             }
         }
     }
 
     private void run(Warmup sample) {
+        ModelConfig config = servable.config();
+        if (config.batched() && sample.batchSize() > config.maxBatchSize()) {
+            throw failure(
+                    sample,
+                    "its batch size " + sample.batchSize() + " is larger than max_batch_size " + config.maxBatchSize());
+        }
         List<Tensor> inputs = new ArrayList<>();
         try {
-            sample.inputs().forEach((name, input) -> inputs.add(tensor(name, input, sample)));
-        } catch (RuntimeException e) {
+            sample.inputs().forEach((name, input) -> inputs.add(tensor(name, input)));
+            List<Tensor> fed = complete(inputs, sample);
+            for (int instance = 0; instance < Math.max(1, config.instances()); instance++) {
+                for (int i = 0; i < Math.max(1, sample.count()); i++) {
+                    run(sample, fed, instance);
+                }
+            }
+        } finally {
             Tensor.closeAll(inputs);
-            throw e;
         }
-        InferenceRequest request = new InferenceRequest(
+    }
+
+    /** The inputs in the model's order; what the server adds to requests of a sequence is zero unless the sample says it. */
+    private List<Tensor> complete(List<Tensor> inputs, Warmup sample) {
+        ModelConfig config = servable.config();
+        List<Tensor> given = new ArrayList<>();
+        List<Tensor> added = new ArrayList<>();
+        for (Tensor t : inputs) {
+            boolean own = RequestChecks.find(config.inputs(), t.name()) != null
+                    || RequestChecks.find(config.feeds(), t.name()) == null;
+            (own ? given : added).add(t);
+        }
+        List<Tensor> fed;
+        try {
+            fed = new ArrayList<>(servable.checks().inputs(request(given)));
+            servable.checks().batchSize(fed);
+        } catch (ServingException e) {
+            throw failure(sample, e.describe());
+        }
+        fed.addAll(added);
+        if (config.sequence() != null) {
+            for (TensorSpec feed : config.feeds()) {
+                boolean batchInput = config.batchInputs().stream()
+                        .anyMatch(b -> b.targets().contains(feed.name()));
+                if (!batchInput
+                        && RequestChecks.find(config.inputs(), feed.name()) == null
+                        && fed.stream().noneMatch(t -> t.name().equals(feed.name()))) {
+                    WarmupInput zero =
+                            new WarmupInput(feed.dataType(), ones(feed.shape()), WarmupInput.Data.ZERO, "");
+                    Tensor t = tensor(feed.name(), zero);
+                    inputs.add(t);
+                    fed.add(t);
+                }
+            }
+        }
+        return fed;
+    }
+
+    private static Shape ones(Shape shape) {
+        long[] dims = shape.dims();
+        for (int i = 0; i < dims.length; i++) {
+            dims[i] = dims[i] < 0 ? 1 : dims[i];
+        }
+        return Shape.of(dims);
+    }
+
+    private InferenceRequest request(List<Tensor> inputs) {
+        return new InferenceRequest(
                 ModelRef.exact(
                         servable.metadata().id().model(),
                         servable.metadata().id().version()),
@@ -67,36 +128,31 @@ final class WarmupRequests {
                 Map.of(),
                 Long.MAX_VALUE,
                 clock.nanos());
-        CompletableFuture<Void> done = new CompletableFuture<>();
-        Engine.submit(
-                servable,
-                () -> {},
-                request,
-                new ResponseSink() {
-                    @Override
-                    public void next(InferenceResponse response, boolean last) {
-                        response.close();
-                        if (last) {
-                            done.complete(null);
-                        }
-                    }
+    }
 
-                    @Override
-                    public void fail(ServingException e) {
-                        done.completeExceptionally(e);
-                    }
-                },
-                clock);
-        try {
-            done.get(LIMIT_SECONDS, TimeUnit.SECONDS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw failure(sample, e.toString());
-        } catch (ExecutionException e) {
-            throw failure(
-                    sample, e.getCause() instanceof ServingException s ? s.describe() : String.valueOf(e.getCause()));
-        } catch (TimeoutException e) {
-            throw failure(sample, "no answer within " + LIMIT_SECONDS + " s");
+    private void run(Warmup sample, List<Tensor> inputs, int instance) {
+        List<InferenceJob> jobs = new ArrayList<>();
+        List<WarmupJob> waiting = new ArrayList<>();
+        for (int row = 0; row < (servable.config().batched() ? sample.batchSize() : 1); row++) {
+            WarmupJob job =
+                    new WarmupJob(request(inputs.stream().map(Tensor::retain).toList()));
+            jobs.add(job);
+            waiting.add(job);
+        }
+        servable.warm(instance, jobs);
+        for (WarmupJob job : waiting) {
+            try {
+                job.done().get(LIMIT_SECONDS, TimeUnit.SECONDS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw failure(sample, e.toString());
+            } catch (ExecutionException e) {
+                throw failure(
+                        sample,
+                        e.getCause() instanceof ServingException s ? s.describe() : String.valueOf(e.getCause()));
+            } catch (TimeoutException e) {
+                throw failure(sample, "no answer within " + LIMIT_SECONDS + " s");
+            }
         }
     }
 
@@ -104,20 +160,17 @@ final class WarmupRequests {
         return ServingException.invalidArgument("failed to run warmup sample '" + sample.name() + "': " + reason);
     }
 
-    private Tensor tensor(String name, WarmupInput input, Warmup sample) {
+    /** One row. */
+    private Tensor tensor(String name, WarmupInput input) {
         if (input.shape().isDynamic()) {
             throw ServingException.invalidArgument(
                     "warmup setting expects all variable-size dimensions are specified for input '" + name + "', got "
                             + input.shape());
         }
         byte[] row = row(name, input);
-        int rows = servable.config().batched() ? sample.batchSize() : 1;
-        Shape shape = servable.config().batched() ? input.shape().prepend(rows) : input.shape();
-        MemoryRegion region = MemoryRegion.allocate(Math.multiplyExact(row.length, rows));
-        for (int i = 0; i < rows; i++) {
-            region.setBytes(i * row.length, row, 0, row.length);
-        }
-        return Tensor.over(name, input.dataType(), shape, region, 0, region.size());
+        Shape shape = servable.config().batched() ? input.shape().prepend(1) : input.shape();
+        return Tensor.over(
+                name, input.dataType(), shape, MemoryRegion.copyOf(row, 0, row.length), 0, row.length);
     }
 
     private byte[] row(String name, WarmupInput input) {

@@ -9,6 +9,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -230,7 +231,7 @@ class ModelServableTest {
                 .get(5, TimeUnit.SECONDS)
                 .close();
         failure(infer(servable, List.of(), List.of()));
-        String page = new MetricsPage(List.of(servable)).write();
+        String page = new MetricsPage(List.of(servable), MetricsOptions.DEFAULT).write(new HostFigures(), Map.of());
         assertThat(page)
                 .contains("nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
                 .contains("nv_inference_count{model=\"m\",version=\"1\"} 3\n")
@@ -242,7 +243,14 @@ class ModelServableTest {
     }
 
     private ModelServable servable(FakeModel model) {
-        return new ModelServable(new ServableId("m", 1), model, pool, 100, Clock.system());
+        return ModelServable.of(
+                new ServableId("m", 1),
+                model,
+                new ModelStatistics(
+                        new ServableId("m", 1), model.config(), MetricsOptions.DEFAULT, Clock.system()),
+                pool,
+                new SchedulerOptions(100, SchedulerOptions.Inline.MEASURED),
+                Clock.system());
     }
 
     private CompletableFuture<InferenceResponse> infer(

@@ -1,0 +1,78 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine;
+
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.tensor.Tensor;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Future;
+import org.jspecify.annotations.Nullable;
+
+/** A request that nobody sent and whose answer nobody wants. It owns its inputs. Thread-safe. */
+final class WarmupJob implements InferenceJob {
+    private final InferenceRequest request;
+    private final CompletableFuture<Void> done = new CompletableFuture<>();
+
+    WarmupJob(InferenceRequest request) {
+        this.request = request;
+    }
+
+    /** Completes at the end. */
+    Future<Void> done() {
+        return done;
+    }
+
+    @Override
+    public InferenceRequest request() {
+        return request;
+    }
+
+    @Override
+    public int batchSize() {
+        return 1;
+    }
+
+    @Override
+    public long deadlineNanos() {
+        return Long.MAX_VALUE;
+    }
+
+    @Override
+    public boolean cancelled() {
+        return false;
+    }
+
+    @Override
+    public void onCancel(@Nullable Runnable action) {}
+
+    @Override
+    public void queued(long nanos) {}
+
+    @Override
+    public void started(long nanos) {}
+
+    @Override
+    public void ran(long from, long to, int batchSize) {}
+
+    @Override
+    public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
+        Tensor.closeAll(outputs);
+    }
+
+    @Override
+    public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
+        Tensor.closeAll(outputs);
+        request.release();
+        done.complete(null);
+    }
+
+    @Override
+    public void fail(ServingException e) {
+        request.release();
+        done.completeExceptionally(e);
+    }
+}
