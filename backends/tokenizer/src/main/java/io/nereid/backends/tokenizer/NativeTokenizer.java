@@ -1,0 +1,139 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tokenizer;
+
+import ai.djl.huggingface.tokenizers.jni.TokenizersLibrary;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A tokenizer in native memory. The library's own classes above the binding are left alone: they want a framework and
+ * tell its maker about the process. Thread-safe once it has been set up; closed when no thread uses it any more.
+ */
+final class NativeTokenizer implements AutoCloseable {
+    private static final Logger LOG = System.getLogger(NativeTokenizer.class.getName());
+
+    private final TokenizersLibrary library = TokenizersLibrary.LIB;
+    private final long handle;
+
+    private NativeTokenizer(long handle) {
+        this.handle = handle;
+    }
+
+    /** One row: as many types and marks as ids. */
+    record Tokens(long[] ids, long[] types, long[] mask) {}
+
+    /** Loads the library from its jar, by way of a file that is gone afterwards. Why that failed, or null. */
+    static @Nullable String start() {
+        String os = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
+        String arch = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
+        String name = System.mapLibraryName("tokenizers");
+        String entry = "/native/lib/" + (os.startsWith("mac") ? "osx" : os.startsWith("win") ? "win" : "linux") + "-"
+                + (arch.equals("amd64") ? "x86_64" : arch) + "/cpu/" + name;
+        Path directory = null;
+        try (InputStream packed = TokenizersLibrary.class.getResourceAsStream(entry)) {
+            if (packed == null) {
+                return "the tokenizers library does not support this machine (" + os + " on " + arch + ")";
+            }
+            directory = Files.createTempDirectory("nereid-tokenizers");
+            Path file = directory.resolve(name);
+            Files.copy(packed, file);
+            System.load(file.toString());
+            return null;
+        } catch (IOException | LinkageError e) {
+            return "the tokenizers library cannot be loaded on this machine (" + os + " on " + arch + "): "
+                    + e.getMessage();
+        } finally {
+            if (directory != null) {
+                delete(directory.resolve(name));
+                delete(directory);
+            }
+        }
+    }
+
+    private static void delete(Path path) {
+        try {
+            Files.deleteIfExists(path);
+        } catch (IOException e) {
+            LOG.log(Level.DEBUG, "cannot delete " + path, e);
+        }
+    }
+
+    /** @throws ServingException INVALID_ARGUMENT when the text is no tokenizer */
+    static NativeTokenizer open(String model, String json) {
+        try {
+            return new NativeTokenizer(TokenizersLibrary.LIB.createTokenizerFromString(json));
+        } catch (RuntimeException e) {
+            throw ServingException.wrap(
+                    Code.INVALID_ARGUMENT,
+                    "the tokenizer of model '" + model + "' cannot be loaded: " + e.getMessage(),
+                    "put the tokenizer.json that Hugging Face's library wrote there",
+                    e);
+        }
+    }
+
+    Tokens encode(String text, @Nullable String pair, boolean special) {
+        long encoding = pair == null
+                ? library.encode(handle, text, special)
+                : library.encodeDual(handle, text, pair, special);
+        try {
+            return new Tokens(
+                    library.getTokenIds(encoding), library.getTypeIds(encoding), library.getAttentionMask(encoding));
+        } finally {
+            library.deleteEncoding(encoding);
+        }
+    }
+
+    /** Whether the text is one token of the vocabulary, that of its id, or -1. */
+    long idOf(String token) {
+        long encoding = library.encode(handle, token, false);
+        try {
+            String[] tokens = library.getTokens(encoding);
+            return tokens.length == 1 && tokens[0].equals(token) ? library.getTokenIds(encoding)[0] : -1;
+        } finally {
+            library.deleteEncoding(encoding);
+        }
+    }
+
+    /** Most tokens of a row as the file says, or -1. */
+    int maxLength() {
+        return truncates() ? library.getMaxLength(handle) : -1;
+    }
+
+    boolean truncates() {
+        return !library.getTruncationStrategy(handle).toLowerCase(Locale.ROOT).startsWith("do_not");
+    }
+
+    boolean pads() {
+        return !library.getPaddingStrategy(handle).toLowerCase(Locale.ROOT).startsWith("do_not");
+    }
+
+    void truncate(int length, String strategy) {
+        library.setTruncation(handle, length, strategy, 0);
+    }
+
+    void neverTruncate() {
+        library.disableTruncation(handle);
+    }
+
+    void padTo(int length) {
+        library.setPadding(handle, length, "MAX_LENGTH", 0);
+    }
+
+    void neverPad() {
+        library.disablePadding(handle);
+    }
+
+    @Override
+    public void close() {
+        library.deleteTokenizer(handle);
+    }
+}

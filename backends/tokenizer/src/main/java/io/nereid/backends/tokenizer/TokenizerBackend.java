@@ -1,0 +1,124 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tokenizer;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import java.io.IOException;
+import java.nio.charset.CharacterCodingException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Splits text into the tokens of a language model, as its {@code tokenizer.json} says: {@code TEXT} BYTES [1] to
+ * {@code input_ids}, {@code attention_mask} and {@code token_type_ids} INT64 [tokens], the rows of a run padded to the
+ * longest. A second input is the second text of a pair. Parameters:
+ *
+ * <ul>
+ *   <li>{@code max_length}: most tokens of a row; the file's, if it has one, otherwise
+ *   <li>{@code truncation}: {@code true}, {@code false}, {@code longest_first}, {@code only_first} or
+ *       {@code only_second}; true where there is a maximum
+ *   <li>{@code padding}: {@code longest}, the default, {@code max_length} or {@code false}
+ *   <li>{@code pad_to_multiple_of}: pads further, so that fewer lengths occur
+ *   <li>{@code pad_id}: where the file does not say which token pads
+ *   <li>{@code add_special_tokens}: {@code true}, the default, or {@code false}
+ * </ul>
+ *
+ * Thread-safe; the native library is loaded on first use, under a lock. Nothing is fetched from anywhere.
+ */
+public final class TokenizerBackend implements Backend {
+    static final String NAME = "tokenizer";
+    private static final String FILE = "tokenizer.json";
+
+    private boolean tried;
+    private @Nullable String failure;
+
+    /** The backend; nothing native is loaded yet. */
+    public TokenizerBackend() {}
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of(NAME);
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return List.of(FILE);
+    }
+
+    @Override
+    public synchronized @Nullable String unavailable() {
+        if (!tried) {
+            tried = true;
+            failure = NativeTokenizer.start();
+        }
+        return failure;
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        TokenizerSettings settings = TokenizerSettings.read(config);
+        ModelConfig complete = TokenizerConfig.complete(config, context);
+        String json = read(source, config);
+        String reason = unavailable();
+        if (reason != null) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    reason,
+                    "the library needs Linux with glibc 2.34 or newer on x86-64 or arm64, or macOS on arm64");
+        }
+        NativeTokenizer tokenizer = NativeTokenizer.open(config.name(), json);
+        boolean loaded = false;
+        try {
+            Padding padding = settings.applyTo(config.name(), tokenizer, complete.inputs().size() == 2);
+            TokenizerModel model = new TokenizerModel(complete, tokenizer, padding, json.length());
+            loaded = true;
+            return model;
+        } finally {
+            if (!loaded) {
+                tokenizer.close();
+            }
+        }
+    }
+
+    private static String read(ModelSource source, ModelConfig config) {
+        String name = config.modelFile().isEmpty() ? FILE : config.modelFile();
+        Path directory = source.versionDirectory().normalize();
+        Path file = directory.resolve(name).normalize();
+        if (!file.startsWith(directory)) {
+            throw ServingException.invalidArgument(
+                    "model file '" + name + "' lies outside the version's directory",
+                    "name a file inside " + directory);
+        }
+        if (!Files.isRegularFile(file)) {
+            throw ServingException.invalidArgument(
+                    "unable to find '" + file + "' for model '" + config.name() + "'",
+                    "put the tokenizer's tokenizer.json there");
+        }
+        try {
+            return Files.readString(file);
+        } catch (CharacterCodingException e) {
+            throw ServingException.invalidArgument(
+                    "model file '" + file + "' cannot be loaded: it is not text in UTF-8",
+                    "put the tokenizer's tokenizer.json there");
+        } catch (IOException e) {
+            throw ServingException.wrap(
+                    Code.INVALID_ARGUMENT,
+                    "cannot read model file '" + file + "': " + e.getClass().getSimpleName(),
+                    "check that the server may read it",
+                    e);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tokenizer;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.IoTraits;
+import io.nereid.spi.ModelConfig;
+
+/** A loaded tokenizer that all its invocations share. Thread-safe. */
+final class TokenizerModel implements BackendModel {
+    private static final IoTraits TRAITS = new IoTraits(1, false, false);
+
+    private final ModelConfig config;
+    private final NativeTokenizer tokenizer;
+    private final Padding padding;
+    private final long bytes;
+
+    /** @param bytes the file's size, which tells about how much memory the vocabulary takes */
+    TokenizerModel(ModelConfig config, NativeTokenizer tokenizer, Padding padding, long bytes) {
+        this.config = config;
+        this.tokenizer = tokenizer;
+        this.padding = padding;
+        this.bytes = bytes;
+    }
+
+    NativeTokenizer tokenizer() {
+        return tokenizer;
+    }
+
+    Padding padding() {
+        return padding;
+    }
+
+    @Override
+    public ModelConfig config() {
+        return config;
+    }
+
+    @Override
+    public IoTraits traits() {
+        return TRAITS;
+    }
+
+    @Override
+    public Invocation newInvocation() {
+        return new TokenizerInvocation(this);
+    }
+
+    @Override
+    public long memoryBytes() {
+        return bytes;
+    }
+
+    @Override
+    public void close() {
+        tokenizer.close();
+    }
+}
