@@ -13,6 +13,8 @@ import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.tracing.TraceOptions;
+import io.nereid.tracing.Tracing;
 import io.nereid.transport.Server;
 import io.nereid.transport.ServerOptions;
 import java.net.InetSocketAddress;
@@ -34,14 +36,23 @@ final class NereidServer {
     private final Engine engine;
     private final Server transport;
     private final ExecutorService codecPool;
+    private final Tracing tracing;
 
-    NereidServer(EngineOptions engineOptions, ServerOptions.Builder listen, ByteBudget budget, V2Options v2) {
+    NereidServer(
+            EngineOptions engineOptions,
+            ServerOptions.Builder listen,
+            ByteBudget budget,
+            V2Options v2,
+            TraceOptions traces,
+            Logging logging) {
         this.clock = Clock.system();
         List<Backend> backends = Backends.find();
         this.engine = new Engine(engineOptions, backends, clock);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
+        this.tracing = new Tracing(traces, clock);
+        Observation observation = new ServerObservation(engine, tracing, logging);
         List<ProtocolCodec> codecs = List.of(
-                new V2Codec(engine, engine, Observation.NONE, clock, codecPool, v2),
+                new V2Codec(engine, engine, observation, clock, codecPool, v2),
                 new V1Codec(engine, engine, codecPool),
                 new AdminCodec(engine, this::stats, budget));
         this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);
@@ -88,6 +99,7 @@ final class NereidServer {
         transport.close();
         engine.close(limit);
         codecPool.shutdown();
+        tracing.close();
         return drained;
     }
 }

@@ -6,6 +6,7 @@ import io.nereid.engine.EngineOptions;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.tracing.TraceOptions;
 import io.nereid.transport.ServerOptions;
 import java.io.OutputStream;
 import java.io.PrintWriter;
@@ -20,7 +21,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.logging.Level;
 import picocli.CommandLine.Command;
@@ -33,27 +33,26 @@ import picocli.CommandLine.Command;
 final class PracticeCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {
-        Logging.configure(Logging.Format.TEXT, Level.OFF);
+        Logging logging = Logging.configure(Logging.Format.TEXT, Level.OFF);
         Path home = Path.of(System.getProperty("nereid.home", "."));
         Path models = home.resolve("examples/models");
         if (!Files.isDirectory(models)) {
             models = Files.createTempDirectory("nereid-practice");
         }
         NereidServer server = new NereidServer(
-                new EngineOptions(
-                        List.of(models),
-                        RepositorySource.Options.DEFAULT
+                EngineOptions.builder(List.of(models))
+                        .repository(RepositorySource.Options.DEFAULT
                                 .withMode(RepositorySource.Mode.EXPLICIT)
-                                .withStartModels(List.of("simple")),
-                        1,
-                        1,
-                        100,
-                        0,
-                        Scratch.directory(),
-                        Map.of()),
+                                .withStartModels(List.of("simple")))
+                        .deviceThreads(1)
+                        .loadThreads(1)
+                        .scratch(Scratch.directory())
+                        .build(),
                 ServerOptions.builder().listen("127.0.0.1", 0),
                 new ByteBudget(1 << 20),
-                V2Options.defaults(Version.number(), 1 << 20));
+                V2Options.defaults(Version.number(), 1 << 20),
+                TraceOptions.OFF,
+                logging);
         InetSocketAddress address = server.listen().get(0);
         server.load().toCompletableFuture().get();
         new StartReport(

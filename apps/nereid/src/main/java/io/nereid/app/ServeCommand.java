@@ -29,6 +29,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.logging.Level;
 import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
@@ -161,7 +162,7 @@ final class ServeCommand implements Callable<Integer> {
 
     @Option(
             names = "--backend-config",
-            paramLabel = "BACKEND,KEY=VALUE",
+            paramLabel = "[BACKEND,]KEY=VALUE",
             description = "A setting of a backend for all its models; may be repeated.")
     private List<String> backendConfig = new ArrayList<>();
 
@@ -173,7 +174,10 @@ final class ServeCommand implements Callable<Integer> {
                             + " and KServe do; shortest prints 6.8 (default: ${DEFAULT-VALUE}).")
     private FloatStyle jsonFloats;
 
-    @Option(names = "--log-format", defaultValue = "text", description = "text or json (default: ${DEFAULT-VALUE}).")
+    @Option(
+            names = "--log-format",
+            defaultValue = "text",
+            description = "text, json, or Triton's default or ISO8601 (default: ${DEFAULT-VALUE}).")
     private Logging.Format logFormat;
 
     @Option(
@@ -185,6 +189,9 @@ final class ServeCommand implements Callable<Integer> {
     @Option(names = "--access-log", description = "Log every finished request.")
     private boolean accessLog;
 
+    @Mixin
+    private TritonFlags triton;
+
     @Spec
     private CommandSpec spec;
 
@@ -192,12 +199,16 @@ final class ServeCommand implements Callable<Integer> {
     public Integer call() throws Exception {
         List<Path> roots = new ArrayList<>(repositories);
         roots.addAll(moreRepositories);
+        roots.addAll(triton.modelStore);
         checkRoots(roots);
-        Logging.configure(logFormat, level(logLevel));
+        takeAliases();
+        Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
+        triton.apply(logging);
         Duration drain = Units.duration(drainTimeout);
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
         ByteBudget budget = new ByteBudget(Units.bytes(requestMemory));
-        NereidServer server = new NereidServer(engineOptions(roots), listen(maxBody), budget, v2(maxBody));
+        NereidServer server =
+                new NereidServer(engineOptions(roots), listen(maxBody), budget, v2(maxBody), triton.trace(), logging);
         PrintWriter out = spec.commandLine().getOut();
         List<InetSocketAddress> addresses = server.listen();
         CountDownLatch stopped = new CountDownLatch(1);
@@ -215,8 +226,25 @@ final class ServeCommand implements Callable<Integer> {
         StartReport report = new StartReport(server.engine(), out);
         await(server.load().toCompletableFuture(), report);
         report.print(host, addresses);
+        if (triton.exitOnError && report.failures() > 0) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    "failed to load all models",
+                    "the table above says why; --exit-on-error=false serves the others");
+        }
         stopped.await();
         return 0;
+    }
+
+    /** Other names of our own options count where they are given. */
+    private void takeAliases() {
+        host = triton.address == null ? host : triton.address;
+        port = triton.httpPort == null ? port : triton.httpPort;
+        ioThreads = triton.httpThreadCount == null ? ioThreads : triton.httpThreadCount;
+        loadThreads = triton.modelLoadThreadCount == null ? loadThreads : triton.modelLoadThreadCount;
+        drainTimeout = triton.exitTimeoutSecs == null ? drainTimeout : triton.exitTimeoutSecs + "s";
+        pollInterval = triton.repositoryPollSecs == null ? pollInterval : triton.repositoryPollSecs + "s";
+        maxRequestBytes = triton.httpMaxInputSize == null ? maxRequestBytes : triton.httpMaxInputSize + "B";
     }
 
     private static void await(CompletableFuture<Void> loading, StartReport report) throws Exception {
@@ -260,30 +288,41 @@ final class ServeCommand implements Callable<Integer> {
         for (String setting : backendConfig) {
             int comma = setting.indexOf(',');
             int equals = setting.indexOf('=', comma + 1);
+            if (comma < 0 && equals > 0) {
+                // Without a backend the setting is every backend's that knows it.
+                settings.computeIfAbsent("", b -> new HashMap<>())
+                        .put(setting.substring(0, equals), setting.substring(equals + 1));
+                continue;
+            }
             if (comma <= 0 || equals <= comma + 1) {
                 throw ServingException.invalidArgument(
-                        "--backend-config '" + setting + "' is not BACKEND,KEY=VALUE",
+                        "--backend-config '" + setting + "' is not [BACKEND,]KEY=VALUE",
                         "for example: --backend-config onnxruntime,default-max-batch-size=8");
             }
             settings.computeIfAbsent(setting.substring(0, comma), b -> new HashMap<>())
                     .put(setting.substring(comma + 1, equals), setting.substring(equals + 1));
         }
-        return new EngineOptions(
-                roots,
-                RepositorySource.Options.DEFAULT
+        EngineOptions.Builder engine = EngineOptions.builder(roots)
+                .repository(RepositorySource.Options.DEFAULT
                         .withMode(repositoryMode)
                         .withPollInterval(Units.duration(pollInterval))
-                        .withStartModels(loadModels),
-                computeThreads > 0 ? computeThreads : Runtime.getRuntime().availableProcessors(),
-                loadThreads,
-                maxQueue,
-                Units.bytes(modelMemory),
-                Scratch.directory(),
-                settings);
+                        .withStartModels(loadModels))
+                .loadThreads(loadThreads)
+                .maxQueueSize(maxQueue)
+                .memoryLimitBytes(Units.bytes(modelMemory))
+                .scratch(Scratch.directory())
+                .backendSettings(settings);
+        if (computeThreads > 0) {
+            engine.deviceThreads(computeThreads);
+        }
+        triton.apply(engine);
+        return engine.build();
     }
 
     private V2Options v2(int maxBody) {
-        return V2Options.builder(Version.number(), maxBody).floatStyle(jsonFloats).build();
+        V2Options.Builder v2 = V2Options.builder(Version.number(), maxBody).floatStyle(jsonFloats);
+        triton.apply(v2);
+        return v2.build();
     }
 
     private static int port(String option, int number) {

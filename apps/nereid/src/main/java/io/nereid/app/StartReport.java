@@ -68,6 +68,13 @@ final class StartReport {
         out.flush();
     }
 
+    /** Models of which a version could not be loaded. */
+    long failures() {
+        return engine.index().stream()
+                .filter(m -> m.versions().stream().anyMatch(v -> v.phase() == Phase.FAILED))
+                .count();
+    }
+
     static Table table(List<ModelStatus> models) {
         Table table = new Table("MODEL", "VERSION", "STATE", "BACKEND", "LOAD", "MEMORY", "");
         for (ModelStatus model : models) {

@@ -3,12 +3,20 @@
 package io.nereid.app;
 
 import io.nereid.base.ServingException;
+import io.nereid.engine.EngineOptions;
+import io.nereid.engine.MetricsOptions;
+import io.nereid.protocols.v2.V2Options;
+import io.nereid.scheduling.RateLimiter;
 import io.nereid.tracing.TraceOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+import java.util.stream.Collectors;
 import picocli.CommandLine.Option;
 
 /**
@@ -172,15 +180,6 @@ final class TritonFlags {
                     + " summary_quantiles (0.5:0.05,0.9:0.01); may be repeated.")
     List<String> metricsConfig = new ArrayList<>();
 
-    @Option(
-            names = "--allow-metrics",
-            arity = "0..1",
-            fallbackValue = "true",
-            defaultValue = "true",
-            paramLabel = "true|false",
-            description = "Whether /metrics is served (default: true).")
-    boolean allowMetrics;
-
     @Option(names = "--log-verbose", paramLabel = "N", description = "0, 1 or 2: how much more is logged.")
     Integer logVerbose;
 
@@ -218,7 +217,13 @@ final class TritonFlags {
     @Option(names = "--log-frequency", hidden = true)
     String traceLogFrequency;
 
-    boolean autoComplete() {
+    @Option(
+            names = "--test-hooks",
+            hidden = true,
+            description = "Obey TRITONSERVER_DELAY_SCHEDULER and TRITONSERVER_BACKLOG_DELAY_SCHEDULER.")
+    boolean testHooks;
+
+    private boolean autoComplete() {
         return strictModelConfig == null ? !disableAutoComplete : !strictModelConfig;
     }
 
@@ -290,7 +295,7 @@ final class TritonFlags {
     }
 
     /** The settings of the one response cache: its kind under the empty key; empty when there is none. */
-    Map<String, String> cache() {
+    private Map<String, String> cache() {
         Map<String, String> cache = new LinkedHashMap<>();
         for (String text : cacheConfig) {
             int comma = text.indexOf(',');
@@ -314,40 +319,111 @@ final class TritonFlags {
         return cache;
     }
 
-    /** {@code API,API:NAME=VALUE} texts as name and value by group. */
-    static Map<String, Map.Entry<String, String>> restricted(String option, List<String> texts) {
-        List<String> groups = List.of(
-                "health",
-                "metadata",
-                "inference",
-                "shared-memory",
-                "model-config",
-                "model-repository",
-                "statistics",
-                "trace",
-                "logging");
-        Map<String, Map.Entry<String, String>> restricted = new LinkedHashMap<>();
-        for (String text : texts) {
-            int colon = text.indexOf(':');
-            int equals = text.indexOf('=', colon + 1);
-            if (colon < 1 || equals <= colon + 1) {
+    /** What these options say about the engine. */
+    void apply(EngineOptions.Builder engine) {
+        engine.autoComplete(autoComplete()).loadRetries(modelLoadRetryCount).strictReadiness(strictReadiness);
+        MetricsOptions metrics = MetricsOptions.DEFAULT;
+        for (String text : metricsConfig) {
+            int equals = text.indexOf('=');
+            // The family before a comma says where in Triton's own code the setting is read.
+            int comma = text.substring(0, Math.max(0, equals)).indexOf(',');
+            if (equals < 1) {
                 throw ServingException.invalidArgument(
-                        option + " '" + text + "' is not API,…:NAME=VALUE",
-                        "for example " + option + " model-repository,logging:admin-key=secret");
+                        "--metrics-config '" + text + "' is not [FAMILY,]KEY=VALUE", "for example summary_latencies=true");
             }
-            for (String group : text.substring(0, colon).split(",")) {
-                if (!groups.contains(group)) {
-                    throw ServingException.invalidArgument(
-                            option + " names the unknown group '" + group + "'", "expected one of " + groups);
-                }
-                Map.Entry<String, String> before = restricted.put(
-                        group, Map.entry(text.substring(colon + 1, equals), text.substring(equals + 1)));
-                if (before != null) {
-                    throw ServingException.invalidArgument(
-                            option + " names the group '" + group + "' twice", "give each group once");
-                }
-            }
+            metrics = metrics.with(text.substring(comma + 1, equals), text.substring(equals + 1));
         }
-        return restricted;
+        engine.metrics(metrics);
+        if (rateLimit == RateLimit.execution_count) {
+            engine.rateLimits(
+                    rateLimitResource.stream().map(RateLimiter.Total::parse).toList());
+        } else if (!rateLimitResource.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "--rate-limit-resource needs --rate-limit=execution_count, which is " + rateLimit,
+                    "add --rate-limit=execution_count, or leave the resources out");
+        }
+        engine.hostPolicies(hostPolicies());
+        Map<String, String> cache = cache();
+        String kind = cache.remove("");
+        if (kind != null) {
+            engine.cache(new EngineOptions.Cache(kind, cache));
+        }
+        if (testHooks) {
+            engine.delays(new EngineOptions.Delays(
+                    hook("TRITONSERVER_DELAY_SCHEDULER"), hook("TRITONSERVER_BACKLOG_DELAY_SCHEDULER")));
+        }
+    }
+
+    private static int hook(String variable) {
+        String text = System.getenv(variable);
+        try {
+            return text == null ? 0 : Integer.parseInt(text);
+        } catch (NumberFormatException e) {
+            throw ServingException.invalidArgument(variable + " is '" + text + "' (expected: a whole number)");
+        }
+    }
+
+    private Map<String, Map<String, String>> hostPolicies() {
+        Map<String, Map<String, String>> policies = new LinkedHashMap<>();
+        for (String text : hostPolicy) {
+            int comma = text.indexOf(',');
+            int equals = text.indexOf('=', comma + 1);
+            if (comma < 1 || equals <= comma + 1) {
+                throw ServingException.invalidArgument(
+                        "--host-policy '" + text + "' is not NAME,KEY=VALUE", "for example cpu_0,cpu-cores=0-1");
+            }
+            policies.computeIfAbsent(text.substring(0, comma), n -> new LinkedHashMap<>())
+                    .put(text.substring(comma + 1, equals), text.substring(equals + 1));
+        }
+        return policies;
+    }
+
+    /** What these options say about the V2 protocol. */
+    void apply(V2Options.Builder v2) {
+        if (id != null) {
+            v2.serverName(id);
+        }
+        if (allowClientShm) {
+            v2.clientSharedMemory(clientShmKeys.stream().map(TritonFlags::glob).toList());
+        }
+        if (!httpHeaderForwardPattern.isEmpty()) {
+            v2.forwardHttpHeaders(pattern("--http-header-forward-pattern", httpHeaderForwardPattern));
+        }
+        if (!grpcHeaderForwardPattern.isEmpty()) {
+            v2.forwardGrpcHeaders(pattern("--grpc-header-forward-pattern", grpcHeaderForwardPattern));
+        }
+        httpRestrictedApi.forEach(v2::restrictHttp);
+        grpcRestrictedProtocol.forEach(v2::restrictGrpc);
+    }
+
+    private static Pattern glob(String text) {
+        return Pattern.compile(Arrays.stream(text.split("\\*", -1)).map(Pattern::quote).collect(Collectors.joining(".*")));
+    }
+
+    private static Pattern pattern(String option, String text) {
+        try {
+            return Pattern.compile(text, Pattern.CASE_INSENSITIVE);
+        } catch (PatternSyntaxException e) {
+            throw ServingException.invalidArgument(
+                    option + " '" + text + "' is no regular expression: " + e.getDescription());
+        }
+    }
+
+    /** What of the log is wanted beside its level. */
+    void apply(Logging logging) {
+        Map<String, Object> changes = new LinkedHashMap<>();
+        if (logInfo != null) {
+            changes.put("log_info", logInfo);
+        }
+        if (logWarning != null) {
+            changes.put("log_warning", logWarning);
+        }
+        if (logError != null) {
+            changes.put("log_error", logError);
+        }
+        if (logVerbose != null) {
+            changes.put("log_verbose_level", logVerbose.longValue());
+        }
+        Map<String, Object> unused = logging.update(changes);
     }
 }

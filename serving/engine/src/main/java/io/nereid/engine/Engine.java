@@ -61,6 +61,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private final RepositorySource repository;
     private final ExecutorService control;
     private final HostFigures host = new HostFigures();
+    private final boolean strictReadiness;
     private volatile boolean started;
     private volatile boolean draining;
 
@@ -68,6 +69,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     public Engine(EngineOptions options, List<Backend> backends, Clock clock) {
         this.options = options;
         this.clock = clock;
+        this.strictReadiness = options.strictReadiness();
         this.pool = new DevicePool("device", options.deviceThreads(), clock);
         this.servables = new Servables(pool, options, clock);
         this.manager = new Manager(
@@ -192,7 +194,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     @Override
     public boolean ready() {
-        return started && !draining && manager.ready();
+        return started && !draining && (!strictReadiness || manager.ready());
     }
 
     @Override

@@ -27,6 +27,7 @@ import org.jspecify.annotations.Nullable;
  * @param cache where answers are kept for equal requests; null for nowhere
  * @param delays for tests: when queues begin to run
  * @param loadRetries how often a failed load is tried again
+ * @param strictReadiness whether the server counts as ready only when every wanted model answers
  */
 public record EngineOptions(
         List<Path> repositories,
@@ -43,35 +44,8 @@ public record EngineOptions(
         Map<String, Map<String, String>> hostPolicies,
         @Nullable Cache cache,
         Delays delays,
-        int loadRetries) {
-    /** These, and the defaults for what else there is. */
-    public EngineOptions(
-            List<Path> repositories,
-            RepositorySource.Options repository,
-            int deviceThreads,
-            int loadThreads,
-            int maxQueueSize,
-            long memoryLimitBytes,
-            Path scratch,
-            Map<String, Map<String, String>> backendSettings) {
-        this(
-                repositories,
-                repository,
-                deviceThreads,
-                loadThreads,
-                maxQueueSize,
-                memoryLimitBytes,
-                scratch,
-                backendSettings,
-                true,
-                MetricsOptions.DEFAULT,
-                null,
-                Map.of(),
-                null,
-                Delays.NONE,
-                0);
-    }
-
+        int loadRetries,
+        boolean strictReadiness) {
     /** One repository, read once, with a thread per processor. */
     public static EngineOptions of(Path repository) {
         return builder(List.of(repository)).build();
@@ -98,7 +72,8 @@ public record EngineOptions(
                 .hostPolicies(hostPolicies)
                 .cache(cache)
                 .delays(delays)
-                .loadRetries(loadRetries);
+                .loadRetries(loadRetries)
+                .strictReadiness(strictReadiness);
     }
 
     /**
@@ -137,6 +112,7 @@ public record EngineOptions(
         private @Nullable Cache cache;
         private Delays delays = Delays.NONE;
         private int loadRetries;
+        private boolean strictReadiness = true;
 
         private Builder(List<Path> repositories) {
             this.repositories = repositories;
@@ -226,6 +202,12 @@ public record EngineOptions(
             return this;
         }
 
+        /** See {@link EngineOptions#strictReadiness}. */
+        public Builder strictReadiness(boolean value) {
+            this.strictReadiness = value;
+            return this;
+        }
+
         /** The options. */
         public EngineOptions build() {
             return new EngineOptions(
@@ -243,7 +225,8 @@ public record EngineOptions(
                     hostPolicies,
                     cache,
                     delays,
-                    loadRetries);
+                    loadRetries,
+                    strictReadiness);
         }
     }
 }

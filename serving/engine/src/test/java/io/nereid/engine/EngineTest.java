@@ -116,15 +116,13 @@ class EngineTest {
     }
 
     private Engine engine(RepositorySource.Mode mode) {
-        EngineOptions options = new EngineOptions(
-                List.of(root),
-                RepositorySource.Options.DEFAULT.withMode(mode).withSettle(Duration.ZERO),
-                1,
-                2,
-                100,
-                0,
-                root,
-                Map.of());
+        EngineOptions options = EngineOptions.builder(List.of(root))
+                .repository(RepositorySource.Options.DEFAULT.withMode(mode).withSettle(Duration.ZERO))
+                .deviceThreads(1)
+                .loadThreads(2)
+                .maxQueueSize(100)
+                .scratch(root)
+                .build();
         return new Engine(options, List.of(new FileBackend()), Clock.system());
     }
 
