@@ -37,7 +37,8 @@ final class Refusals {
                 prefix(job) + "Server is stopping, scheduler for model has stopped accepting new inference requests");
     }
 
-    private static String prefix(InferenceJob job) {
+    /** The request's id before the text, when there is one. */
+    static String prefix(InferenceJob job) {
         String id = job.request().id();
         return id.isEmpty() ? "" : "[request id: " + id + "] ";
     }

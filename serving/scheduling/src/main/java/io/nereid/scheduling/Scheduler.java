@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
@@ -21,8 +20,18 @@ public interface Scheduler extends AutoCloseable {
      *     asks for more of a resource than there is
      */
     static Scheduler of(ModelConfig config, BatchRunner runner, DevicePool pool, SchedulerOptions options) {
+        return of(config, runner, pool, options, InitialStates.NONE);
+    }
+
+    /** As above, for a model whose sequences may begin with states from files. */
+    static Scheduler of(
+            ModelConfig config,
+            BatchRunner runner,
+            DevicePool pool,
+            SchedulerOptions options,
+            InitialStates initialStates) {
         if (config.sequence() != null) {
-            throw ServingException.of(Code.UNIMPLEMENTED, "sequence batching is not there yet");
+            return new SequenceBatcher(config, runner, pool, options, initialStates);
         }
         return config.batching() != null
                 ? new DynamicBatcher(config, runner, pool, options)

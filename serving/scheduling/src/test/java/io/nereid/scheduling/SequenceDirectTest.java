@@ -1,0 +1,316 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig.Sequence.Direct;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** The direct strategy, and the rules that hold for every sequence. */
+class SequenceDirectTest {
+    private final SequenceStage stage = new SequenceStage();
+
+    @BeforeEach
+    void batchesOfFour() {
+        stage.maxBatch = 4;
+    }
+
+    @Test
+    void refusesARequestOfSeveralRows() {
+        SequenceBatcher batcher = stage.open();
+        Turn turn = stage.turn("1 S");
+        turn.rows = 2;
+        ServingException e = stage.refused(batcher, turn);
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e)
+                .hasMessage("inference request to model 'm' must specify batch-size 1 due to requirements of sequence"
+                        + " batcher");
+        stage.end(batcher);
+    }
+
+    @Test
+    void refusesARequestWithoutAnId() {
+        SequenceBatcher batcher = stage.open();
+        String text = "inference request to model 'm' must specify a non-zero or non-empty correlation ID";
+        assertThat(stage.refused(batcher, stage.turn("0 S"))).hasMessage(text);
+        assertThat(stage.refused(batcher, stage.turn("", true, false, 1))).hasMessage(text);
+        Turn none = stage.turn("1 S");
+        none.sequence = null;
+        ServingException e = stage.refused(batcher, none);
+        assertThat(e).hasMessage(text);
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        stage.end(batcher);
+    }
+
+    @Test
+    void refusesAFirstRequestWithoutStart() {
+        SequenceBatcher batcher = stage.open();
+        ServingException e = stage.refused(batcher, stage.turn("18446744073709551615"));
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e)
+                .hasMessage("inference request for sequence 18446744073709551615 to model 'm' must specify the START"
+                        + " flag on the first request of the sequence");
+        assertThat(stage.refused(batcher, stage.turn("abc E"))).hasMessageContaining("for sequence abc to model 'm'");
+        stage.end(batcher);
+    }
+
+    @Test
+    void refusesWhatFollowsAnEnd() {
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "1 E");
+        assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
+        stage.end(batcher);
+    }
+
+    @Test
+    void runsARequestThatIsBothFirstAndLast() {
+        SequenceBatcher batcher = stage.open();
+        Turn turn = stage.submit(batcher, "1 SE");
+        stage.runAll();
+        assertThat(turn.code).isEqualTo(Code.OK);
+        assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
+        stage.end(batcher);
+    }
+
+    @Test
+    void givesEverySequenceARowOfItsOwn() {
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "2 S");
+        stage.submit(batcher, "3 S");
+        stage.submit(batcher, "1");
+        stage.submit(batcher, "3");
+        assertThat(batcher.queued()).isEqualTo(5);
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1", "r2", "r3"), List.of("r4", "-", "r5"));
+        assertThat(stage.puppet.cuts).containsOnly(BatchCut.SEQUENCE);
+        assertThat(batcher.batches()).isEqualTo(2);
+        stage.end(batcher);
+    }
+
+    @Test
+    void sendsNoRowsAboveTheLastOneWithARequest() {
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "2 S");
+        stage.submit(batcher, "3 S");
+        stage.runAll();
+        stage.submit(batcher, "2");
+        stage.runAll();
+        assertThat(stage.ran().get(1)).containsExactly("-", "r4");
+        stage.end(batcher);
+    }
+
+    @Test
+    void hasOnePlaceForEachInstanceOfAModelWithoutBatches() {
+        stage.maxBatch = 0;
+        stage.instances = 2;
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 SE");
+        stage.submit(batcher, "2 SE");
+        stage.submit(batcher, "3 SE");
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1"), List.of("r2"), List.of("r3"));
+        assertThat(stage.puppet.instances).containsExactly(0, 1, 0);
+        stage.end(batcher);
+    }
+
+    @Test
+    void givesOutTheLowestPlaceOfAnyInstanceFirst() {
+        stage.instances = 2;
+        SequenceBatcher batcher = stage.open();
+        for (int i = 1; i <= 5; i++) {
+            stage.submit(batcher, i + " S");
+        }
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1", "r3", "r5"), List.of("r2", "r4"));
+        assertThat(stage.puppet.instances).containsExactly(0, 1);
+        stage.submit(batcher, "3 E");
+        stage.runAll();
+        assertThat(stage.ran().get(2)).containsExactly("-", "r6");
+        stage.submit(batcher, "6 S");
+        stage.runAll();
+        assertThat(stage.ran().get(3)).containsExactly("-", "r7");
+        assertThat(stage.puppet.instances).containsExactly(0, 1, 0, 0);
+        stage.end(batcher);
+    }
+
+    @Test
+    void keepsTheOrderWithinASequence() {
+        stage.maxBatch = 0;
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "1");
+        stage.submit(batcher, "1 E");
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1"), List.of("r2"), List.of("r3"));
+        stage.end(batcher);
+    }
+
+    @Test
+    void formsTheNextBatchOfAnInstanceOnlyAfterThePreviousOne() {
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.during = () -> {
+            stage.submit(batcher, "2 S");
+            assertThat(stage.pool.runNext()).isFalse();
+            assertThat(batcher.running()).isEqualTo(1);
+        };
+        stage.submit(batcher, "1 S");
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1"), List.of("-", "r2"));
+        stage.end(batcher);
+    }
+
+    @Test
+    void givesAPlaceToTheNextAsSoonAsTheLastRequestIsInABatch() {
+        stage.maxBatch = 1;
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.during = () -> {
+            stage.submit(batcher, "2 S");
+            // It has the only place, so this one waits behind it.
+            stage.submit(batcher, "3 SE");
+            stage.submit(batcher, "2 E");
+        };
+        stage.submit(batcher, "1 SE");
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1"), List.of("r2"), List.of("r4"), List.of("r3"));
+        stage.end(batcher);
+    }
+
+    @Test
+    void leavesRequestsOfOtherShapesForALaterRound() {
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, stage.turn("1 S", 2));
+        stage.submit(batcher, stage.turn("2 S", 3));
+        stage.submit(batcher, stage.turn("3 S", 2));
+        stage.submit(batcher, stage.turn("1", 2));
+        stage.runAll();
+        // What was passed over heads the next batch, or a busy first row would starve it.
+        assertThat(stage.ran()).containsExactly(List.of("r1", "-", "r3"), List.of("-", "r2"), List.of("r4"));
+        stage.end(batcher);
+    }
+
+    @Test
+    void waitsForMorePlacesToBeReadyAsLongAsTheDelayAllows() {
+        stage.strategy = new Direct(Duration.ofNanos(100), 0.75);
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        stage.time.advance(60);
+        stage.submit(batcher, "2 S");
+        stage.time.advance(39);
+        assertThat(stage.runOne()).isFalse();
+        stage.time.advance(1);
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1", "r2"));
+        stage.end(batcher);
+    }
+
+    @Test
+    void goesAtOnceWhenEnoughPlacesAreReady() {
+        stage.strategy = new Direct(Duration.ofNanos(100), 0.5);
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        assertThat(stage.runOne()).isFalse();
+        stage.submit(batcher, "2 S");
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1", "r2"));
+        stage.end(batcher);
+    }
+
+    @Test
+    void neverWaitsWithoutAMinimumOrWithoutADelay() {
+        for (Direct direct : List.of(new Direct(Duration.ofNanos(100), 0), new Direct(Duration.ZERO, 1))) {
+            SequenceStage own = new SequenceStage();
+            own.maxBatch = 4;
+            own.strategy = direct;
+            SequenceBatcher batcher = own.open();
+            own.submit(batcher, "1 SE");
+            assertThat(own.runOne()).isTrue();
+            own.end(batcher);
+        }
+    }
+
+    @Test
+    void doesNotWaitOnceItIsClosed() {
+        stage.strategy = new Direct(Duration.ofNanos(100), 1);
+        SequenceBatcher batcher = stage.open();
+        Turn turn = stage.submit(batcher, "1 S");
+        stage.end(batcher);
+        assertThat(turn.code).isEqualTo(Code.OK);
+    }
+
+    @Test
+    void beginsANewSequenceInTheSamePlaceWhenALiveOneIsStarted() {
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "9 S");
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "1");
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "1 E");
+        stage.runAll();
+        assertThat(stage.ran())
+                .containsExactly(List.of("r1", "r2"), List.of("-", "r3"), List.of("-", "r4"), List.of("-", "r5"));
+        stage.end(batcher);
+    }
+
+    @Test
+    void keepsThePlaceWhenTheModelFails() {
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.failure = ServingException.of(Code.INTERNAL, "no");
+        Turn first = stage.submit(batcher, "1 S");
+        stage.submit(batcher, "2 S");
+        stage.runAll();
+        assertThat(first.code).isEqualTo(Code.INTERNAL);
+        stage.puppet.failure = null;
+        Turn second = stage.submit(batcher, "2");
+        stage.runAll();
+        assertThat(second.code).isEqualTo(Code.OK);
+        assertThat(stage.ran().get(1)).containsExactly("-", "r3");
+        stage.end(batcher);
+    }
+
+    @Test
+    void failsTheJobsOfARunThatThrowsAndGoesOn() {
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.instead = job -> {
+            throw new IllegalStateException("oh");
+        };
+        Turn first = stage.submit(batcher, "1 S");
+        Turn other = stage.submit(batcher, "2 S");
+        stage.runAll();
+        assertThat(first.code).isEqualTo(Code.INTERNAL);
+        assertThat(other.code).isEqualTo(Code.INTERNAL);
+        stage.puppet.instead = null;
+        assertThat(stage.submit(batcher, "1 E").ends.get()).isZero();
+        stage.runAll();
+        assertThat(stage.turns.get(2).code).isEqualTo(Code.OK);
+        stage.end(batcher);
+    }
+
+    @Test
+    void keepsASequenceInOrderThoughItsModelAnswersLater() {
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.keep = true;
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "1");
+        stage.submit(batcher, "2 S");
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1", "r3"));
+        stage.puppet.keep = false;
+        stage.submit(batcher, "2");
+        stage.puppet.kept.remove(1).complete(List.of(), java.util.Map.of());
+        stage.runAll();
+        assertThat(stage.ran().get(1)).containsExactly("-", "r4");
+        stage.puppet.kept.remove(0).complete(List.of(), java.util.Map.of());
+        stage.runAll();
+        assertThat(stage.ran().get(2)).containsExactly("r2");
+        stage.end(batcher);
+    }
+}
