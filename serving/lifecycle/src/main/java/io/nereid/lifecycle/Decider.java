@@ -14,13 +14,9 @@ import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.Source.Aspired;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
@@ -33,32 +29,31 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Decides and has it done. All state but the published map is confined to the deciding thread; pools load and unload and
- * report back to it. After each decision it publishes, in this order: the new map, the draining of what left the map, the
- * news, and what has settled.
+ * Takes every step there is: one thread, to which all state is confined, hears of wishes and of what the pools have done,
+ * and decides what comes next. After each decision it publishes, then looks after what depends on what was published, then
+ * tells those who wait for models to settle.
  */
 final class Decider {
+    static final String NO_LONGER_WANTED = "no longer wanted";
+
     private static final Logger LOG = LoggerFactory.getLogger(Decider.class);
 
+    /** How long a version waits for a dependency that nobody has mentioned. */
+    private static final Duration GRACE = Duration.ofMillis(100);
+
     private final ManagerOptions options;
-    private final Clock clock;
-    private final MemoryLedger ledger;
     private final Delays delays;
     private final ExecutorService deciding = Threads.single("manager");
-    private final ExecutorService loads;
-    private final ExecutorService unloads;
-    private final CopyOnWriteArrayList<Consumer<ServableState>> listeners = new CopyOnWriteArrayList<>();
     private final CompletableFuture<Void> allEnded = new CompletableFuture<>();
-    private volatile ServingMap map = ServingMap.EMPTY;
+    private final List<Settling> settlings = new ArrayList<>();
+    private final Board board = new Board();
+    private final Dependencies dependencies = new Dependencies(board);
+    private final Wishes wishes;
+    private final Work work;
     private volatile boolean closing;
 
-    private final Map<String, Model> models = new LinkedHashMap<>();
-    private final Map<String, Model> changed = new LinkedHashMap<>();
-    private final List<ServableState> news = new ArrayList<>();
-    private final List<Live> toDrain = new ArrayList<>();
-    private final List<Settling> settlings = new ArrayList<>();
-    private final List<Version> waitingForMemory = new ArrayList<>();
-    private final List<Version> waitingForRetry = new ArrayList<>();
+    /** Whether dependents may be started: readers see what was decided before. */
+    private boolean published;
 
     Decider(ManagerOptions options, Clock clock) {
         this(options, clock, Delays.threaded("manager-timer"));
@@ -66,15 +61,13 @@ final class Decider {
 
     Decider(ManagerOptions options, Clock clock, Delays delays) {
         this.options = options;
-        this.clock = clock;
         this.delays = delays;
-        this.ledger = new MemoryLedger(options.memoryLimitBytes());
-        this.loads = Threads.pool("load", options.loadThreads());
-        this.unloads = Threads.pool("unload", options.unloadThreads());
+        this.work = new Work(options, clock, delays, this);
+        this.wishes = new Wishes(options.policy(), board, this);
     }
 
     ServingMap map() {
-        return map;
+        return board.map();
     }
 
     boolean closing() {
@@ -82,140 +75,97 @@ final class Decider {
     }
 
     long memoryBytes() {
-        return ledger.used();
+        return work.memoryBytes();
     }
 
     Runnable listen(Consumer<ServableState> listener) {
-        listeners.add(listener);
-        return () -> listeners.remove(listener);
+        return board.listen(listener);
     }
 
     /** Runs a decision, then publishes what came of it. */
     void decide(Runnable decision) {
         try {
             deciding.execute(() -> {
-                try {
-                    decision.run();
-                } catch (RuntimeException e) {
-                    LOG.error("a decision failed", e);
+                run(decision);
+                board.publish();
+                published = true;
+                do {
+                    run(this::followUp);
+                    if (!board.dirty()) {
+                        break;
+                    }
+                    board.publish();
+                } while (true);
+                published = false;
+                settlings.removeIf(s -> s.check(dependencies));
+                if (closing && !allEnded.isDone() && board.models().stream().allMatch(Decider::allEnded)) {
+                    allEnded.complete(null);
                 }
-                publish();
             });
         } catch (RejectedExecutionException e) {
             LOG.debug("closed before a report came", e);
         }
     }
 
-    // ---- on the deciding thread: what is wanted ----
+    private static void run(Runnable decision) {
+        try {
+            decision.run();
+        } catch (RuntimeException e) {
+            LOG.error("a decision failed", e);
+        }
+    }
 
+    @Nullable Model find(String name) {
+        return board.find(name);
+    }
+
+    void changed(Model model, Version v) {
+        board.changed(model, v);
+    }
+
+    /** A list of wanted versions came. */
     void aspired(String name, List<Aspired> list, boolean retry) {
         if (closing) {
             return;
         }
-        Model model = models.computeIfAbsent(name, Model::new);
-        changed.put(name, model);
+        Model model = board.model(name);
+        board.changed(model);
         Set<Long> wanted = list.stream().map(a -> a.id().version()).collect(Collectors.toSet());
         for (Version v : List.copyOf(model.versions)) {
             if (v.aspired && !wanted.contains(v.id.version())) {
                 unwant(model, v);
             }
         }
-        for (Aspired a : list) {
-            Version v = model.current(a.id().version());
-            Loader loader = a.loader();
-            if (loader != null) {
-                want(model, v, loader, retry);
-            } else {
-                ServingException error = a.error();
-                refuse(
-                        model,
-                        v,
-                        a,
-                        error == null ? "the source gives neither a loader nor a reason" : error.describe());
-            }
-        }
+        wishes.want(model, list, retry);
+        conclude(model);
         advance(model);
     }
 
-    private void unwant(Model model, Version v) {
+    // ---- steps ----
+
+    /** Ends a version that is no longer wanted as soon as that can be; one that serves goes on until its policy says so. */
+    void unwant(Model model, Version v) {
         v.aspired = false;
         dropSuccessor(model, v);
         if (v.phase == Phase.TRACKED) {
-            end(model, v, "no longer wanted");
+            end(model, v, NO_LONGER_WANTED);
         } else if (v.phase == Phase.FAILED) {
             end(model, v, v.reason);
         } else if (v.loads()) {
             v.unwanted = true;
-            if (waitingForMemory.remove(v)) {
-                end(model, v, "no longer wanted");
+            if (v.staged) {
+                v.staged = false;
+                startUnload(model, v);
+            } else if (work.stopWaitingForMemory(v)) {
+                end(model, v, NO_LONGER_WANTED);
+            } else {
+                work.retryNow(model, v);
             }
-            retryNow(model, v);
         }
-    }
-
-    private void want(Model model, @Nullable Version v, Loader loader, boolean retry) {
-        if (v == null) {
-            add(model, new Version(loader.id(), loader));
-            return;
-        }
-        boolean same = v.loader != null && v.fingerprint.equals(loader.fingerprint());
-        switch (v.phase) {
-            case AVAILABLE -> {
-                if (same) {
-                    dropSuccessor(model, v);
-                    v.rejected = null;
-                    if (!v.aspired || v.reason != null) {
-                        v.aspired = true;
-                        v.reason = null;
-                        changed(model, v);
-                    }
-                } else {
-                    v.aspired = true;
-                    reload(model, v, loader, retry);
-                }
-            }
-            case LOADING, WARMING -> {
-                if (!same) {
-                    unwant(model, v);
-                    add(model, new Version(loader.id(), loader));
-                }
-            }
-            case FAILED -> {
-                if (!same || retry) {
-                    replace(model, v, new Version(loader.id(), loader));
-                }
-            }
-            case TRACKED -> {
-                if (!same) {
-                    replace(model, v, new Version(loader.id(), loader));
-                }
-            }
-            case DRAINING, UNLOADING, GONE -> add(model, new Version(loader.id(), loader));
-        }
-    }
-
-    private void reload(Model model, Version v, Loader loader, boolean retry) {
-        String fingerprint = loader.fingerprint();
-        if (v.successor != null && v.successor.fingerprint.equals(fingerprint)) {
-            return;
-        }
-        dropSuccessor(model, v);
-        if (fingerprint.equals(v.rejected) && !retry) {
-            return;
-        }
-        Version successor = new Version(loader.id(), loader);
-        if (!options.policy().reloadsBeside()) {
-            v.aspired = false;
-            add(model, successor);
-            return;
-        }
-        v.successor = successor;
-        successor.predecessor = v;
-        startLoad(model, successor);
     }
 
     /** Gives up the load that goes on beside a version. */
-    private void dropSuccessor(Model model, Version v) {
+    void dropSuccessor(Model model, Version v) {
         Version successor = v.successor;
         if (successor == null) {
             return;
@@ -224,56 +174,65 @@ final class Decider {
         successor.predecessor = null;
         successor.aspired = false;
         successor.unwanted = true;
-        if (waitingForMemory.remove(successor)) {
+        if (successor.phase == Phase.TRACKED || work.stopWaitingForMemory(successor)) {
             successor.phase = Phase.GONE;
+            return;
+        }
+        // Before the version it would have followed, which stands for the number in the index.
+        model.versions.add(0, successor);
+        if (successor.staged) {
+            successor.staged = false;
+            startUnload(model, successor);
         } else {
-            // Before the version it would have followed, which stands for the number in the index.
-            model.versions.add(0, successor);
-            retryNow(model, successor);
+            work.retryNow(model, successor);
         }
     }
 
-    private void refuse(Model model, @Nullable Version v, Aspired a, String reason) {
-        if (v == null || v.phase == Phase.TRACKED || v.phase == Phase.FAILED) {
-            if (v != null && v.phase == Phase.FAILED && v.loader == null && reason.equals(v.reason)) {
-                return;
-            }
-            Version failed = new Version(a.id(), null);
-            failed.phase = Phase.FAILED;
-            failed.reason = reason;
-            if (v == null) {
-                add(model, failed);
-            } else {
-                replace(model, v, failed);
-            }
-        } else if (v.phase == Phase.AVAILABLE) {
-            dropSuccessor(model, v);
-            v.aspired = true;
-            if (!reason.equals(v.reason)) {
-                v.reason = reason;
-                changed(model, v);
-            }
+    /** Loads {@code loader} beside a version, which it is to follow, or after it where the policy wants that. */
+    void reload(Model model, Version v, Loader loader, boolean renewal) {
+        dropSuccessor(model, v);
+        if (!renewal) {
+            v.refused = null;
+        }
+        Version successor = new Version(loader.id(), loader);
+        successor.renewal = renewal;
+        if (!options.policy().reloadsBeside()) {
+            v.aspired = false;
+            add(model, successor);
+            return;
+        }
+        expectUnknown(successor);
+        v.successor = successor;
+        successor.predecessor = v;
+        if (successor.dependencies.isEmpty()) {
+            startLoad(model, successor);
         }
     }
 
-    private void add(Model model, Version v) {
+    void add(Model model, Version v) {
         model.versions.removeIf(old -> old.phase == Phase.GONE && old.id.equals(v.id));
         model.versions.add(v);
-        changed(model, v);
+        expectUnknown(v);
+        board.changed(model, v);
     }
 
-    private void replace(Model model, Version old, Version v) {
+    void replace(Model model, Version old, Version v) {
         old.phase = Phase.GONE;
         old.aspired = false;
         add(model, v);
     }
 
-    // ---- on the deciding thread: what comes next ----
+    private void expectUnknown(Version v) {
+        if (dependencies.anyUnknown(v)) {
+            v.expectsUnknown = true;
+            delays.after(GRACE, () -> decide(() -> v.expectsUnknown = false));
+        }
+    }
 
     private void advance(Model model) {
         while (true) {
-            Step step = options.policy().next(model.snapshot());
-            if (step == null) {
+            Step step = options.policy().next(model.snapshot(this::waits));
+            if (step == null || (step.kind() == Step.Kind.UNLOAD && reloadUndecided(model))) {
                 return;
             }
             Version v = model.versions.get(step.index());
@@ -284,39 +243,45 @@ final class Decider {
         }
     }
 
+    private boolean waits(Version v) {
+        return !v.dependencies.isEmpty() && (!published || !dependencies.settled(v));
+    }
+
+    /** Whether unwanted versions must stay, since what should follow them has not loaded. */
+    private boolean reloadUndecided(Model model) {
+        return options.policy().allOrNothing()
+                && model.versions.stream()
+                        .anyMatch(
+                                v -> v.aspired && ((v.successor != null && !v.successor.renewal) || v.refused != null));
+    }
+
     private void startLoad(Model model, Version v) {
+        if (!v.dependencies.isEmpty()) {
+            v.basis = dependencies.basis(v);
+        }
         v.phase = Phase.LOADING;
-        changed(model, v);
-        execute(loads, () -> load(model, v));
+        board.changed(model, v);
+        work.load(model, v);
     }
 
     private void startDrain(Model model, Version v) {
         dropSuccessor(model, v);
         v.phase = Phase.DRAINING;
-        changed(model, v);
-        if (v.live != null) {
-            toDrain.add(v.live);
-        }
+        board.changed(model, v);
+        board.drain(v.live);
     }
 
     private void startUnload(Model model, Version v) {
         v.phase = Phase.UNLOADING;
-        changed(model, v);
-        execute(unloads, () -> {
-            @Nullable String trouble = unload(v);
-            decide(() -> {
-                end(model, v, trouble == null ? "unloaded" : "unloaded, with an error: " + trouble);
-                memoryFreed();
-                advance(model);
-            });
-        });
+        board.changed(model, v);
+        work.unload(model, v);
     }
 
     private void end(Model model, Version v, @Nullable String reason) {
         v.phase = Phase.GONE;
         v.reason = reason;
         v.live = null;
-        changed(model, v);
+        board.changed(model, v);
         if (model.shown(v.id.version()) != v) {
             model.versions.remove(v);
         } else if (!closing) {
@@ -324,13 +289,15 @@ final class Decider {
                     options.forgetAfter(),
                     () -> decide(() -> {
                         if (model.versions.remove(v)) {
-                            changed.put(model.name, model);
+                            board.changed(model);
                         }
                     }));
         }
     }
 
-    private void loaded(Model model, Version v, Servable servable, long nanos) {
+    // ---- what the pools report ----
+
+    void loaded(Model model, Version v, Servable servable, long nanos) {
         v.loadNanos = nanos;
         v.reason = null;
         if (v.unwanted) {
@@ -339,240 +306,205 @@ final class Decider {
         }
         v.memoryBytes = servable.memoryBytes();
         if (v.memoryBytes >= 0) {
-            ledger.correct(v.booked, v.memoryBytes);
-            v.booked = v.memoryBytes;
+            work.book(v, v.memoryBytes);
         }
         v.live = new Live(servable, () -> decide(() -> startUnload(model, v)));
+        if (model.together && !v.renewal) {
+            v.staged = true;
+        } else {
+            show(model, v);
+        }
+        conclude(model);
+        advance(model);
+    }
+
+    void loadFailed(Model model, Version v, String reason) {
+        Version predecessor = v.predecessor;
+        v.phase = Phase.FAILED;
+        v.reason = reason;
+        if (predecessor != null) {
+            v.predecessor = null;
+            predecessor.successor = null;
+            if (v.renewal) {
+                // What the one that serves was built on is no longer there.
+                predecessor.aspired = false;
+                model.versions.add(predecessor.refused == null ? v : predecessor.refused);
+                startDrain(model, predecessor);
+                board.changed(model, v);
+            } else {
+                reject(model, predecessor, v, "reload failed: " + reason);
+            }
+        } else if (v.aspired) {
+            board.changed(model, v);
+        } else {
+            end(model, v, reason);
+        }
+        work.memoryFreed();
+        conclude(model);
+        advance(model);
+    }
+
+    void unloaded(Model model, Version v, @Nullable String trouble) {
+        end(model, v, trouble == null ? "unloaded" : "unloaded, with an error: " + trouble);
+        work.memoryFreed();
+        advance(model);
+    }
+
+    /** Whether memory will be freed soon. */
+    boolean anythingLeaving() {
+        return board.models().stream()
+                .flatMap(m -> m.versions.stream())
+                .anyMatch(v -> v.phase == Phase.DRAINING
+                        || v.phase == Phase.UNLOADING
+                        || (v.unwanted && v.loads()));
+    }
+
+    // ---- new versions take over ----
+
+    private void show(Model model, Version v) {
+        v.staged = false;
         Version predecessor = v.predecessor;
         if (predecessor != null) {
             predecessor.successor = null;
             predecessor.aspired = false;
             v.predecessor = null;
+            if (v.renewal && predecessor.refused != null) {
+                v.refused = predecessor.refused;
+                v.reason = predecessor.reason;
+            }
             model.versions.add(v);
             startDrain(model, predecessor);
         }
         v.phase = Phase.AVAILABLE;
-        changed(model, v);
-        advance(model);
+        board.changed(model, v);
     }
 
-    private void loadFailed(Model model, Version v, String reason) {
+    /** Notes on a version that serves that its next self does not. */
+    private void reject(Model model, Version serving, Version successor, String reason) {
+        serving.refused = successor;
+        serving.reason = reason;
+        board.changed(model, serving);
+    }
+
+    /** Shows what has loaded together, once nothing of it is under way, or drops all of it when anything has failed. */
+    private void conclude(Model model) {
+        List<Version> staged = new ArrayList<>();
+        String failure = null;
+        for (Version wanted : model.aspired()) {
+            Version v = wanted.successor == null || wanted.successor.renewal ? wanted : wanted.successor;
+            if (v.staged) {
+                staged.add(v);
+            } else if (v.phase == Phase.TRACKED || v.loads()) {
+                return;
+            } else if (v.phase == Phase.FAILED || v.refused != null) {
+                failure = failure == null ? "version " + v.id.version() + ": " + v.reason : failure;
+            }
+        }
+        for (Version v : staged) {
+            if (failure == null) {
+                show(model, v);
+            } else {
+                drop(model, v, "not taken up without the others, of which one failed: " + failure);
+            }
+        }
+    }
+
+    /** Unloads what has loaded but is not taken up. */
+    private void drop(Model model, Version v, String reason) {
         Version predecessor = v.predecessor;
+        v.staged = false;
+        v.aspired = false;
+        v.unwanted = true;
+        Version failed = new Version(v.id, v.loader);
+        failed.phase = Phase.FAILED;
+        failed.reason = reason;
+        failed.basis = v.basis;
         if (predecessor != null) {
-            v.phase = Phase.FAILED;
-            v.reason = reason;
-            v.predecessor = null;
             predecessor.successor = null;
-            predecessor.rejected = v.fingerprint;
-            predecessor.reason = "reload failed: " + reason;
-            changed(model, predecessor);
-        } else if (v.aspired) {
-            v.phase = Phase.FAILED;
-            v.reason = reason;
-            changed(model, v);
+            v.predecessor = null;
+            model.versions.add(0, v);
+            startUnload(model, v);
+            reject(model, predecessor, failed, "reload failed: " + reason);
         } else {
-            end(model, v, reason);
-        }
-        memoryFreed();
-        advance(model);
-    }
-
-    private void refusedMemory(Model model, Version v, ServingException refusal, long estimate) {
-        if (v.unwanted) {
-            loadFailed(model, v, "no longer wanted");
-        } else if (ledger.fits(estimate)) {
-            // Freed since it was refused.
-            execute(loads, () -> load(model, v));
-        } else if (anythingLeaving()) {
-            waitingForMemory.add(v);
-            v.reason = "waits for memory: " + refusal.getMessage();
-            changed(model, v);
-        } else {
-            loadFailed(model, v, refusal.describe());
+            startUnload(model, v);
+            add(model, failed);
         }
     }
 
-    private boolean anythingLeaving() {
-        return models.values().stream()
-                .flatMap(m -> m.versions.stream())
-                .anyMatch(v -> v.phase == Phase.DRAINING || v.phase == Phase.UNLOADING || (v.unwanted && v.loads()));
-    }
+    // ---- dependents ----
 
-    private void memoryFreed() {
-        List<Version> again = List.copyOf(waitingForMemory);
-        waitingForMemory.clear();
-        for (Version v : again) {
-            Model model = models.get(v.id.model());
-            if (model != null) {
-                execute(loads, () -> load(model, v));
-            }
-        }
-    }
-
-    // ---- on the pools ----
-
-    private void load(Model model, Version v) {
-        Loader loader = v.loader;
-        if (loader == null || v.unwanted) {
-            if (v.attempts > 0) {
-                unload(v);
-            }
-            decide(() -> loadFailed(model, v, "no longer wanted"));
+    /** Starts what waited for its dependencies, and loads anew what was built on others than there are now. */
+    private void followUp() {
+        if (closing) {
             return;
         }
-        long began = clock.nanos();
-        boolean touched = v.attempts > 0;
-        try {
-            if (!touched) {
-                long estimate = Math.max(0, loader.estimateBytes());
-                ServingException refusal = ledger.reserve(v.id, estimate);
-                if (refusal != null) {
-                    decide(() -> refusedMemory(model, v, refusal, estimate));
-                    return;
+        for (Model model : List.copyOf(board.models())) {
+            if (!model.composed()) {
+                continue;
+            }
+            for (Version v : List.copyOf(model.versions)) {
+                if (!v.aspired) {
+                    continue;
                 }
-                v.booked = estimate;
-                touched = true;
+                renew(model, v);
+                Version next = v.successor == null ? v : v.successor;
+                if (next.phase == Phase.TRACKED) {
+                    String circle = dependencies.circle(next);
+                    if (circle != null) {
+                        next.circular = true;
+                        next.basis = dependencies.basis(next);
+                        loadFailed(model, next, circle);
+                    } else if (next != v && !waits(next)) {
+                        startLoad(model, next);
+                    }
+                }
             }
-            v.attempts++;
-            Servable servable = loader.load();
-            if (!v.unwanted) {
-                decide(() -> {
-                    v.phase = Phase.WARMING;
-                    v.reason = null;
-                    changed(model, v);
-                });
-                loader.warm();
-            }
-            long nanos = clock.nanos() - began;
-            decide(() -> loaded(model, v, servable, nanos));
-        } catch (Throwable t) {
-            String reason = reason(t);
-            if (!(t instanceof ServingException)) {
-                LOG.warn("loading {} failed", v.id, t);
-            }
-            if (v.attempts > 0 && v.attempts <= options.loadRetries() && !v.unwanted) {
-                retryLater(model, v, reason);
-                return;
-            }
-            if (touched) {
-                unload(v);
-            }
-            decide(() -> loadFailed(model, v, reason));
+            advance(model);
         }
     }
 
-    private void retryLater(Model model, Version v, String reason) {
-        decide(() -> {
-            v.phase = Phase.LOADING;
-            v.reason = "attempt " + v.attempts + " of " + (options.loadRetries() + 1) + " failed: " + reason;
-            changed(model, v);
-            waitingForRetry.add(v);
-            if (v.unwanted) {
-                retryNow(model, v);
+    private void renew(Model model, Version v) {
+        boolean serves = v.phase == Phase.AVAILABLE && v.successor == null;
+        if (!serves && v.phase != Phase.FAILED) {
+            return;
+        }
+        Version stale = serves && v.refused != null && dependencies.due(v.refused) ? v.refused : v;
+        if (stale.loader == null || !dependencies.due(stale)) {
+            return;
+        }
+        try {
+            Loader again = stale.loader.again();
+            if (serves) {
+                reload(model, v, again, stale == v);
             } else {
-                delays.after(options.retryInterval(), () -> decide(() -> retryNow(model, v)));
+                Version next = new Version(again.id(), again);
+                next.renewal = true;
+                replace(model, v, next);
             }
-        });
-    }
-
-    private void retryNow(Model model, Version v) {
-        if (waitingForRetry.remove(v)) {
-            execute(loads, () -> load(model, v));
+        } catch (RuntimeException e) {
+            LOG.error("{} cannot be loaded anew", v.id, e);
+            stale.basis = dependencies.basis(stale);
         }
     }
 
-    private @Nullable String unload(Version v) {
-        try {
-            if (v.loader != null) {
-                v.loader.unload();
-            }
-            return null;
-        } catch (Throwable t) {
-            LOG.error("unloading {} failed", v.id, t);
-            return reason(t);
-        } finally {
-            ledger.correct(v.booked, 0);
-            v.booked = 0;
-        }
-    }
-
-    private static String reason(Throwable t) {
-        if (t instanceof ServingException e) {
-            return e.describe();
-        }
-        String message = t.getMessage();
-        return t.getClass().getSimpleName() + (message == null ? "" : ": " + message);
-    }
-
-    private static void execute(ExecutorService pool, Runnable task) {
-        try {
-            pool.execute(task);
-        } catch (RejectedExecutionException e) {
-            LOG.debug("closed before a task began", e);
-        }
-    }
-
-    // ---- on the deciding thread: telling others ----
-
-    private void changed(Model model, Version v) {
-        changed.put(model.name, model);
-        if (model.shown(v.id.version()) == v) {
-            news.add(v.state());
-        }
-    }
-
-    private void publish() {
-        if (!changed.isEmpty()) {
-            Map<String, ServingMap.@Nullable Entry> entries = new HashMap<>();
-            for (Model model : changed.values()) {
-                boolean empty = model.versions.isEmpty();
-                entries.put(model.name, empty ? null : model.entry());
-                if (empty) {
-                    models.remove(model.name);
-                }
-            }
-            changed.clear();
-            map = map.with(entries);
-        }
-        toDrain.forEach(Live::drain);
-        toDrain.clear();
-        for (ServableState state : List.copyOf(news)) {
-            for (Consumer<ServableState> listener : listeners) {
-                try {
-                    listener.accept(state);
-                } catch (RuntimeException e) {
-                    LOG.error("a listener failed on {}", state, e);
-                }
-            }
-        }
-        news.clear();
-        for (Settling settling : List.copyOf(settlings)) {
-            if (settling.check()) {
-                settlings.remove(settling);
-            }
-        }
-        if (closing && !allEnded.isDone() && models.values().stream().allMatch(Decider::allEnded)) {
-            allEnded.complete(null);
-        }
-    }
+    // ---- who waits ----
 
     CompletableFuture<List<ServableState>> settled(List<String> names) {
         CompletableFuture<List<ServableState>> future = new CompletableFuture<>();
-        Runnable begin = () -> {
+        decide(() -> {
             if (closing) {
                 future.completeExceptionally(stopping());
             } else {
                 List<Model> asked = new ArrayList<>();
                 for (String name : names) {
-                    Model model = models.get(name);
+                    Model model = board.find(name);
                     if (model != null) {
                         asked.add(model);
                     }
                 }
                 settlings.add(new Settling(asked, future));
             }
-        };
-        decide(begin);
+        });
         if (deciding.isShutdown()) {
             future.completeExceptionally(stopping());
         }
@@ -591,7 +523,7 @@ final class Decider {
         }
         decide(() -> {
             closing = true;
-            for (Model model : List.copyOf(models.values())) {
+            for (Model model : List.copyOf(board.models())) {
                 for (Version v : List.copyOf(model.versions)) {
                     if (v.aspired) {
                         unwant(model, v);
@@ -602,15 +534,14 @@ final class Decider {
                         startDrain(model, v);
                     }
                 }
-                changed.put(model.name, model);
+                board.changed(model);
             }
             settlings.forEach(s -> s.fail(stopping()));
             settlings.clear();
         });
         boolean ended = await(patience);
         delays.close();
-        loads.shutdownNow();
-        unloads.shutdownNow();
+        work.close();
         deciding.shutdown();
         return ended;
     }

@@ -16,6 +16,10 @@ final class Live {
     private static final long ENDED = 1L << 61;
 
     final Servable servable;
+
+    /** Stands for this load where the servable itself should not be held on to. */
+    final Object token = new Object();
+
     private final AtomicLong count = new AtomicLong();
     private final Runnable onDrained;
 

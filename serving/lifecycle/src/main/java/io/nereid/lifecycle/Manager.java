@@ -28,7 +28,12 @@ import java.util.function.Consumer;
  * <p>A version goes TRACKED → LOADING → WARMING → AVAILABLE → DRAINING → UNLOADING → GONE; up to AVAILABLE it may become
  * FAILED, which it leaves on a changed fingerprint, on {@link #retry} or when it is no longer aspired. A version whose
  * fingerprint changes is reloaded: loaded beside its former self, which goes on to serve and is drained afterwards; if
- * that fails, the former self stays AVAILABLE and carries the reason.
+ * that fails, the former self stays AVAILABLE and carries the reason. First of all the former self is asked to adopt what
+ * is new, which needs no reload.
+ *
+ * <p>A version that depends on other models stays TRACKED until these have settled. When what is available of them changes,
+ * it is loaded anew beside itself; if that fails it becomes FAILED, for what it was built on is not there any more, and is
+ * tried again at the next change.
  */
 public final class Manager implements Source.Target, AutoCloseable {
     private static final Duration CLOSE_PATIENCE = Duration.ofSeconds(30);

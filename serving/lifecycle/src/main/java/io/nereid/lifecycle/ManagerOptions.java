@@ -23,9 +23,9 @@ public record ManagerOptions(
         int loadRetries,
         Duration retryInterval,
         Duration forgetAfter) {
-    /** Availability first, four loads at once, no memory limit, no retries, ended versions shown for ten minutes. */
+    /** All new versions of a serving model or none, four loads at once, no memory limit, no retries, ended versions shown for ten minutes. */
     public static final ManagerOptions DEFAULT = new ManagerOptions(
-            TransitionPolicy.AVAILABILITY_PRESERVING, 4, 2, 0, 0, Duration.ofSeconds(30), Duration.ofMinutes(10));
+            TransitionPolicy.ALL_OR_NOTHING, 4, 2, 0, 0, Duration.ofSeconds(30), Duration.ofMinutes(10));
 
     /** These options with another policy. */
     public ManagerOptions withPolicy(TransitionPolicy newPolicy) {

@@ -7,14 +7,20 @@ import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** All versions of one model, in the order they were first mentioned. Confined to the deciding thread. */
 final class Model {
     final String name;
     final List<Version> versions = new ArrayList<>();
+
+    /** Whether what is new of it takes over together or not at all. */
+    boolean together;
 
     Model(String name) {
         this.name = name;
@@ -48,10 +54,37 @@ final class Model {
         return newest;
     }
 
-    List<VersionSnapshot> snapshot() {
+    /** How the versions stand; those that have to wait look as if they were being loaded. */
+    List<VersionSnapshot> snapshot(Predicate<Version> waits) {
         return versions.stream()
-                .map(v -> new VersionSnapshot(v.id.version(), v.phase, v.aspired))
+                .map(v -> new VersionSnapshot(
+                        v.id.version(), v.phase == Phase.TRACKED && waits.test(v) ? Phase.LOADING : v.phase, v.aspired))
                 .toList();
+    }
+
+    /** Whether any wanted version, or what should follow it, depends on other models. */
+    boolean composed() {
+        for (Version v : versions) {
+            if (v.aspired && (depends(v) || depends(v.successor) || depends(v.refused))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean depends(@Nullable Version v) {
+        return v != null && !v.dependencies.isEmpty();
+    }
+
+    /** What its wanted versions depend on. */
+    List<String> dependencies() {
+        Set<String> names = new LinkedHashSet<>();
+        for (Version v : versions) {
+            if (v.aspired) {
+                names.addAll(v.successor == null ? v.dependencies : v.successor.dependencies);
+            }
+        }
+        return List.copyOf(names);
     }
 
     boolean anyAvailable() {

@@ -9,13 +9,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
-/** Somebody who waits until certain versions serve or have failed. Confined to the deciding thread. */
+/** Somebody who waits until certain versions serve or have failed, and what depends on them too. Confined to the deciding thread. */
 final class Settling {
     private final CompletableFuture<List<ServableState>> future;
+    private final List<Model> asked;
     private final List<Waited> models = new ArrayList<>();
 
     Settling(List<Model> models, CompletableFuture<List<ServableState>> future) {
         this.future = future;
+        this.asked = models;
         for (Model model : models) {
             List<Version> waited = new ArrayList<>();
             for (Version v : model.aspired()) {
@@ -26,11 +28,14 @@ final class Settling {
     }
 
     /** Completes when it can; true when it has. */
-    boolean check() {
+    boolean check(Dependencies dependencies) {
         for (Waited waited : models) {
             if (!waited.settled()) {
                 return false;
             }
+        }
+        if (!dependencies.dependentsSettled(asked)) {
+            return false;
         }
         List<ServableState> states = new ArrayList<>();
         for (Waited waited : models) {

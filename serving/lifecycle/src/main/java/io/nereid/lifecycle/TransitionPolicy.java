@@ -14,6 +14,12 @@ public interface TransitionPolicy {
     /** Loads the new before it gives up the old: no gap in service, two versions in memory for a while. */
     TransitionPolicy AVAILABILITY_PRESERVING = new AvailabilityPreserving();
 
+    /**
+     * As {@link #AVAILABILITY_PRESERVING}, and what is new of a model that serves takes over together: only when all of it
+     * has loaded. When one version fails, all new ones are dropped and the old ones go on.
+     */
+    TransitionPolicy ALL_OR_NOTHING = new AllOrNothing();
+
     /** Gives up the old before it loads the new: a gap in service, never two versions in memory. */
     TransitionPolicy RESOURCE_PRESERVING = new ResourcePreserving();
 
@@ -22,6 +28,11 @@ public interface TransitionPolicy {
 
     /** Whether a changed version is loaded while its former self still serves. */
     boolean reloadsBeside();
+
+    /** Whether new versions of a model that serves are shown together or not at all. */
+    default boolean allOrNothing() {
+        return false;
+    }
 
     /**
      * How one version stands. Immutable.

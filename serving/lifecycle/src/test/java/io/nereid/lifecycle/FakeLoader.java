@@ -5,9 +5,12 @@ package io.nereid.lifecycle;
 import io.nereid.spi.Loader;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** A loader that fails or waits as told, and notes calls in the wrong order. Thread-safe. */
@@ -25,7 +28,22 @@ final class FakeLoader implements Loader {
     volatile long memory = -1;
     volatile @Nullable CountDownLatch gate;
     private final ServableId id;
-    private final String fingerprint;
+    private volatile String fingerprint;
+
+    /** Models it depends on. */
+    volatile List<String> dependencies = List.of();
+
+    /** Run before it loads; may throw. */
+    volatile Runnable check = () -> {};
+
+    /** Told of what it made. */
+    volatile Consumer<FakeServable> made = s -> {};
+
+    /** Where it is asked for another of its kind. */
+    volatile @Nullable Supplier<FakeLoader> again;
+
+    volatile boolean adopts;
+    final AtomicInteger adoptions = new AtomicInteger();
 
     FakeLoader(String model, long version, String fingerprint) {
         this.id = new ServableId(model, version);
@@ -53,9 +71,30 @@ final class FakeLoader implements Loader {
     }
 
     @Override
+    public List<String> dependencies() {
+        return dependencies;
+    }
+
+    @Override
+    public boolean adopt(Loader next) {
+        if (adopts) {
+            fingerprint = next.fingerprint();
+            adoptions.incrementAndGet();
+        }
+        return adopts;
+    }
+
+    @Override
+    public Loader again() {
+        Supplier<FakeLoader> supplier = again;
+        return supplier == null ? Loader.super.again() : supplier.get();
+    }
+
+    @Override
     public Servable load() {
         int n = loads.incrementAndGet();
         loading.countDown();
+        check.run();
         CountDownLatch wait = gate;
         if (wait != null) {
             try {
@@ -70,6 +109,7 @@ final class FakeLoader implements Loader {
             throw new IllegalStateException("load " + n + " is broken");
         }
         FakeServable s = new FakeServable(id, fingerprint, memory);
+        made.accept(s);
         servable = s;
         return s;
     }

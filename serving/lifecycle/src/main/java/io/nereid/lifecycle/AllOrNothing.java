@@ -1,0 +1,46 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.lifecycle;
+
+import io.nereid.spi.ServableState.Phase;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Loads every wanted version, highest first; gives the unwanted up when all the wanted ones serve. Immutable. */
+final class AllOrNothing implements TransitionPolicy {
+    @Override
+    public @Nullable Step next(List<VersionSnapshot> versions) {
+        int lowestUnwanted = -1;
+        int highestNew = -1;
+        boolean allServe = true;
+        for (int i = 0; i < versions.size(); i++) {
+            VersionSnapshot v = versions.get(i);
+            if (v.aspired()) {
+                allServe &= v.phase() == Phase.AVAILABLE;
+                if (v.phase() == Phase.TRACKED
+                        && (highestNew < 0
+                                || v.version() > versions.get(highestNew).version())) {
+                    highestNew = i;
+                }
+            } else if (v.phase() == Phase.AVAILABLE
+                    && (lowestUnwanted < 0
+                            || v.version() < versions.get(lowestUnwanted).version())) {
+                lowestUnwanted = i;
+            }
+        }
+        if (highestNew >= 0) {
+            return new Step(Step.Kind.LOAD, highestNew);
+        }
+        return lowestUnwanted < 0 || !allServe ? null : new Step(Step.Kind.UNLOAD, lowestUnwanted);
+    }
+
+    @Override
+    public boolean reloadsBeside() {
+        return true;
+    }
+
+    @Override
+    public boolean allOrNothing() {
+        return true;
+    }
+}

@@ -1,0 +1,204 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.lifecycle;
+
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.spi.Loader;
+import io.nereid.spi.Servable;
+import io.nereid.spi.ServableState.Phase;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Loads and unloads on pools of its own, as often as told and as memory allows, and reports to the decider. Called on the
+ * deciding thread, to which its lists are confined.
+ */
+final class Work {
+    private static final Logger LOG = LoggerFactory.getLogger(Work.class);
+
+    private final ManagerOptions options;
+    private final Clock clock;
+    private final Delays delays;
+    private final Decider decider;
+    private final MemoryLedger ledger;
+    private final ExecutorService loads;
+    private final ExecutorService unloads;
+    private final List<Version> waitingForMemory = new ArrayList<>();
+    private final List<Version> waitingForRetry = new ArrayList<>();
+
+    Work(ManagerOptions options, Clock clock, Delays delays, Decider decider) {
+        this.options = options;
+        this.clock = clock;
+        this.delays = delays;
+        this.decider = decider;
+        this.ledger = new MemoryLedger(options.memoryLimitBytes());
+        this.loads = Threads.pool("load", options.loadThreads());
+        this.unloads = Threads.pool("unload", options.unloadThreads());
+    }
+
+    long memoryBytes() {
+        return ledger.used();
+    }
+
+    void load(Model model, Version v) {
+        execute(loads, () -> loadNow(model, v));
+    }
+
+    void unload(Model model, Version v) {
+        execute(unloads, () -> {
+            @Nullable String trouble = unloadNow(v);
+            decider.decide(() -> decider.unloaded(model, v, trouble));
+        });
+    }
+
+    /** Books what a loaded version really takes. */
+    void book(Version v, long bytes) {
+        ledger.correct(v.booked, bytes);
+        v.booked = bytes;
+    }
+
+    /** Whether a version waited for memory, which it does no longer: it has not been touched. */
+    boolean stopWaitingForMemory(Version v) {
+        return waitingForMemory.remove(v);
+    }
+
+    /** Lets a version that waits for its next attempt have it now. */
+    void retryNow(Model model, Version v) {
+        if (waitingForRetry.remove(v)) {
+            load(model, v);
+        }
+    }
+
+    /** Tries those again that did not fit. */
+    void memoryFreed() {
+        List<Version> again = List.copyOf(waitingForMemory);
+        waitingForMemory.clear();
+        for (Version v : again) {
+            Model model = decider.find(v.id.model());
+            if (model != null) {
+                load(model, v);
+            }
+        }
+    }
+
+    private void refusedMemory(Model model, Version v, ServingException refusal, long estimate) {
+        if (v.unwanted) {
+            decider.loadFailed(model, v, Decider.NO_LONGER_WANTED);
+        } else if (ledger.fits(estimate)) {
+            // Freed since it was refused.
+            load(model, v);
+        } else if (decider.anythingLeaving()) {
+            v.reason = "waits for memory: " + refusal.getMessage();
+            waitingForMemory.add(v);
+            decider.changed(model, v);
+        } else {
+            decider.loadFailed(model, v, refusal.describe());
+        }
+    }
+
+    private void loadNow(Model model, Version v) {
+        Loader loader = v.loader;
+        if (loader == null || v.unwanted) {
+            if (v.attempts > 0) {
+                unloadNow(v);
+            }
+            decider.decide(() -> decider.loadFailed(model, v, Decider.NO_LONGER_WANTED));
+            return;
+        }
+        long began = clock.nanos();
+        boolean touched = v.attempts > 0;
+        try {
+            if (!touched) {
+                long estimate = Math.max(0, loader.estimateBytes());
+                ServingException refusal = ledger.reserve(v.id, estimate);
+                if (refusal != null) {
+                    decider.decide(() -> refusedMemory(model, v, refusal, estimate));
+                    return;
+                }
+                v.booked = estimate;
+                touched = true;
+            }
+            v.attempts++;
+            Servable servable = loader.load();
+            if (!v.unwanted) {
+                decider.decide(() -> {
+                    v.phase = Phase.WARMING;
+                    v.reason = null;
+                    decider.changed(model, v);
+                });
+                loader.warm();
+            }
+            long nanos = clock.nanos() - began;
+            decider.decide(() -> decider.loaded(model, v, servable, nanos));
+        } catch (Throwable t) {
+            String reason = reason(t);
+            if (!(t instanceof ServingException)) {
+                LOG.warn("loading {} failed", v.id, t);
+            }
+            if (v.attempts > 0 && v.attempts <= options.loadRetries() && !v.unwanted) {
+                retryLater(model, v, reason);
+                return;
+            }
+            if (touched) {
+                unloadNow(v);
+            }
+            decider.decide(() -> decider.loadFailed(model, v, reason));
+        }
+    }
+
+    private void retryLater(Model model, Version v, String reason) {
+        decider.decide(() -> {
+            v.phase = Phase.LOADING;
+            v.reason = "attempt " + v.attempts + " of " + (options.loadRetries() + 1) + " failed: " + reason;
+            decider.changed(model, v);
+            waitingForRetry.add(v);
+            if (v.unwanted) {
+                retryNow(model, v);
+            } else {
+                delays.after(options.retryInterval(), () -> decider.decide(() -> retryNow(model, v)));
+            }
+        });
+    }
+
+    private @Nullable String unloadNow(Version v) {
+        try {
+            if (v.loader != null) {
+                v.loader.unload();
+            }
+            return null;
+        } catch (Throwable t) {
+            LOG.error("unloading {} failed", v.id, t);
+            return reason(t);
+        } finally {
+            book(v, 0);
+        }
+    }
+
+    static String reason(Throwable t) {
+        if (t instanceof ServingException e) {
+            return e.describe();
+        }
+        String message = t.getMessage();
+        return t.getClass().getSimpleName() + (message == null ? "" : ": " + message);
+    }
+
+    void close() {
+        loads.shutdownNow();
+        unloads.shutdownNow();
+    }
+
+    private static void execute(ExecutorService pool, Runnable task) {
+        try {
+            pool.execute(task);
+        } catch (RejectedExecutionException e) {
+            LOG.debug("closed before a task began", e);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.lifecycle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.Source.Aspired;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/** A manager, loaders that depend on each other, and time that passes only when told. */
+final class Rig implements AutoCloseable {
+    final Queue<FakeLoader> loaders = new ConcurrentLinkedQueue<>();
+    final Delayed delays = new Delayed();
+    final Manager manager;
+
+    /** What the servables of ensembles were built on, by servable. */
+    final Map<FakeServable, List<FakeServable>> members = new ConcurrentHashMap<>();
+
+    Rig(ManagerOptions options) {
+        manager = new Manager(new Decider(options, Clock.system(), delays));
+    }
+
+    FakeLoader loader(String model, long version, String fingerprint) {
+        FakeLoader loader = new FakeLoader(model, version, fingerprint);
+        loaders.add(loader);
+        return loader;
+    }
+
+    /** A loader that fails unless each of these models has a version that serves, and notes which it found. */
+    FakeLoader ensemble(String model, long version, String fingerprint, String... on) {
+        FakeLoader loader = loader(model, version, fingerprint);
+        loader.dependencies = List.of(on);
+        List<FakeServable> found = new ArrayList<>();
+        loader.check = () -> {
+            for (String name : on) {
+                FakeServable member = serving(ModelRef.latest(name));
+                if (member == null) {
+                    throw ServingException.of(
+                            Code.INVALID_ARGUMENT,
+                            "ensemble '" + model + "' depends on '" + name + "' which has no loaded version");
+                }
+                found.add(member);
+            }
+        };
+        loader.made = servable -> members.put(servable, List.copyOf(found));
+        loader.again = () -> ensemble(model, version, fingerprint, on);
+        return loader;
+    }
+
+    void aspire(String model, FakeLoader... wanted) {
+        manager.aspire(model, Arrays.stream(wanted).map(Aspired::of).toList());
+    }
+
+    List<ServableState> settle(String... models) throws Exception {
+        return manager.settled(List.of(models)).toCompletableFuture().get(20, TimeUnit.SECONDS);
+    }
+
+    ServableState state(String model, long version) {
+        return manager.states(model).stream()
+                .filter(s -> s.id().version() == version)
+                .findFirst()
+                .orElseThrow(() -> new AssertionError(model + " has " + manager.states(model)));
+    }
+
+    String reason(String model, long version) {
+        String reason = state(model, version).reason();
+        return reason == null ? "" : reason;
+    }
+
+    @Nullable FakeServable serving(ModelRef ref) {
+        try (ServableHandle handle = manager.acquire(ref)) {
+            return (FakeServable) handle.servable();
+        } catch (ServingException e) {
+            return null;
+        }
+    }
+
+    String fingerprint(String model, long version) {
+        FakeServable servable = serving(ModelRef.exact(model, version));
+        return servable == null ? "" : servable.fingerprint;
+    }
+
+    /** Closes, and checks that what was loaded was unloaded, once. */
+    void closeAndCheck(String as) {
+        assertThat(manager.close(Duration.ofSeconds(20))).as(as).isTrue();
+        assertThat(manager.memoryBytes()).as(as).isZero();
+        for (FakeLoader loader : loaders) {
+            assertThat(loader.loads.get()).as("%s, %s", as, loader.id()).isLessThanOrEqualTo(1);
+            assertThat(loader.unloads.get()).as("%s, %s", as, loader.id()).isEqualTo(loader.loads.get());
+        }
+    }
+
+    @Override
+    public void close() {
+        manager.close(Duration.ofSeconds(5));
+    }
+
+    /** Keeps what is to run later. Thread-safe. */
+    static final class Delayed implements Delays {
+        private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
+
+        @Override
+        public synchronized void after(Duration delay, Runnable task) {
+            if (delay.compareTo(Duration.ofMinutes(1)) < 0) {
+                tasks.add(task);
+            }
+        }
+
+        void runAll() {
+            while (true) {
+                Runnable task;
+                synchronized (this) {
+                    task = tasks.poll();
+                }
+                if (task == null) {
+                    return;
+                }
+                task.run();
+            }
+        }
+
+        synchronized int waiting() {
+            return tasks.size();
+        }
+
+        @Override
+        public void close() {}
+    }
+}
