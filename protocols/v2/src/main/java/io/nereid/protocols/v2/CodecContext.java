@@ -14,8 +14,6 @@ import java.util.concurrent.RejectedExecutionException;
 
 /** What every handler needs. Thread-safe: its parts are, and workbenches are one for each thread. */
 final class CodecContext {
-    private static final Path SHARED_MEMORY = Path.of("/dev/shm");
-
     final InferenceEngine engine;
     final ModelControl control;
     final Observation observation;
@@ -31,14 +29,15 @@ final class CodecContext {
             Observation observation,
             Clock clock,
             Executor codecPool,
-            V2Options options) {
+            V2Options options,
+            Path sharedMemory) {
         this.engine = engine;
         this.control = control;
         this.observation = observation;
         this.clock = clock;
         this.codecPool = codecPool;
         this.options = options;
-        this.sharedMemory = new SharedMemory(SHARED_MEMORY, options.sharedMemoryKeys());
+        this.sharedMemory = new SharedMemory(sharedMemory, options.sharedMemoryKeys());
         this.workbenches = ThreadLocal.withInitial(() -> new Workbench(options));
     }
 

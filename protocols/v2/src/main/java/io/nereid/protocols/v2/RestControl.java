@@ -208,7 +208,8 @@ final class RestControl {
         return Arrays.copyOf(content.array(), content.length());
     }
 
-    private static @Nullable Object scalar(JsonReader reader) {
+    /** A String, Boolean, Long or Double; null, with nothing read, for other values. */
+    static @Nullable Object scalar(JsonReader reader) {
         return switch (reader.peek()) {
             case STRING -> reader.readString();
             case BOOLEAN -> reader.readBoolean();
@@ -237,10 +238,12 @@ final class RestControl {
         }
         reader.beginObject();
         while (reader.nextField()) {
-            if (reader.keyEquals("parameters") && !reader.tryNull()) {
-                reader.beginObject();
-                while (reader.nextField()) {
-                    each.accept(reader.key(), reader);
+            if (reader.keyEquals("parameters")) {
+                if (!reader.tryNull()) {
+                    reader.beginObject();
+                    while (reader.nextField()) {
+                        each.accept(reader.key(), reader);
+                    }
                 }
             } else {
                 reader.skipValue();

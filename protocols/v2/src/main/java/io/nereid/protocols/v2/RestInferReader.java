@@ -47,6 +47,14 @@ final class RestInferReader {
     private String id = "";
     private int binaryAt;
 
+    /** Of the output that is being read. */
+    private int outputClasses;
+
+    private boolean outputBinary;
+    private @Nullable String region;
+    private long regionSize;
+    private long regionOffset;
+
     /** Looks no further than the headers. */
     RestInferReader(CodecContext context, HttpExchange exchange, ModelRef model, @Nullable RequestTrace trace) {
         this.context = context;
@@ -281,31 +289,18 @@ final class RestInferReader {
 
     private void readOutput(List<RequestedOutput> list, List<String> binary) {
         String name = null;
-        int classes = 0;
-        boolean wantsBinary = false;
-        String region = null;
-        long regionSize = -1;
-        long regionOffset = 0;
+        outputClasses = 0;
+        outputBinary = false;
+        region = null;
+        regionSize = -1;
+        regionOffset = 0;
         json.beginObject();
         while (json.nextField()) {
             if (json.keyEquals("name")) {
                 name = bench.name();
-            } else if (json.keyEquals("parameters") && !json.tryNull()) {
-                json.beginObject();
-                while (json.nextField()) {
-                    if (json.keyEquals("binary_data")) {
-                        wantsBinary = json.readBoolean();
-                    } else if (json.keyEquals("classification")) {
-                        classes = classes(json.readLong());
-                    } else if (json.keyEquals("shared_memory_region")) {
-                        region = json.readString();
-                    } else if (json.keyEquals("shared_memory_byte_size")) {
-                        regionSize = json.readLong();
-                    } else if (json.keyEquals("shared_memory_offset")) {
-                        regionOffset = json.readLong();
-                    } else {
-                        json.skipValue();
-                    }
+            } else if (json.keyEquals("parameters")) {
+                if (!json.tryNull()) {
+                    readOutputParameters();
                 }
             } else {
                 json.skipValue();
@@ -320,16 +315,35 @@ final class RestInferReader {
             }
         }
         if (region != null) {
-            if (wantsBinary || classes > 0) {
+            if (outputBinary || outputClasses > 0) {
                 throw ServingException.invalidArgument("Output can't set both 'shared_memory_region' and '"
-                        + (wantsBinary ? "binary_data" : "classification") + "'");
+                        + (outputBinary ? "binary_data" : "classification") + "'");
             }
             share(name, region, regionOffset, regionSize);
         }
-        list.add(new RequestedOutput(name, classes));
+        list.add(new RequestedOutput(name, outputClasses));
         Workbench.checkCount(list.size(), "outputs");
-        if (wantsBinary) {
+        if (outputBinary) {
             binary.add(name);
+        }
+    }
+
+    private void readOutputParameters() {
+        json.beginObject();
+        while (json.nextField()) {
+            if (json.keyEquals("binary_data")) {
+                outputBinary = json.readBoolean();
+            } else if (json.keyEquals("classification")) {
+                outputClasses = classes(json.readLong());
+            } else if (json.keyEquals("shared_memory_region")) {
+                region = json.readString();
+            } else if (json.keyEquals("shared_memory_byte_size")) {
+                regionSize = json.readLong();
+            } else if (json.keyEquals("shared_memory_offset")) {
+                regionOffset = json.readLong();
+            } else {
+                json.skipValue();
+            }
         }
     }
 

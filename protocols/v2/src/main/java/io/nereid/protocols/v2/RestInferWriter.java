@@ -32,6 +32,7 @@ final class RestInferWriter {
     private static final byte[] DATA = ascii("\"data\":");
     private static final byte[] BINARY_DATA_SIZE = ascii("\"binary_data_size\":");
 
+    private static final long[] SCALAR = {};
     private static final byte[] SHARED_MEMORY_REGION = ascii("\"shared_memory_region\":");
     private static final byte[] SHARED_MEMORY_OFFSET = ascii("\"shared_memory_offset\":");
     private static final byte[] SHARED_MEMORY_BYTE_SIZE = ascii("\"shared_memory_byte_size\":");
@@ -164,26 +165,31 @@ final class RestInferWriter {
             json.name(SHARED_MEMORY_BYTE_SIZE).value(output.byteLength()).endObject();
         } else {
             json.name(DATA);
-            writeData(output, json);
+            writeData(output, false, json);
         }
         json.endObject();
     }
 
-    /** The elements as a flat array. */
-    static void writeData(Tensor output, JsonWriter json) {
+    /** The elements as a flat array, or the one element bare. */
+    static void writeData(Tensor output, boolean bare, JsonWriter json) {
         if (output.dataType() == DataType.BYTES) {
-            writeBytes(output, json);
+            writeBytes(output, bare, json);
+        } else if (bare) {
+            json.nestedArray(output.dataType(), output.buffer(), 0, SCALAR, 0);
         } else {
-            json.flatArray(output.dataType(), output.buffer(), 0, output.shape().elementCount());
+            json.flatArray(
+                    output.dataType(), output.buffer(), 0, output.shape().elementCount());
         }
     }
 
     /** Elements as strings; one that is not UTF-8 as {@code {"b64": …}}, which requests may use as well. */
-    private static void writeBytes(Tensor output, JsonWriter json) {
+    private static void writeBytes(Tensor output, boolean bare, JsonWriter json) {
         ByteBuffer buffer = output.buffer();
         byte[] all = new byte[buffer.remaining()];
         buffer.get(0, all);
-        json.beginArray();
+        if (!bare) {
+            json.beginArray();
+        }
         int at = 0;
         while (at < all.length) {
             int length = buffer.getInt(at);
@@ -191,7 +197,9 @@ final class RestInferWriter {
             json.value(all, at, length, isText(all, at, length) ? BytesStyle.REFUSE_MALFORMED : BytesStyle.BASE64);
             at += length;
         }
-        json.endArray();
+        if (!bare) {
+            json.endArray();
+        }
     }
 
     private static boolean isText(byte[] bytes, int from, int length) {

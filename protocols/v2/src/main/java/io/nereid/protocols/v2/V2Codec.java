@@ -14,6 +14,7 @@ import io.nereid.protocols.v2.proto.GrpcReflectionV1alpha;
 import io.nereid.protocols.v2.proto.OpenInference;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
@@ -26,6 +27,9 @@ import java.util.concurrent.Executor;
  * {@link V2Options#offloadBytes()} are handed to the codec pool.
  */
 public final class V2Codec implements ProtocolCodec {
+    /** Where the system keeps objects of shared memory. */
+    private static final Path SHARED_MEMORY = Path.of("/dev/shm");
+
     private final List<HttpRoute> httpRoutes;
     private final List<GrpcMethod> grpcMethods;
 
@@ -42,10 +46,13 @@ public final class V2Codec implements ProtocolCodec {
             Clock clock,
             Executor codecPool,
             V2Options options) {
-        CodecContext context = new CodecContext(engine, control, observation, clock, codecPool, options);
+        this(new CodecContext(engine, control, observation, clock, codecPool, options, SHARED_MEMORY));
+    }
+
+    V2Codec(CodecContext context) {
         this.httpRoutes = RestRoutes.of(context);
         List<GrpcMethod> methods = new ArrayList<>(new GrpcControl(context).methods());
-        methods.addAll(new GrpcHealthService(control, () -> Threads.timer("health-watch")).methods());
+        methods.addAll(new GrpcHealthService(context.control, () -> Threads.timer("health-watch")).methods());
         methods.addAll(new GrpcReflectionService(List.of(
                         OpenInference.getDescriptor(),
                         GrpcHealth.getDescriptor(),

@@ -3,9 +3,14 @@
 package io.nereid.protocols.v2;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
 import io.nereid.observe.Observation;
+import io.nereid.spi.ModelConfig;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import org.junit.jupiter.api.Test;
@@ -131,5 +136,97 @@ class RestControlTest {
         assertThat(x.text()).contains(reason);
         assertThat(x.status).isEqualTo(status);
         assertThat(engine.loads).isEmpty();
+    }
+
+    @Test
+    void aLoadMayBringItsConfigurationAndFiles() {
+        FakeExchange x = post(
+                "/v2/repository/models/m/load",
+                "{\"parameters\":{\"config\":\"{\\\"backend\\\":\\\"b\\\"}\",\"file:1/model.onnx\":\"AQID\"}}");
+        assertThat(x.status).isEqualTo(200);
+        assertThat(engine.lastLoad.config()).isEqualTo("{\"backend\":\"b\"}");
+        assertThat(engine.lastLoad.files().get("1/model.onnx")).containsExactly(1, 2, 3);
+        post("/v2/repository/models/m/load", "{\"parameters\":null}");
+        assertThat(engine.lastLoad).isSameAs(io.nereid.spi.ModelControl.LoadOptions.NONE);
+    }
+
+    @Test
+    void anUnloadMayTakeDependentsAlong() {
+        post("/v2/repository/models/m/unload", "{\"parameters\":{\"unload_dependents\":true}}");
+        assertThat(engine.loads).containsExactly("unload m and dependents");
+        assertThat(post("/v2/repository/models/m/unload", "{\"parameters\":{\"unload_dependents\":1}}").status)
+                .isEqualTo(400);
+    }
+
+    @Test
+    void aCompletedConfigurationIsPrintedAsItIs() throws Exception {
+        Map<String, Object> document = new LinkedHashMap<>();
+        document.put("name", "identity");
+        document.put("max_batch_size", 4L);
+        document.put(
+                "input", List.of(Map.of("name", "x"), Map.of("dims", List.of(-1L, 2L)), Map.of("optional", true)));
+        document.put("dynamic_batching", Map.of("preferred_batch_size", List.of(2L)));
+        document.put("instance_group", List.of(Map.of("kind", "KIND_CPU")));
+        document.put("parameters", Map.of("p", Map.of("string_value", "v")));
+        document.put("version_policy", Map.of("specific", Map.of("versions", List.of(3L))));
+        engine.config = ModelConfig.builder("identity").document(document).build();
+        assertThat(get("/v2/models/identity/config").text())
+                .isEqualTo("{\"name\":\"identity\",\"max_batch_size\":4,\"input\":[{\"name\":\"x\"},{\"dims\":[-1,2]},"
+                        + "{\"optional\":true}],\"dynamic_batching\":{\"preferred_batch_size\":[2]},"
+                        + "\"instance_group\":[{\"kind\":\"KIND_CPU\"}],\"parameters\":{\"p\":{\"string_value\":\"v\"}},"
+                        + "\"version_policy\":{\"specific\":{\"versions\":[3]}}}");
+        var message = ModelConfigMessage.of(engine.config);
+        assertThat(message.getMaxBatchSize()).isEqualTo(4);
+        assertThat(message.getInput(1).getDimsList()).containsExactly(-1L, 2L);
+        assertThat(message.getInput(2).getOptional()).isTrue();
+        assertThat(message.getDynamicBatching().getPreferredBatchSizeList()).containsExactly(2);
+        assertThat(message.getInstanceGroup(0).getKind().name()).isEqualTo("KIND_CPU");
+        assertThat(message.getParametersOrThrow("p").getStringValue()).isEqualTo("v");
+        assertThat(message.getVersionPolicy().getSpecific().getVersions(0)).isEqualTo(3);
+    }
+
+    @Test
+    void restrictedCallsWantTheirHeader() {
+        V2Codec guarded = new V2Codec(
+                engine,
+                engine,
+                Observation.NONE,
+                Clock.system(),
+                Runnable::run,
+                V2Options.builder("1", 1 << 20)
+                        .restrictHttp("model-repository, metadata:Admin-Key=s3cret")
+                        .build());
+        FakeExchange x = Wire.send(guarded, new FakeExchange("POST", "/v2/repository/index", new byte[0]));
+        assertThat(x.status).isEqualTo(403);
+        assertThat(x.text()).isEqualTo("{\"error\":\"This API is restricted, expecting header 'admin-key'\"}");
+        assertThat(Wire.send(
+                                guarded,
+                                new FakeExchange("POST", "/v2/repository/index", new byte[0])
+                                        .header("Admin-Key", "s3creT"))
+                        .status)
+                .isEqualTo(403);
+        assertThat(Wire.send(
+                                guarded,
+                                new FakeExchange("POST", "/v2/repository/index", new byte[0])
+                                        .header("Admin-Key", "s3cret"))
+                        .status)
+                .isEqualTo(200);
+        assertThat(Wire.send(guarded, new FakeExchange("GET", "/v2", new byte[0])).status)
+                .isEqualTo(403);
+        assertThat(Wire.send(guarded, new FakeExchange("GET", "/v2/health/live", new byte[0])).status)
+                .isEqualTo(200);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "nothing:a=b | unknown restricted api 'nothing'",
+                "health | is not of the form",
+                "health:a | is not of the form",
+                "health,health:a=b | restricted api 'health' can not be specified in multiple config groups",
+            })
+    void malformedRestrictionsAreRefused(String spec, String reason) {
+        assertThatThrownBy(() -> V2Options.builder("1", 1).restrictHttp(spec)).hasMessageContaining(reason);
     }
 }

@@ -25,6 +25,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -250,7 +251,7 @@ class RestInferenceTest {
                 + "{\"name\":\"b\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[2]},"
                 + "{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]}],"
                 + "\"parameters\":{\"binary_data_output\":true},"
-                + "\"outputs\":[{\"name\":\"c\"},{\"name\":\"a\",\"parameters\":{\"classification\":2}}]}");
+                + "\"outputs\":[{\"parameters\":null,\"name\":\"c\"},{\"name\":\"a\",\"parameters\":{\"classification\":2}}]}");
         assertThat(x.text())
                 .endsWith("\"outputs\":[{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]},"
                         + "{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]}]}");
@@ -510,5 +511,39 @@ class RestInferenceTest {
         FakeExchange x = Wire.send(codec, post("/v2/models/identity/versions/7/infer", utf8("{\"inputs\":[]}")));
         assertThat(x.status).isEqualTo(404);
         assertThat(x.text()).contains("Request for unknown model: 'identity' version 7 is not found");
+    }
+
+    @Test
+    void aSequenceIsNamedByAnUnsignedNumberOrATextAndZeroIsNone() {
+        String body = input("INT8", "[1]", "[1]");
+        infer(body.replace(
+                "{\"inputs\"", "{\"parameters\":{\"sequence_id\":18446744073709551615,\"sequence_end\":true},\"inputs\""));
+        assertThat(engine.last.options().sequence()).isEqualTo(new InferenceRequest.Sequence(-1L, false, true));
+        infer(body.replace(
+                "{\"inputs\"", "{\"parameters\":{\"sequence_id\":0,\"sequence_start\":true},\"inputs\""));
+        assertThat(engine.last.options()).isSameAs(InferenceRequest.Options.NONE);
+        infer(body);
+        assertThat(engine.last.options()).isSameAs(InferenceRequest.Options.NONE);
+    }
+
+    @Test
+    void headersThatTheOperatorChoseReachTheModel() {
+        V2Codec forwarding = new V2Codec(
+                engine,
+                engine,
+                Observation.NONE,
+                Clock.system(),
+                pool::add,
+                V2Options.builder("v", 1 << 20)
+                        .forwardHttpHeaders(Pattern.compile("^my-|priority"))
+                        .build());
+        byte[] body = utf8(input("INT8", "[1]", "[1]"));
+        Wire.send(
+                forwarding,
+                post("/v2/models/identity/infer", body).header("my-user", "u").header("your-user", "w"));
+        assertThat(engine.last.parameters()).isEqualTo(Map.of("my-user", "u"));
+        FakeExchange x = Wire.send(forwarding, post("/v2/models/identity/infer", body).header("priority", "1"));
+        assertThat(x.status).isEqualTo(400);
+        assertThat(x.text()).contains("is reserved for Triton usage and cannot be forwarded.");
     }
 }

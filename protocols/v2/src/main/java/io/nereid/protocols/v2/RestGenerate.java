@@ -1,0 +1,228 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpStream;
+import io.nereid.json.JsonWriter;
+import io.nereid.observe.RequestTrace;
+import io.nereid.observe.RequestTrace.Event;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One generate request, answered by one JSON object or by a stream of server-sent events, one for each answer of the model.
+ * The status of a stream is that of its first answer. Thread-safe: the steps follow one another, and only cancellation
+ * comes in from the side.
+ */
+final class RestGenerate implements ResponseSink, Runnable {
+    /** A client that leaves this much unread is not going to catch up. */
+    static final long MAX_UNSENT = 64L << 20;
+
+    private static final String EVENT_STREAM = "text/event-stream; charset=utf-8";
+    private static final String[] STREAM_HEADERS = {"cache-control", "no-cache"};
+    private static final byte[] DATA = "data: ".getBytes(StandardCharsets.US_ASCII);
+
+    private final CodecContext context;
+    private final HttpExchange exchange;
+    private final ModelRef model;
+    private final boolean streaming;
+    private final @Nullable RequestTrace trace;
+    private @Nullable InferenceResponse only;
+    private @Nullable HttpStream stream;
+    private boolean ended;
+    private volatile InferenceEngine.@Nullable Call call;
+    private volatile boolean cancelled;
+
+    RestGenerate(CodecContext context, HttpExchange exchange, ModelRef model, boolean streaming) {
+        this.context = context;
+        this.exchange = exchange;
+        this.model = model;
+        this.streaming = streaming;
+        this.trace = RestTrace.begin(context, exchange, model);
+    }
+
+    /** Answers the exchange, now or later. Called on the event loop. */
+    void start() {
+        exchange.onCancel(this);
+        if (context.mustOffload(exchange.body().size())) {
+            context.offload(this::decode);
+        } else {
+            decode();
+        }
+    }
+
+    private void decode() {
+        InferenceRequest request;
+        try {
+            if (cancelled) {
+                throw ServingException.of(Code.CANCELLED, "the client went away");
+            }
+            request = new GenerateReader(context, exchange, model, context.engine.metadata(model)).read(trace);
+        } catch (RuntimeException e) {
+            RestTrace.fail(context, exchange, trace, ServingException.from(e));
+            return;
+        }
+        InferenceEngine.Call started = context.engine.infer(request, this);
+        call = started;
+        if (cancelled) {
+            started.cancel();
+        }
+    }
+
+    /** The client has gone away, or shall get no more. */
+    @Override
+    public void run() {
+        cancelled = true;
+        InferenceEngine.Call started = call;
+        if (started != null) {
+            started.cancel();
+        }
+    }
+
+    @Override
+    public void next(InferenceResponse response, boolean last) {
+        if (ended) {
+            response.close();
+            return;
+        }
+        try {
+            if (streaming) {
+                event(response, last);
+            } else {
+                single(response, last);
+            }
+        } catch (RuntimeException e) {
+            fail(ServingException.from(e));
+            run();
+        }
+    }
+
+    private void single(InferenceResponse response, boolean last) {
+        InferenceResponse first = only;
+        boolean answer = !response.outputs().isEmpty();
+        if (first == null && answer) {
+            only = response;
+            first = response;
+        } else {
+            response.close();
+            if (first == null ? last : answer) {
+                throw ServingException.invalidArgument(
+                        "generate expects model to produce exactly 1 response, use generate stream for model that"
+                                + " generates various number of responses");
+            }
+        }
+        if (last && first != null) {
+            JsonWriter json = context.workbench().writer();
+            GenerateWriter.write(first, json);
+            ended = true;
+            dropOnly();
+            RestTrace.reply(context, exchange, trace, HttpReply.json(200, json.array(), json.length()));
+        }
+    }
+
+    private void dropOnly() {
+        InferenceResponse kept = only;
+        if (kept != null) {
+            only = null;
+            kept.close();
+        }
+    }
+
+    private void event(InferenceResponse response, boolean last) {
+        if (response.outputs().isEmpty()) {
+            response.close();
+        } else {
+            Content event;
+            try (response) {
+                JsonWriter json = context.workbench().writer();
+                GenerateWriter.write(response, json);
+                event = event(json.array(), json.length());
+            }
+            send(event);
+        }
+        if (last) {
+            endStream();
+        }
+    }
+
+    private void send(Content event) {
+        HttpStream begun = stream;
+        if (begun == null) {
+            begin(event);
+            return;
+        }
+        begun.send(event);
+        if (begun.unsentBytes() > MAX_UNSENT) {
+            ended = true;
+            begun.abort();
+            endTrace();
+            run();
+        }
+    }
+
+    private HttpStream begin(Content first) {
+        RequestTrace traced = trace;
+        if (traced != null) {
+            traced.event(Event.HTTP_SEND_START, context.clock.nanos());
+        }
+        HttpStream begun = exchange.stream(new HttpReply(200, EVENT_STREAM, STREAM_HEADERS, first));
+        stream = begun;
+        return begun;
+    }
+
+    private void endStream() {
+        if (ended) {
+            return;
+        }
+        ended = true;
+        HttpStream begun = stream;
+        if (begun == null) {
+            begun = begin(new Content(DATA, 0));
+        }
+        begun.end();
+        endTrace();
+    }
+
+    private void endTrace() {
+        RequestTrace traced = trace;
+        if (traced != null) {
+            RestTrace.end(context, traced);
+        }
+    }
+
+    private static Content event(byte[] json, int length) {
+        byte[] event = new byte[DATA.length + length + 2];
+        System.arraycopy(DATA, 0, event, 0, DATA.length);
+        System.arraycopy(json, 0, event, DATA.length, length);
+        event[event.length - 2] = '\n';
+        event[event.length - 1] = '\n';
+        return new Content(event, event.length);
+    }
+
+    @Override
+    public void fail(ServingException e) {
+        if (ended) {
+            return;
+        }
+        dropOnly();
+        HttpStream begun = stream;
+        if (begun == null) {
+            ended = true;
+            RestTrace.fail(context, exchange, trace, e);
+        } else {
+            byte[] text = ("{\"error\":" + HttpReply.quote(e.describe()) + "}").getBytes(StandardCharsets.UTF_8);
+            begun.send(event(text, text.length));
+            endStream();
+        }
+    }
+}

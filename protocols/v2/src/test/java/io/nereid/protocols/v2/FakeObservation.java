@@ -1,0 +1,143 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.ServingException;
+import io.nereid.observe.ModelReport;
+import io.nereid.observe.Observation;
+import io.nereid.observe.RequestTrace;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** Keeps settings, gives out traces that write down what they are told. Confined to one thread. */
+final class FakeObservation implements Observation {
+    /** A trace as a list of words. */
+    static final class Trace implements RequestTrace {
+        final String model;
+        final @Nullable String traceparent;
+        final List<String> told = new ArrayList<>();
+        private boolean ended;
+
+        Trace(String model, @Nullable String traceparent) {
+            this.model = model;
+            this.traceparent = traceparent;
+        }
+
+        private void tell(String word) {
+            if (ended) {
+                throw new AssertionError(word + " after the end");
+            }
+            told.add(word);
+        }
+
+        @Override
+        public void event(Event event, long nanos) {
+            tell(event.name());
+        }
+
+        @Override
+        public void attribute(String name, String value) {
+            tell(name + "=" + value);
+        }
+
+        @Override
+        public boolean wantsTensors() {
+            return false;
+        }
+
+        @Override
+        public void tensors(String activity, List<Tensor> tensors) {
+            tell(activity);
+        }
+
+        @Override
+        public void model(String name, long version, String requestId) {
+            tell("model " + name);
+        }
+
+        @Override
+        public RequestTrace child(String childModel) {
+            return new Trace(childModel, null);
+        }
+
+        @Override
+        public @Nullable String traceparent() {
+            return traceparent;
+        }
+
+        @Override
+        public void end() {
+            tell("end");
+            ended = true;
+        }
+    }
+
+    final List<Trace> traces = new ArrayList<>();
+    final Map<String, List<String>> trace = new LinkedHashMap<>();
+    final Map<String, Object> log = new LinkedHashMap<>();
+    List<ModelReport> reports = List.of();
+    String asked = "";
+    boolean sampling = true;
+
+    FakeObservation() {
+        trace.put("trace_level", List.of("OFF"));
+        trace.put("trace_rate", List.of("1000"));
+        log.put("log_info", true);
+        log.put("log_verbose_level", 0L);
+        log.put("log_format", "default");
+    }
+
+    @Override
+    public List<ModelReport> statistics(@Nullable String model, long version) {
+        asked = model + " " + version;
+        if ("nobody".equals(model)) {
+            throw ServingException.invalidArgument("requested model 'nobody' is not available");
+        }
+        return reports;
+    }
+
+    @Override
+    public @Nullable RequestTrace trace(String model, @Nullable String traceparent) {
+        if (!sampling) {
+            return null;
+        }
+        Trace made = new Trace(model, traceparent);
+        traces.add(made);
+        return made;
+    }
+
+    @Override
+    public Map<String, List<String>> traceSettings(@Nullable String model) {
+        asked = String.valueOf(model);
+        return trace;
+    }
+
+    @Override
+    public Map<String, List<String>> updateTraceSettings(
+            @Nullable String model, Map<String, ? extends @Nullable List<String>> settings) {
+        asked = model + " " + settings;
+        settings.forEach((name, value) -> {
+            if (value == null) {
+                trace.remove(name);
+            } else {
+                trace.put(name, value);
+            }
+        });
+        return trace;
+    }
+
+    @Override
+    public Map<String, Object> logSettings() {
+        return log;
+    }
+
+    @Override
+    public Map<String, Object> updateLogSettings(Map<String, Object> settings) {
+        log.putAll(settings);
+        return log;
+    }
+}
