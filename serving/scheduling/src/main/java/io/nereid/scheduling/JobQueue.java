@@ -205,7 +205,7 @@ final class JobQueue implements DevicePool.Ready {
         int slot = -1;
         boolean enlist = false;
         boolean empty = false;
-        boolean unused = false;
+        boolean unused;
         synchronized (lock) {
             late = expire(now);
             boolean ready = ready(now);
@@ -218,16 +218,16 @@ final class JobQueue implements DevicePool.Ready {
             } else {
                 claimed--;
                 blocked = ready && member != null;
-                unused = member != null && claimed == running;
                 empty = endsNow();
             }
+            unused = claimed == running;
             armAlarm(now);
         }
         refuse(late);
+        if (unused && member != null) {
+            member.returnUnused();
+        }
         if (slot < 0) {
-            if (unused && member != null) {
-                member.returnUnused();
-            }
             if (empty) {
                 finish();
             }
@@ -528,6 +528,7 @@ final class JobQueue implements DevicePool.Ready {
         boolean enlist;
         synchronized (lock) {
             instances.giveBack(slot);
+            blocked = false;
             enlist = claim(clock.nanos());
         }
         if (enlist) {
