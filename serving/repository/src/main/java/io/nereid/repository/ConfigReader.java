@@ -68,6 +68,32 @@ final class ConfigReader {
         return result(fields, complete, new ConfigScope(file, directory, directoryName, gpus, problems), named);
     }
 
+    /** As {@link #read(Path, String, Path, String, boolean, Problems)}, of the JSON form that clients load a model with. */
+    static Result readJson(
+            Path file, String json, Path directory, String directoryName, boolean named, Problems problems) {
+        return readJson(file, json, directory, directoryName, named, false, problems);
+    }
+
+    /** As {@link #read(Path, String, Path, String, boolean, boolean, Problems)}, of the JSON form. */
+    static Result readJson(
+            Path file,
+            String json,
+            Path directory,
+            String directoryName,
+            boolean named,
+            boolean gpus,
+            Problems problems) {
+        List<TextValue.Field> fields = new ArrayList<>();
+        boolean complete = true;
+        try {
+            JsonTree.parse(json, ConfigSchema.MODEL_CONFIG, fields);
+        } catch (TextSyntaxException e) {
+            problems.error(file, e.at(), e.message(), e.remedy());
+            complete = false;
+        }
+        return result(fields, complete, new ConfigScope(file, directory, directoryName, gpus, problems), named);
+    }
+
     private static Result result(List<TextValue.Field> fields, boolean complete, ConfigScope scope, boolean named) {
         BoundMessage bound = new ConfigBinder(ConfigSchema.MODEL_CONFIG, scope.file(), scope.problems()).bind(fields);
         String name = name(bound, scope, named);
@@ -141,6 +167,7 @@ final class ConfigReader {
                 .metricTags(ExtrasReader.texts(c.all("metric_tags")))
                 .histogramBuckets(
                         extras.histogramBuckets(c.message("model_metrics").all("metric_control")))
+                .document(ConfigDocument.given(c))
                 .build();
     }
 

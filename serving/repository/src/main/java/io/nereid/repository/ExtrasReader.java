@@ -95,10 +95,10 @@ final class ExtrasReader {
 
     private List<Double> ascending(List<Value> given) {
         List<Double> bounds = new ArrayList<>();
-        double last = Double.NEGATIVE_INFINITY;
+        double last = Double.NaN;
         for (Value v : given) {
             double bound = v.value() instanceof Double d ? d : 0;
-            if (!(bound > last)) {
+            if (Double.isNaN(bound) || bound <= last) {
                 scope.error(
                         v.at(),
                         "histogram options have bucket " + bound + " after " + last + " (expected: ascending bounds)",

@@ -23,12 +23,12 @@ final class GroupReader {
     List<InstanceGroup> read(List<Value> given) {
         List<InstanceGroup> groups = new ArrayList<>();
         for (Value v : given) {
-            groups.add(group(v.message(), v.at(), groups.size()));
+            groups.add(group(v.message(), groups.size()));
         }
         return List.copyOf(groups);
     }
 
-    private InstanceGroup group(BoundMessage g, Position at, int index) {
+    private InstanceGroup group(BoundMessage g, int index) {
         String name = g.text("name").isEmpty() ? scope.model() + "_" + index : g.text("name");
         String who = "instance group " + name + " of model " + scope.model() + " ";
         Kind kind = g.text("kind").isEmpty()

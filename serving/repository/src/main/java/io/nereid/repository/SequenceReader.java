@@ -110,7 +110,7 @@ final class SequenceReader {
         if (kind == Control.Kind.CORRID) {
             return correlationId(name, c, at, pairs);
         }
-        if (c.has("data_type")) {
+        if (IoReader.typeOf(c.text("data_type")) != null) {
             scope.warning(
                     c.place("data_type"),
                     "'data_type' of " + kindName + " has no effect" + scope.forModel(),

@@ -1,0 +1,224 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import io.nereid.repository.BoundMessage.Entry;
+import io.nereid.repository.BoundMessage.Value;
+import io.nereid.repository.ConfigSchema.Cardinality;
+import io.nereid.repository.ConfigSchema.Field;
+import io.nereid.repository.ConfigSchema.Support;
+import io.nereid.spi.ModelConfig;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The whole configuration of a model in the words of Triton's {@code ModelConfig}, as Triton shows it: normalised, with
+ * every scalar, list and map, be it at its default, and without the messages that were not given. Map, List, String,
+ * Long, Double and Boolean; fields in the order of Triton's definition; enumerations by name; numbers of 64 bits as
+ * numbers. Immutable.
+ */
+public final class ConfigDocument {
+    private static final ConfigSchema SCHEMA = ConfigSchema.MODEL_CONFIG;
+    private static final String ROOT = "ModelConfig";
+
+    private ConfigDocument() {}
+
+    /**
+     * The document of a configuration. What the record says counts; {@link ModelConfig#document()}, a former document or
+     * what the configuration's text gave, adds the fields of which the record knows nothing. Made again of its own
+     * result, it stays the same. Call it when the backend has completed the record, and after every change of it:
+     *
+     * <pre>{@code
+     * config = config.toBuilder().document(ConfigDocument.of(config)).build();
+     * }</pre>
+     */
+    public static Map<String, Object> of(ModelConfig config) {
+        Map<String, Object> tree = merged(ROOT, config.document(), RecordTree.of(config));
+        if (config.ensemble() == null) {
+            Map<String, Object> optimization = new LinkedHashMap<>(map(tree.get("optimization")));
+            optimization.putIfAbsent("input_pinned_memory", Map.of("enable", true));
+            optimization.putIfAbsent("output_pinned_memory", Map.of("enable", true));
+            tree.put("optimization", optimization);
+        }
+        // given without effect, or switched off since
+        if (tree.containsKey("model_transaction_policy")) {
+            tree.put("model_transaction_policy", Map.of("decoupled", config.decoupled()));
+        }
+        if (tree.containsKey("response_cache")) {
+            tree.put("response_cache", Map.of("enable", config.responseCache()));
+        }
+        return completed(ROOT, tree);
+    }
+
+    /** What a text gave, as a tree of fields without defaults. */
+    static Map<String, Object> given(BoundMessage message) {
+        return given(ROOT, message);
+    }
+
+    private static Map<String, Object> given(String type, BoundMessage message) {
+        Map<String, Object> tree = new LinkedHashMap<>();
+        for (Field field : fields(type)) {
+            List<Value> values = message.all(field.name());
+            if (values.isEmpty()) {
+                continue;
+            }
+            tree.put(
+                    field.name(),
+                    switch (field.cardinality()) {
+                        case ONE -> plain(field, values.get(0).value());
+                        case MANY ->
+                            values.stream().map(v -> plain(field, v.value())).toList();
+                        case MAP -> {
+                            Map<String, Object> entries = new LinkedHashMap<>();
+                            for (Value v : values) {
+                                Entry entry = v.entry();
+                                entries.put(entry.key(), plain(field, entry.value()));
+                            }
+                            yield Collections.unmodifiableMap(entries);
+                        }
+                    });
+        }
+        return Collections.unmodifiableMap(tree);
+    }
+
+    private static Object plain(Field field, Object value) {
+        return value instanceof BoundMessage m ? given(field.type(), m) : value;
+    }
+
+    private static Iterable<Field> fields(String type) {
+        return Objects.requireNonNull(SCHEMA.fields(type)).values();
+    }
+
+    private static boolean isMessage(Field field) {
+        return SCHEMA.fields(field.type()) != null;
+    }
+
+    /** Both together; where they differ, the record counts. */
+    private static Map<String, Object> merged(String type, Map<String, Object> given, Map<String, Object> recorded) {
+        Map<String, Object> tree = new LinkedHashMap<>();
+        for (Field field : fields(type)) {
+            Object g = given.get(field.name());
+            Object r = recorded.get(field.name());
+            if (r == null) {
+                if (g != null && !replaced(type, field, recorded)) {
+                    tree.put(field.name(), g);
+                }
+            } else if (g == null || !isMessage(field) || field.cardinality() == Cardinality.MAP) {
+                tree.put(field.name(), sameMembers(g, r) ? Objects.requireNonNull(g) : r);
+            } else if (field.cardinality() == Cardinality.ONE) {
+                tree.put(field.name(), merged(field.type(), map(g), map(r)));
+            } else {
+                tree.put(field.name(), mergedList(field.type(), list(g), list(r)));
+            }
+        }
+        return tree;
+    }
+
+    /** Whether a list says the same in another order: the record sorts some, the document shows them as they were given. */
+    private static boolean sameMembers(@Nullable Object given, Object recorded) {
+        return given instanceof List<?> g
+                && recorded instanceof List<?> r
+                && g.size() == r.size()
+                && new HashSet<>(g).equals(new HashSet<>(r));
+    }
+
+    /** Whether a field that the record lacks is gone, because the record chose another of its group, or none. */
+    private static boolean replaced(String type, Field field, Map<String, Object> recorded) {
+        if (field.oneof().isEmpty()) {
+            return false;
+        }
+        if (type.equals(ROOT)) {
+            return true;
+        }
+        for (Field other : fields(type)) {
+            if (other.oneof().equals(field.oneof()) && recorded.containsKey(other.name())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The members of the record, each with what was given for the one of its name, or in its place if it has no name. */
+    private static List<Object> mergedList(String type, List<?> given, List<?> recorded) {
+        List<Object> members = new ArrayList<>();
+        for (int i = 0; i < recorded.size(); i++) {
+            Map<String, Object> r = map(recorded.get(i));
+            Map<String, Object> g = named(given, r.get("name"));
+            if (g == null && given.size() == recorded.size() && !map(given.get(i)).containsKey("name")) {
+                g = map(given.get(i));
+            }
+            members.add(g == null ? r : merged(type, g, r));
+        }
+        return members;
+    }
+
+    private static @Nullable Map<String, Object> named(List<?> members, @Nullable Object name) {
+        for (Object member : name == null ? List.of() : members) {
+            if (Objects.equals(map(member).get("name"), name)) {
+                return map(member);
+            }
+        }
+        return null;
+    }
+
+    private static Map<String, Object> completed(String type, Map<String, Object> tree) {
+        Map<String, Object> document = new LinkedHashMap<>();
+        for (Field field : fields(type)) {
+            Object value = tree.get(field.name());
+            switch (field.cardinality()) {
+                case MANY -> {
+                    List<Object> members = new ArrayList<>();
+                    for (Object member : list(value)) {
+                        members.add(completed(field, member));
+                    }
+                    document.put(field.name(), Collections.unmodifiableList(members));
+                }
+                case MAP -> {
+                    Map<String, Object> entries = new LinkedHashMap<>();
+                    map(value).forEach((k, v) -> entries.put(k, completed(field, v)));
+                    document.put(field.name(), Collections.unmodifiableMap(entries));
+                }
+                case ONE -> {
+                    if (value != null) {
+                        document.put(field.name(), completed(field, value));
+                    } else if (!isMessage(field) && field.oneof().isEmpty() && field.support() != Support.ADDED) {
+                        document.put(field.name(), byDefault(field.type()));
+                    }
+                }
+            }
+        }
+        return Collections.unmodifiableMap(document);
+    }
+
+    private static Object completed(Field field, Object value) {
+        return isMessage(field) ? completed(field.type(), map(value)) : value;
+    }
+
+    private static Object byDefault(String type) {
+        List<String> names = SCHEMA.enumeration(type);
+        if (names != null) {
+            return names.get(0);
+        }
+        return switch (type) {
+            case "string" -> "";
+            case "bool" -> false;
+            case "float", "double" -> 0.0;
+            default -> 0L;
+        };
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Map<String, Object> map(@Nullable Object value) {
+        return value instanceof Map ? (Map<String, Object>) value : Map.of();
+    }
+
+    private static List<?> list(@Nullable Object value) {
+        return value instanceof List<?> l ? l : List.of();
+    }
+}
