@@ -51,7 +51,7 @@ final class Job implements InferenceJob, InferenceEngine.Call, StepTimes {
 
     private long queuedAt;
     private long startedAt;
-    private long ranFrom;
+    private long queueNanos;
     private long ranTo;
     private long inputNanos;
     private long inferNanos;
@@ -139,8 +139,11 @@ final class Job implements InferenceJob, InferenceEngine.Call, StepTimes {
 
     @Override
     public void started(long nanos) {
+        if (!started) {
+            queueNanos = nanos - queuedAt;
+            started = true;
+        }
         startedAt = nanos;
-        started = true;
         if (trace != null) {
             trace.event(Event.COMPUTE_START, nanos);
             tensors(trace, "TENSOR_BACKEND_INPUT", request.inputs());
@@ -149,7 +152,8 @@ final class Job implements InferenceJob, InferenceEngine.Call, StepTimes {
 
     @Override
     public void ran(long from, long to, int rows) {
-        ranFrom = from;
+        inputNanos += from - startedAt;
+        inferNanos += to - from;
         ranTo = to;
         if (trace != null) {
             trace.event(Event.COMPUTE_INPUT_END, from);
@@ -227,15 +231,13 @@ final class Job implements InferenceJob, InferenceEngine.Call, StepTimes {
     }
 
     private void succeeded(ModelStatistics statistics, long now) {
-        if (!told) {
-            inputNanos = ranFrom - startedAt;
-            inferNanos = ranTo - ranFrom;
-            outputNanos = started ? now - ranTo : 0;
+        if (!told && started) {
+            outputNanos = now - ranTo;
         }
         statistics.succeeded(
                 now,
                 now - request.arrivedNanos(),
-                startedAt - queuedAt,
+                queueNanos,
                 inputNanos,
                 inferNanos,
                 outputNanos,

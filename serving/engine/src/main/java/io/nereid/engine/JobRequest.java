@@ -6,6 +6,7 @@ import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.Reschedulable;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.tensor.Tensor;
@@ -137,9 +138,16 @@ final class JobRequest implements ModelRequest {
 
     @Override
     public void reschedule() {
-        fail(ServingException.of(
-                Code.INTERNAL,
-                "model '" + model + "' asked to see a request again (expected: only models of iterative sequences do)"));
+        if (!(job instanceof Reschedulable again)) {
+            fail(ServingException.of(
+                    Code.INTERNAL,
+                    "model '" + model
+                            + "' asked to see a request again (expected: only models of iterative sequences do)"));
+        } else if (ended.compareAndSet(false, true)) {
+            drop();
+            job.ran(from, clock.nanos(), rows);
+            again.reschedule();
+        }
     }
 
     /** The model, which is not decoupled, has returned. */

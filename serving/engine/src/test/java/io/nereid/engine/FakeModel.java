@@ -5,6 +5,7 @@ package io.nereid.engine;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelRequest;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.TensorSpec;
@@ -15,6 +16,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiFunction;
+import java.util.function.Consumer;
 
 /** A backend model whose runs are a function of the test. Thread-safe. */
 final class FakeModel implements BackendModel {
@@ -23,6 +25,9 @@ final class FakeModel implements BackendModel {
     private final ModelConfig config;
     private final IoTraits traits;
     private final BiFunction<List<Tensor>, List<String>, List<Tensor>> function;
+    private final Consumer<List<ModelRequest>> requests;
+    final AtomicInteger invocations = new AtomicInteger();
+    final AtomicInteger closedInvocations = new AtomicInteger();
     final CountDownLatch entered = new CountDownLatch(1);
     final CountDownLatch cancelled = new CountDownLatch(1);
     volatile boolean closed;
@@ -31,6 +36,19 @@ final class FakeModel implements BackendModel {
         this.config = config;
         this.traits = traits;
         this.function = function;
+        this.requests = r -> {
+            throw new AssertionError("takes tensors");
+        };
+    }
+
+    /** A model that takes requests. */
+    FakeModel(ModelConfig config, Consumer<List<ModelRequest>> requests) {
+        this.config = config;
+        this.traits = new IoTraits(1, false, false, true);
+        this.function = (in, out) -> {
+            throw new AssertionError("takes requests");
+        };
+        this.requests = requests;
     }
 
     static ModelConfig config(int maxBatch, Duration delay, List<TensorSpec> inputs, List<TensorSpec> outputs) {
@@ -66,7 +84,15 @@ final class FakeModel implements BackendModel {
 
     @Override
     public Invocation newInvocation() {
+        invocations.incrementAndGet();
         return new Invocation() {
+            @Override
+            public void execute(List<ModelRequest> batch) {
+                runs.incrementAndGet();
+                entered.countDown();
+                requests.accept(batch);
+            }
+
             @Override
             public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
                 runs.incrementAndGet();
@@ -81,7 +107,9 @@ final class FakeModel implements BackendModel {
             }
 
             @Override
-            public void close() {}
+            public void close() {
+                closedInvocations.incrementAndGet();
+            }
         };
     }
 
