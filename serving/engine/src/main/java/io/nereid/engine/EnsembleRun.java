@@ -179,8 +179,7 @@ final class EnsembleRun {
 
     /** Starts what is ready, and what becomes ready on this thread meanwhile, then hands out answers. */
     private void proceed() {
-        List<StepCall> now;
-        while (!(now = takeReady()).isEmpty()) {
+        for (List<StepCall> now = takeReady(); !now.isEmpty(); now = takeReady()) {
             for (StepCall call : now) {
                 call.start();
             }
