@@ -1,0 +1,168 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling;
+
+import static io.nereid.scheduling.SequenceStage.control;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig.Control;
+import io.nereid.spi.ModelConfig.Control.Kind;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** The tensors that tell a model where in its sequence a row stands. */
+class SequenceControlTest {
+    private final SequenceStage stage = new SequenceStage();
+
+    @Test
+    void tellEveryRowWhereItStands() {
+        stage.maxBatch = 4;
+        stage.controls = SequenceStage.allControls();
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "7 S");
+        stage.submit(batcher, "8 SE");
+        stage.submit(batcher, "9 S");
+        stage.runAll();
+        stage.submit(batcher, "7");
+        stage.submit(batcher, "9 E");
+        stage.runAll();
+        assertThat(stage.puppet.seen.get(0))
+                .containsExactly(
+                        "START=1 READY=1 END=0 CORRID=7",
+                        "START=1 READY=1 END=1 CORRID=8",
+                        "START=1 READY=1 END=0 CORRID=9");
+        assertThat(stage.puppet.seen.get(1))
+                .containsExactly(
+                        "START=0 READY=1 END=0 CORRID=7",
+                        "START=0 READY=0 END=0 CORRID=0",
+                        "START=0 READY=1 END=1 CORRID=9");
+        stage.end(batcher);
+    }
+
+    @Test
+    void haveABatchDimensionWhenTheModelHasOne() {
+        for (int maxBatch : new int[] {0, 4}) {
+            SequenceStage own = new SequenceStage();
+            own.maxBatch = maxBatch;
+            own.controls = SequenceStage.allControls();
+            SequenceBatcher batcher = own.open();
+            List<Shape> shapes = new ArrayList<>();
+            List<String> names = new ArrayList<>();
+            own.puppet.instead = job -> {
+                for (Tensor t : job.request().inputs()) {
+                    shapes.add(t.shape());
+                    names.add(t.name());
+                }
+                job.complete(List.of(), java.util.Map.of());
+            };
+            own.submit(batcher, "7 S");
+            own.runAll();
+            Shape expected = maxBatch > 0 ? Shape.of(1, 1) : Shape.of(1);
+            assertThat(names).containsExactly("IN", "START", "READY", "END", "CORRID");
+            assertThat(shapes.subList(1, 5)).containsOnly(expected);
+            own.end(batcher);
+        }
+    }
+
+    @Test
+    void comeInEveryTypeAndWithAnyPairOfValues() {
+        stage.controls = List.of(
+                new Control("I", Kind.START, DataType.INT32, -3, 5),
+                new Control("F", Kind.READY, DataType.FP32, 0.5, 2.5),
+                new Control("B", Kind.END, DataType.BOOL, 1, 0));
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "7 S");
+        stage.submit(batcher, "7 E");
+        stage.runAll();
+        assertThat(stage.puppet.seen).containsExactly(List.of("I=5 F=2.5 B=1"), List.of("I=-3 F=2.5 B=0"));
+        stage.end(batcher);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "UINT64, 18446744073709551615",
+        "INT64, 9223372036854775807",
+        "UINT32, 4294967295",
+        "INT32, 2147483647",
+        "BYTES, naïve-id"
+    })
+    void carryAnIdThatFits(DataType type, String id) {
+        stage.maxBatch = 2;
+        stage.controls = List.of(new Control("ID", Kind.CORRID, type, 0, 0));
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S".replace("1", id.matches("\\d+") ? "5" : "other"));
+        stage.submit(batcher, id + " S");
+        stage.runAll();
+        stage.submit(batcher, id + " E");
+        stage.runAll();
+        assertThat(stage.puppet.seen.get(0).get(1)).isEqualTo("ID=" + id);
+        assertThat(stage.puppet.seen.get(1))
+                .containsExactly(type == DataType.BYTES ? "ID=" : "ID=0", "ID=" + id);
+        stage.end(batcher);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"INT64, 9223372036854775808", "UINT32, 4294967296", "INT32, 2147483648", "INT32, 18446744073709551615"})
+    void refuseAnIdThatDoesNotFit(DataType type, String id) {
+        stage.controls = List.of(new Control("ID", Kind.CORRID, type, 0, 0));
+        SequenceBatcher batcher = stage.open();
+        ServingException e = stage.refused(batcher, stage.turn(id + " S"));
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e).hasMessageContaining(id).hasMessageContaining("'ID'").hasMessageContaining(type.name());
+        stage.end(batcher);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"BYTES, 123, UINT64", "UINT64, corrid, BYTES", "INT64, corrid, BYTES", "INT32, corrid, BYTES"})
+    void refuseAnIdOfTheOtherType(DataType type, String id, String given) {
+        stage.controls = List.of(new Control("CORRID", Kind.CORRID, type, 0, 0));
+        SequenceBatcher batcher = stage.open();
+        ServingException e = stage.refused(batcher, stage.turn(id + " S"));
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e)
+                .hasMessage("sequence batching control 'CORRID' data-type is '" + given + "', but model 'm' expects '"
+                        + type + "'");
+        stage.end(batcher);
+    }
+
+    @Test
+    void takeAnyIdWhenTheModelIsNotToldIt() {
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "abc S");
+        stage.submit(batcher, "18446744073709551615 SE");
+        stage.submit(batcher, "abc E");
+        stage.end(batcher);
+    }
+
+    @Test
+    void cannotBeOfOtherTypes() {
+        stage.controls = List.of(control(Kind.START), new Control("ID", Kind.CORRID, DataType.FP32, 0, 0));
+        assertThatThrownBy(stage::open)
+                .hasMessageContaining("Allowed data types are TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and"
+                        + " TYPE_STRING");
+        stage.controls = List.of(new Control("S", Kind.START, DataType.INT8, 0, 0));
+        assertThatThrownBy(stage::open).hasMessageContaining("unexpected data type for control START for m");
+    }
+
+    @Test
+    void sayStartAgainWhenALiveSequenceIsStarted() {
+        stage.controls = List.of(control(Kind.START), control(Kind.END));
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "1");
+        stage.submit(batcher, "1 S");
+        stage.runAll();
+        assertThat(stage.puppet.seen)
+                .containsExactly(List.of("START=1 END=0"), List.of("START=0 END=0"), List.of("START=1 END=0"));
+        stage.end(batcher);
+    }
+}
