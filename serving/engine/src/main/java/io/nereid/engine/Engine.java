@@ -13,6 +13,7 @@ import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.observe.ModelReport;
 import io.nereid.observe.RequestTrace;
+import io.nereid.repository.LoaderFactory;
 import io.nereid.repository.RepositorySource;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.spi.InferenceEngine;
@@ -60,6 +61,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private final Manager manager;
     private final RepositorySource repository;
     private final ExecutorService control;
+    private final EnsembleMembers members = new Members();
     private final HostFigures host = new HostFigures();
     private final boolean strictReadiness;
     private volatile boolean started;
@@ -81,25 +83,51 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         this.repository = new RepositorySource(
                 options.repositories(),
                 backends,
-                this::loader,
+                new Loaders(),
                 options.repository(),
                 clock);
         this.control = Threads.single("control");
     }
 
-    /** The loader of one stored version: a model on a backend. */
-    private Loader loader(ModelSource source, ModelConfig config, Backend backend, String fingerprint) {
-        return new ModelLoader(
-                source,
-                config,
-                backend,
-                fingerprint,
-                new BackendContext(
-                        options.deviceThreads(),
-                        options.scratch(),
-                        options.backendSettings().getOrDefault(backend.name(), Map.of()),
-                        options.autoComplete()),
-                servables);
+    /** Makes the loaders of stored versions. */
+    private final class Loaders implements LoaderFactory {
+        @Override
+        public Loader create(ModelSource source, ModelConfig config, Backend backend, String fingerprint) {
+            return new ModelLoader(
+                    source,
+                    config,
+                    backend,
+                    fingerprint,
+                    new BackendContext(
+                            options.deviceThreads(),
+                            options.scratch(),
+                            options.backendSettings().getOrDefault(backend.name(), Map.of()),
+                            options.autoComplete()),
+                    servables);
+        }
+
+        @Override
+        public Loader ensemble(ModelSource source, ModelConfig config, String fingerprint) {
+            return new EnsembleLoader(source.id(), config, fingerprint, members, servables);
+        }
+    }
+
+    /** The models of this engine, as its ensembles find them. */
+    private final class Members implements EnsembleMembers {
+        @Override
+        public Call infer(InferenceRequest request, ResponseSink sink) {
+            return Engine.this.infer(request, sink);
+        }
+
+        @Override
+        public ModelConfig config(ModelRef member) {
+            return Engine.this.config(member);
+        }
+
+        @Override
+        public List<ServableState> states(String member) {
+            return manager.states(member);
+        }
     }
 
     /** Starts reading the repository and loading models. Completes when each has become available or has failed. */
@@ -161,7 +189,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
             return ENDED;
         }
         try {
-            servable.submit(job);
+            VersionCache cache = servable.cache();
+            if (cache == null) {
+                servable.submit(job);
+            } else {
+                cache.serve(job, () -> servable.submit(job));
+            }
         } catch (RuntimeException e) {
             job.fail(ServingException.from(e));
         }
@@ -277,7 +310,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** The figures of all models in Prometheus' text format. */
     public String metrics() {
-        return new MetricsPage(servables.shown(), options.metrics()).write(host, Map.of());
+        return new MetricsPage(servables.shown(), options.metrics()).write(host, servables.cacheFigures());
     }
 
     /**
@@ -328,6 +361,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         control.shutdown();
         manager.close(limit);
         pool.close();
+        servables.close();
     }
 
     @Override

@@ -13,6 +13,7 @@ import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What every loaded version has, whether it is a model on a backend or made of other models: how it is described, what
@@ -24,7 +25,7 @@ abstract class EngineServable implements Servable {
     private final ModelStatistics statistics;
     private volatile ModelConfig config;
     private volatile long loadNanos;
-    private volatile boolean cached;
+    private volatile @Nullable VersionCache cache;
 
     /** For a version with a complete configuration, of which no more is measured than always is. */
     EngineServable(ServableId id, ModelConfig config) {
@@ -88,13 +89,18 @@ abstract class EngineServable implements Servable {
         loadNanos = nanos;
     }
 
-    /** Whether answers are kept for equal requests. */
-    final boolean cached() {
-        return cached;
+    /** Where answers are kept for equal requests, or null. */
+    final @Nullable VersionCache cache() {
+        return cache;
     }
 
-    final void cached(boolean keeps) {
-        cached = keeps;
+    final void cache(@Nullable VersionCache keeps) {
+        cache = keeps;
+    }
+
+    /** Whether answers are kept for equal requests. */
+    final boolean cached() {
+        return cache != null;
     }
 
     /** The figures as clients get them. */

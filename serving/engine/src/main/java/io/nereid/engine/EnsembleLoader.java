@@ -118,7 +118,7 @@ final class EnsembleLoader implements Loader {
         EnsembleServable made = servable;
         if (made != null) {
             made.loadNanos(loadNanos);
-            servables.show(made);
+            servables.show(made, fingerprint);
         }
     }
 

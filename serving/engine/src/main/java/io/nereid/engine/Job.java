@@ -8,7 +8,6 @@ import io.nereid.base.ServingException;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
@@ -24,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * once. {@link #cancel} comes from any thread; everything else from the one thread that has
  * the job, which for answers may be any thread of the model's, one at a time.
  */
-final class Job implements InferenceJob, InferenceEngine.Call, StepTimes {
+final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
     private static final VarHandle ENDED;
     private static final VarHandle ON_CANCEL;
     /** Stands in {@link #onCancel} once the client has gone. */
@@ -60,6 +59,7 @@ final class Job implements InferenceJob, InferenceEngine.Call, StepTimes {
     private boolean told;
     private int responses;
     private long respondedAt;
+    private @Nullable AnswerKeeper keeper;
     private volatile boolean ended;
 
     private volatile @Nullable Runnable onCancel;
@@ -189,8 +189,13 @@ final class Job implements InferenceJob, InferenceEngine.Call, StepTimes {
         complete(outputs, parameters, -1);
     }
 
-    /** The answer is one that was kept, found within {@code lookupNanos}. */
-    void cached(List<Tensor> outputs, Map<String, Object> parameters, long lookupNanos) {
+    @Override
+    public void keeper(AnswerKeeper newKeeper) {
+        keeper = newKeeper;
+    }
+
+    @Override
+    public void cached(List<Tensor> outputs, Map<String, Object> parameters, long lookupNanos) {
         complete(outputs, parameters, lookupNanos);
     }
 
@@ -198,6 +203,10 @@ final class Job implements InferenceJob, InferenceEngine.Call, StepTimes {
         if (!ENDED.compareAndSet(this, false, true)) {
             Tensor.closeAll(outputs);
             return;
+        }
+        AnswerKeeper keeps = keeper;
+        if (keeps != null && lookupNanos < 0) {
+            keeps.keep(outputs, parameters);
         }
         InferenceResponse response;
         try {

@@ -104,7 +104,7 @@ final class ModelLoader implements Loader {
             long from = servables.clock().nanos();
             new WarmupRequests(source.modelDirectory(), loaded, servables.clock()).run();
             loaded.loadNanos(loadNanos + servables.clock().nanos() - from);
-            servables.show(loaded);
+            servables.show(loaded, fingerprint);
         }
     }
 

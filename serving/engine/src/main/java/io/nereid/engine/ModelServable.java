@@ -29,11 +29,12 @@ final class ModelServable extends EngineServable {
     private ModelServable(
             ServableId id,
             BackendModel model,
+            ModelConfig config,
             ModelStatistics statistics,
             DevicePool pool,
             SchedulerOptions options,
             Clock clock) {
-        super(id, model.config(), statistics);
+        super(id, config, statistics);
         this.model = model;
         this.execution = new BatchExecution(model, id, statistics, clock);
         this.scheduler = Scheduler.of(model.config(), execution, pool, options);
@@ -42,17 +43,20 @@ final class ModelServable extends EngineServable {
     /**
      * Puts a loaded model behind its queue; it owns the model and the options' strategy from here on. On an exception the
      * model stays with the caller and the strategy is closed.
+     *
+     * @param config that of the model, as clients get it
      */
     static ModelServable of(
             ServableId id,
             BackendModel model,
+            ModelConfig config,
             ModelStatistics statistics,
             DevicePool pool,
             SchedulerOptions options,
             Clock clock) {
         SchedulerOptions own = model.traits().inline() ? inline(options) : options;
         try {
-            return new ModelServable(id, model, statistics, pool, own, clock);
+            return new ModelServable(id, model, config, statistics, pool, own, clock);
         } catch (RuntimeException e) {
             BatchStrategy strategy = options.strategy();
             if (strategy != null) {

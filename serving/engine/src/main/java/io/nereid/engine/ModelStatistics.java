@@ -129,6 +129,15 @@ final class ModelStatistics {
         cacheHits.add(lookupNanos);
         if (summaries != null) {
             summaries.request.record(requestNanos);
+            summaries.cacheHit.record(lookupNanos);
+        }
+    }
+
+    /** The response cache did not have an answer: looking up and keeping took so long. */
+    void cacheMissed(long nanos) {
+        cacheMisses.add(nanos);
+        if (summaries != null) {
+            summaries.cacheMiss.record(nanos);
         }
     }
 

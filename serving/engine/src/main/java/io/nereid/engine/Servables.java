@@ -5,6 +5,7 @@ package io.nereid.engine;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
+import io.nereid.repository.ConfigDocument;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.RateLimiter;
 import io.nereid.scheduling.SchedulerOptions;
@@ -14,8 +15,10 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /** Makes servables on the one device pool, and knows those whose figures are shown. Thread-safe. */
 final class Servables {
@@ -23,12 +26,15 @@ final class Servables {
     private final EngineOptions options;
     private final SchedulerOptions scheduling;
     private final Clock clock;
+    private final @Nullable ResponseCache cache;
     private final Set<EngineServable> shown = ConcurrentHashMap.newKeySet();
 
     Servables(DevicePool pool, EngineOptions options, Clock clock) {
         this.pool = pool;
         this.options = options;
         this.clock = clock;
+        EngineOptions.Cache named = options.cache();
+        this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), clock);
         List<RateLimiter.Total> totals = options.rateLimits();
         this.scheduling = new SchedulerOptions(options.maxQueueSize(), SchedulerOptions.Inline.MEASURED)
                 .withLimiter(totals == null ? null : new RateLimiter(totals))
@@ -40,6 +46,7 @@ final class Servables {
         return ModelServable.of(
                 source.id(),
                 model,
+                completed(model.config()),
                 statistics(source.id(), model.config()),
                 pool,
                 scheduling.withStrategy(StrategyJar.find(source, model.config())),
@@ -53,19 +60,43 @@ final class Servables {
 
     /** A complete configuration with its document. */
     ModelConfig completed(ModelConfig config) {
-        return config;
+        return config.toBuilder().document(ConfigDocument.of(config)).build();
     }
 
     Clock clock() {
         return clock;
     }
 
-    void show(EngineServable servable) {
+    /** The version begins to serve. */
+    void show(EngineServable servable, String fingerprint) {
+        if (cache != null) {
+            ModelStatistics statistics = servable.statistics();
+            servable.cache(cache.of(
+                    servable.metadata().id(), servable.config(), fingerprint, statistics::cacheMissed));
+        }
         shown.add(servable);
     }
 
+    /** The version serves no more. */
     void hide(EngineServable servable) {
         shown.remove(servable);
+        VersionCache keeps = servable.cache();
+        servable.cache(null);
+        if (keeps != null) {
+            keeps.close();
+        }
+    }
+
+    /** Figures of the response cache by name. */
+    Map<String, Long> cacheFigures() {
+        return cache == null ? Map.of() : cache.figures();
+    }
+
+    /** Ends the response cache; no version serves any more. */
+    void close() {
+        if (cache != null) {
+            cache.close();
+        }
     }
 
     /** By name and version. */

@@ -246,6 +246,7 @@ class ModelServableTest {
         return ModelServable.of(
                 new ServableId("m", 1),
                 model,
+                model.config(),
                 new ModelStatistics(
                         new ServableId("m", 1), model.config(), MetricsOptions.DEFAULT, Clock.system()),
                 pool,
