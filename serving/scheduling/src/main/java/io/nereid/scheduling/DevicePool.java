@@ -13,7 +13,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The threads of one device. They pull: a queue that has a batch to run and an instance to run it on enlists itself, and
+ * The threads of one device, and with them the budget of runs: whatever the number of models and of their instances, at
+ * most {@link #threads} runs go on at once in a pool, so that instances do not oversubscribe the processors. (Only runs
+ * on the submitting thread, of models that prove tiny, come on top.) They pull: a queue that has a batch to run and an instance to run it on enlists itself, and
  * each thread runs one batch of the queue that has been in line longest, so that every model gets its turn. Thread-safe
  * by a short lock that is never held during a run.
  */
@@ -37,18 +39,47 @@ public final class DevicePool implements AutoCloseable {
 
     /** A pool on the given clock, which must run as fast as the machine's. */
     public DevicePool(String name, int threads, Clock clock) {
-        this(name, threads, clock, Timer.threaded(name + "-timer", clock));
+        this(atLeastOne(threads), clock, Timer.threaded(name + "-timer", clock), Threads.named(name));
+    }
+
+    /**
+     * A pool whose threads stay on the policy's processors.
+     *
+     * @throws io.nereid.base.ServingException FAILED_PRECONDITION when this machine cannot do that
+     */
+    public DevicePool(String name, int threads, Clock clock, HostPolicy policy) {
+        this(
+                atLeastOne(threads),
+                clock,
+                Timer.threaded(name + "-timer", clock),
+                bound(Threads.named(name), policy));
+    }
+
+    private static ThreadFactory bound(ThreadFactory factory, HostPolicy policy) {
+        policy.check();
+        return task -> factory.newThread(() -> {
+            policy.bind();
+            task.run();
+        });
+    }
+
+    private static int atLeastOne(int threads) {
         if (threads < 1) {
             throw new IllegalArgumentException("threads: " + threads + " (expected: >= 1)");
         }
+        return threads;
     }
 
     /** With a timer of the caller's; a pool of no threads runs by {@link #runNext} only. */
     DevicePool(String name, int threads, Clock clock, Timer timer) {
+        this(threads, clock, timer, Threads.named(name));
+    }
+
+    private DevicePool(int threads, Clock clock, Timer timer, ThreadFactory factory) {
         this.clock = clock;
         this.timer = timer;
         this.threads = threads;
-        this.factory = Threads.named(name);
+        this.factory = factory;
     }
 
     /** The number of batches this pool runs at once. */
