@@ -99,6 +99,26 @@ def checks():
     yield "optional_input.onnx", optional
     yield "no_inputs.onnx", lambda f: same(run(f)[0], [1, 2, 3])
 
+    def controls(f):
+        column = lambda *v: np.array(v, np.int32).reshape(-1, 1)  # noqa: E731
+        ids = np.array([[7], [9]], np.uint64)
+        out = run(f, INPUT=column(5, 6), START=column(1, 0), END=column(0, 1), READY=column(1, 1), CORRID=ids)
+        same(out[0], [[6], [15]])
+
+    yield "controls.onnx", controls
+    three, four = np.array([[3]], np.int32), np.array([[4]], np.int32)
+    yield "state_sum.onnx", lambda f: same(run(f, INPUT=three, INPUT_STATE=four), [[[7]], [[7]]])
+
+    def inside(f):
+        out, state = run(f, input=X24, state=np.ones((2, 2, 3), np.float32), sr=np.array(8))
+        same(out, X24.sum(1, keepdims=True) + 1), same(state, np.full((2, 2, 3), 9))
+
+    yield "state_inside.onnx", inside
+    ragged = np.array([1, 2, 3, 4, 5], np.float32)
+    bounds = np.array([0, 2, 2, 5], np.int32)
+    yield "ragged_sum.onnx", lambda f: same(run(f, VALUES=ragged, BOUNDS=bounds)[0], [[3], [0], [12]])
+    yield "column.onnx", lambda f: same(run(f, X=ragged)[0], -ragged)
+
     def gather(f):
         same(run(f, INDEX=np.array([[0, -1]]))[0], [[10, 40]])
         fails(lambda: run(f, INDEX=np.array([[4]])), "idx=4 must be within the inclusive range")

@@ -199,6 +199,89 @@ def shapes() -> None:
     )
 
 
+def fed_by_the_server() -> None:
+    column = lambda name, kind=I32: tensor(name, kind, "batch", 1)  # noqa: E731
+    put(
+        "controls.onnx",
+        model(
+            [
+                node("Add", ["INPUT", "START"], ["SUM"]),
+                node("Cast", ["CORRID"], ["ID"], to=I32),
+                node("Mul", ["ID", "END"], ["AT_END"]),
+                node("Add", ["SUM", "AT_END"], ["RAW"]),
+                node("Mul", ["RAW", "READY"], ["OUTPUT"]),
+            ],
+            [column("INPUT"), column("START"), column("END"), column("READY"), column("CORRID", TensorProto.UINT64)],
+            [column("OUTPUT")],
+        ),
+        "runs",
+        "INPUT, START, END, READY int32[batch,1], CORRID uint64[batch,1] -> OUTPUT = (INPUT + START + END x CORRID) x READY",
+    )
+    put(
+        "state_sum.onnx",
+        model(
+            [node("Add", ["INPUT", "INPUT_STATE"], ["OUTPUT"]), node("Identity", ["OUTPUT"], ["OUTPUT_STATE"])],
+            [column("INPUT"), column("INPUT_STATE")],
+            [column("OUTPUT"), column("OUTPUT_STATE")],
+        ),
+        "runs",
+        "INPUT, INPUT_STATE int32[batch,1] -> OUTPUT, OUTPUT_STATE, both the sum",
+    )
+    put(
+        "state_inside.onnx",
+        model(
+            [
+                node("ReduceSum", ["input", "one"], ["SUM"], keepdims=1),
+                node("ReduceMean", ["state"], ["LEVEL"], axes=[0, 2], keepdims=0),
+                node("Unsqueeze", ["LEVEL", "one"], ["COLUMN"]),
+                node("Add", ["SUM", "COLUMN"], ["output"]),
+                node("Cast", ["sr"], ["RATE"], to=F32),
+                node("Add", ["state", "RATE"], ["stateN"]),
+            ],
+            [tensor("input", F32, None, None), tensor("state", F32, 2, None, 3), tensor("sr", I64)],
+            [tensor("output", F32, None, 1), tensor("stateN", F32, None, None, None)],
+            [const("one", [1], np.int64)],
+        ),
+        "runs",
+        "input fp32[?,?], state fp32[2,?,3], sr int64[] -> output fp32[?,1], stateN fp32[?,?,?] = state + sr: "
+        "the batch is not the state's first dimension",
+    )
+    put(
+        "ragged_sum.onnx",
+        model(
+            [
+                node("CumSum", ["VALUES", "axis"], ["RUNNING"]),
+                node("Concat", ["zero", "RUNNING"], ["FROM_ZERO"], axis=0),
+                node("Slice", ["BOUNDS", "first", "end", "zeroth"], ["UPPER"]),
+                node("Slice", ["BOUNDS", "start", "last", "zeroth"], ["LOWER"]),
+                node("Gather", ["FROM_ZERO", "UPPER"], ["HIGH"]),
+                node("Gather", ["FROM_ZERO", "LOWER"], ["LOW"]),
+                node("Sub", ["HIGH", "LOW"], ["FLAT"]),
+                node("Unsqueeze", ["FLAT", "first"], ["SUM"]),
+            ],
+            [tensor("VALUES", F32, None), tensor("BOUNDS", I32, None)],
+            [tensor("SUM", F32, None, 1)],
+            [
+                const("axis", 0, np.int64),
+                const("zero", [0], np.float32),
+                const("zeroth", [0], np.int64),
+                const("start", [0], np.int64),
+                const("first", [1], np.int64),
+                const("last", [-1], np.int64),
+                const("end", [1 << 31], np.int64),
+            ],
+        ),
+        "runs",
+        "VALUES fp32[?] of n requests one after the other, BOUNDS int32[?] of n + 1 -> SUM fp32[?,1], one for each request",
+    )
+    put(
+        "column.onnx",
+        model([node("Neg", ["X"], ["Y"])], [tensor("X", F32, "batch")], [tensor("Y", F32, "batch")]),
+        "runs",
+        "X fp32[batch] -> Y = -X: a single value a row",
+    )
+
+
 def failures_at_run() -> None:
     put(
         "gather.onnx",
@@ -483,6 +566,7 @@ def main() -> None:
     identities()
     arithmetic()
     shapes()
+    fed_by_the_server()
     failures_at_run()
     strings()
     long_running()

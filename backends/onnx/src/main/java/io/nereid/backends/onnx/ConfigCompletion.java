@@ -10,9 +10,12 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -35,48 +38,104 @@ final class ConfigCompletion {
     /**
      * The whole configuration.
      *
+     * @param fill whether tensors, batch size and batching may be filled in; the rest is only checked
      * @param defaultMaxBatchSize used when the model can be batched and nothing was said; 0 or 1 for no batching
      * @param instances used when none were given
      * @throws ServingException INVALID_ARGUMENT when configuration and graph contradict each other
      */
-    ModelConfig complete(int defaultMaxBatchSize, int instances) {
+    ModelConfig complete(boolean fill, int defaultMaxBatchSize, int instances) {
         boolean derived = config.inputs().isEmpty() || config.outputs().isEmpty() || config.maxBatchSize() < 0;
-        int maxBatchSize = maxBatchSize(defaultMaxBatchSize);
+        int maxBatchSize = maxBatchSize(fill, defaultMaxBatchSize);
         boolean batched = maxBatchSize > 0;
         if (batched) {
             checkBatchable();
         }
-        List<TensorSpec> givenInputs = specs(config.inputs(), inputs, "input", batched);
-        List<TensorSpec> givenOutputs = specs(config.outputs(), outputs, "output", batched);
         Batching batching = config.batching();
-        if (batching == null && derived && maxBatchSize > 1) {
+        if (batching == null && config.sequence() == null && derived && fill && maxBatchSize > 1) {
             batching = Batching.EAGER;
         }
-        return labelled(config.completed(
+        ModelConfig complete = config.completed(
                 config.platform().isEmpty() ? OnnxBackend.PLATFORM : config.platform(),
                 OnnxBackend.NAME,
                 maxBatchSize,
-                givenInputs,
-                givenOutputs,
+                fill ? inputs(batched) : inGraphOrder(config.inputs(), inputs),
+                fill ? outputs(batched) : inGraphOrder(config.outputs(), outputs),
                 batching,
-                config.instances() > 0 ? config.instances() : instances));
+                config.instances() > 0 ? config.instances() : instances);
+        check(complete);
+        return labelled(complete);
     }
 
-    private int maxBatchSize(int defaultMaxBatchSize) {
-        if (config.maxBatchSize() >= 0) {
-            return config.maxBatchSize();
+    private int maxBatchSize(boolean fill, int defaultMaxBatchSize) {
+        if (config.maxBatchSize() >= 0 || !fill) {
+            return Math.max(0, config.maxBatchSize());
         }
         // Dimensions written down in full, the batch's included, mean that the writer wants no batching.
         boolean full = false;
         for (TensorSpec spec : config.inputs()) {
             Port port = Port.named(inputs, spec.name());
-            full |= port != null && port.shape().rank() == spec.shape().rank();
+            full |= port != null
+                    && !spec.ragged()
+                    && port.shape().rank() == spec.modelShape().rank();
         }
         for (TensorSpec spec : config.outputs()) {
             Port port = Port.named(outputs, spec.name());
-            full |= port != null && port.shape().rank() == spec.shape().rank();
+            full |= port != null && port.shape().rank() == spec.modelShape().rank();
         }
         return !full && notBatchable() == null && sameRows() && !inputs.isEmpty() ? defaultMaxBatchSize : 0;
+    }
+
+    /** The inputs given, in the graph's order, or those of the graph that nothing else feeds. */
+    private List<TensorSpec> inputs(boolean batched) {
+        if (!config.inputs().isEmpty()) {
+            return inGraphOrder(config.inputs(), inputs);
+        }
+        Set<String> fed = new HashSet<>();
+        config.feeds().forEach(spec -> fed.add(spec.name()));
+        return taken(inputs, fed, batched);
+    }
+
+    /** The outputs given, in the graph's order, or those of the graph that are no states. */
+    private List<TensorSpec> outputs(boolean batched) {
+        if (!config.outputs().isEmpty()) {
+            return inGraphOrder(config.outputs(), outputs);
+        }
+        Set<String> states = new HashSet<>();
+        ModelConfig.Sequence sequence = config.sequence();
+        if (sequence != null) {
+            sequence.states().forEach(state -> states.add(state.outputName()));
+        }
+        return taken(outputs, states, batched);
+    }
+
+    private static List<TensorSpec> taken(List<Port> ports, Set<String> without, boolean batched) {
+        List<TensorSpec> specs = new ArrayList<>();
+        for (Port port : ports) {
+            if (!without.contains(port.name())) {
+                Shape shape = batched ? port.shape().withoutFirst() : port.shape();
+                // Clients see a single value as a vector of one.
+                boolean single = shape.rank() == 0;
+                specs.add(new TensorSpec(
+                        port.name(),
+                        port.dataType(),
+                        single ? Shape.of(1) : shape,
+                        false,
+                        false,
+                        single && batched ? Shape.SCALAR : null));
+            }
+        }
+        return List.copyOf(specs);
+    }
+
+    /** Those that the graph has in its order, then the others, which are refused later. */
+    private static List<TensorSpec> inGraphOrder(List<TensorSpec> given, List<Port> ports) {
+        List<TensorSpec> ordered = new ArrayList<>(given);
+        List<String> names = Port.names(ports);
+        ordered.sort(Comparator.comparingInt(spec -> {
+            int index = names.indexOf(spec.name());
+            return index < 0 ? Integer.MAX_VALUE : index;
+        }));
+        return List.copyOf(ordered);
     }
 
     /** The first tensor that has no batch dimension, or null. */
@@ -121,17 +180,41 @@ final class ConfigCompletion {
                 remedy);
     }
 
-    private List<TensorSpec> specs(List<TensorSpec> given, List<Port> ports, String side, boolean batched) {
-        List<TensorSpec> specs = new ArrayList<>();
-        if (given.isEmpty()) {
-            for (Port port : ports) {
-                specs.add(new TensorSpec(
-                        port.name(), port.dataType(), batched ? port.shape().withoutFirst() : port.shape()));
-            }
-            return List.copyOf(specs);
+    /** Everything that a run is fed and asked for, whoever feeds it, against the graph. */
+    private void check(ModelConfig complete) {
+        List<TensorSpec> feeds = complete.feeds();
+        known(feeds, inputs, "input");
+        if (feeds.size() != inputs.size()) {
+            List<String> absent = new ArrayList<>(Port.names(inputs));
+            absent.removeAll(feeds.stream().map(TensorSpec::name).toList());
+            throw ServingException.invalidArgument(
+                    "unable to load model '" + config.name() + "', configuration expects " + feeds.size()
+                            + " inputs, model provides " + inputs.size(),
+                    "add " + String.join(", ", absent) + ", or leave inputs out");
         }
-        Map<String, TensorSpec> byName = new LinkedHashMap<>();
-        for (TensorSpec spec : given) {
+        if (complete.outputs().isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "unable to load model '" + config.name() + "', configuration expects 0 outputs, model provides "
+                            + outputs.size(),
+                    "add " + String.join(", ", Port.names(outputs)) + ", or let the server complete configurations");
+        }
+        known(complete.fetches(), outputs, "output");
+        Set<String> states = new HashSet<>();
+        ModelConfig.Sequence sequence = complete.sequence();
+        if (sequence != null) {
+            sequence.states().forEach(state -> states.add(state.outputName()));
+        }
+        for (TensorSpec spec : feeds) {
+            check(spec, "input", inputs, true, complete.batched());
+        }
+        for (TensorSpec spec : complete.fetches()) {
+            check(spec, "output", outputs, states.contains(spec.name()), complete.batched());
+        }
+    }
+
+    private void known(List<TensorSpec> specs, List<Port> ports, String side) {
+        Set<String> seen = new HashSet<>();
+        for (TensorSpec spec : specs) {
             if (Port.named(ports, spec.name()) == null) {
                 List<String> known = Port.names(ports);
                 throw ServingException.invalidArgument(
@@ -144,44 +227,37 @@ final class ConfigCompletion {
                                         : ""),
                         Suggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
             }
-            if (byName.put(spec.name(), spec) != null) {
+            if (!seen.add(spec.name())) {
                 throw ServingException.invalidArgument(
                         "configuration of model '" + config.name() + "' has " + side + " '" + spec.name() + "' twice");
             }
-        }
-        boolean input = side.equals("input");
-        if (input && byName.size() != ports.size()) {
-            List<String> absent = new ArrayList<>(Port.names(ports));
-            absent.removeAll(byName.keySet());
-            throw ServingException.invalidArgument(
-                    "unable to load model '" + config.name() + "', configuration expects " + byName.size()
-                            + " inputs, model provides " + ports.size(),
-                    "add " + String.join(", ", absent) + ", or leave inputs out");
-        }
-        for (Port port : ports) {
-            TensorSpec spec = byName.get(port.name());
-            if (spec != null) {
-                specs.add(checked(spec, port, input, batched));
+            if (spec.optional()) {
+                throw ServingException.invalidArgument(
+                        "unable to load model '" + config.name() + "', " + side + " '" + spec.name()
+                                + "' is optional in the configuration, but the model needs it",
+                        "remove 'optional'; only inputs with a default value can be left out, and they are not served");
             }
         }
-        return List.copyOf(specs);
     }
 
-    private TensorSpec checked(TensorSpec spec, Port port, boolean input, boolean batched) {
+    /** @param anySize whether a dimension of any size in the graph may be narrowed */
+    private void check(TensorSpec spec, String side, List<Port> ports, boolean anySize, boolean batched) {
+        Port port = Objects.requireNonNull(Port.named(ports, spec.name()));
         if (spec.dataType() != port.dataType()) {
             throw ServingException.invalidArgument(
                     "unable to load model '" + config.name() + "', configuration expects datatype "
-                            + typeName(spec.dataType()) + " for " + (input ? "input" : "output") + " '" + spec.name()
+                            + typeName(spec.dataType()) + " for " + side + " '" + spec.name()
                             + "', model provides " + typeName(port.dataType()),
                     "set its type to " + typeName(port.dataType()));
         }
-        if (!batched && port.shape().rank() == 0 && spec.shape().equals(Shape.of(1))) {
-            return spec;
+        Shape own = spec.modelShape();
+        if (!batched && port.shape().rank() == 0 && own.equals(Shape.of(1))) {
+            return;
         }
-        Shape whole = batched ? spec.shape().prepend(-1) : spec.shape();
+        Shape whole = batched ? own.prepend(-1) : own;
         boolean fits = whole.rank() == port.shape().rank();
         for (int i = 0; fits && i < whole.rank(); i++) {
-            fits = whole.dim(i) == port.shape().dim(i) || (input && port.shape().dim(i) == -1);
+            fits = whole.dim(i) == port.shape().dim(i) || (anySize && port.shape().dim(i) == -1);
         }
         if (!fits) {
             throw ServingException.invalidArgument(
@@ -192,9 +268,14 @@ final class ConfigCompletion {
                                     ? "(an initial batch dimension because max_batch_size > 0 followed by the explicit "
                                             + "tensor shape, making complete shape " + whole + ")"
                                     : "(shape " + whole + ")"),
-                    "set dims to " + (batched ? port.shape().withoutFirst() : port.shape()) + ", or leave them out");
+                    spec.ragged()
+                            ? "a ragged input is one flat tensor: export the model with shape [-1] for it"
+                            : "set dims to "
+                                    + (batched && port.shape().rank() > 0
+                                            ? port.shape().withoutFirst()
+                                            : port.shape())
+                                    + ", or leave them out");
         }
-        return spec;
     }
 
     /** The keys of map outputs become their labels, unless the user gave others. */

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.onnx;
 
+import ai.onnxruntime.OrtEnvironment;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession;
 import ai.onnxruntime.OrtSession.SessionOptions;
@@ -29,7 +30,9 @@ public final class OnnxBackend implements Backend {
     static final String DEFAULT_FILE = "model.onnx";
 
     private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
-    private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE);
+    private static final String GLOBAL_POOL = "enable-global-threadpool";
+    private static final List<String> SETTINGS =
+            List.of(DEFAULT_MAX_BATCH_SIZE, GLOBAL_POOL, "intra_op_thread_count", "inter_op_thread_count");
 
     private final OrtLibrary library;
     private @Nullable OrtRuntime runtime;
@@ -91,11 +94,14 @@ public final class OnnxBackend implements Backend {
     @Override
     public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
         int defaultMaxBatchSize = defaultMaxBatchSize(context.settings());
-        OrtSettings settings = OrtSettings.read(config.parameters(), context.cores());
+        OrtSettings settings = OrtSettings.read(
+                config.parameters(), config.optimization().graphLevel(), context.cores(), context.settings());
         OnnxFile file = OnnxFile.find(source, config.modelFile());
         OrtRuntime engine = started();
+        Placement placement = Placement.of(source, config, OrtEnvironment.getAvailableProviders());
         OrtSession session;
         try (SessionOptions options = settings.open()) {
+            placement.applyTo(options);
             session = engine.environment().createSession(file.path().toString(), options);
         } catch (OrtException e) {
             throw OrtErrors.loading(config.name(), file.path(), e);
@@ -107,7 +113,7 @@ public final class OnnxBackend implements Backend {
             int instances = Math.max(1, context.cores() / settings.intraThreads());
             ModelConfig complete = new ConfigCompletion(
                             config, inputs, outputs, file.facts().defaultedInputs())
-                    .complete(defaultMaxBatchSize, instances);
+                    .complete(context.autoComplete(), defaultMaxBatchSize, instances);
             OnnxModel model = new OnnxModel(engine, session, complete, settings, inputs, outputs, file.bytes());
             loaded = true;
             return model;
@@ -137,6 +143,13 @@ public final class OnnxBackend implements Backend {
                                 + String.join(", ", SETTINGS) + ")",
                         Suggestions.didYouMean(key, SETTINGS, "remove it"));
             }
+        }
+        String pool = settings.getOrDefault(GLOBAL_POOL, "0").strip();
+        if (!pool.equals("0")) {
+            throw ServingException.invalidArgument(
+                    "setting '" + GLOBAL_POOL + "' is '" + pool + "' (expected: 0)",
+                    "remove it: runs already share one pool, the server's, with one thread each; "
+                            + "set intra_op_thread_count for more");
         }
         String text = settings.getOrDefault(DEFAULT_MAX_BATCH_SIZE, "4");
         try {

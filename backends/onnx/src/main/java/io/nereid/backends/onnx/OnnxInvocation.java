@@ -233,7 +233,8 @@ final class OnnxInvocation implements Invocation {
     }
 
     private static Shape shown(OutputPlan plan, OnnxTensor tensor) {
-        return plan.vector() ? Shape.of(1) : Shape.of(tensor.getInfo().getShape());
+        Shape shape = Shape.of(tensor.getInfo().getShape());
+        return plan.vector() && shape.rank() == 0 ? Shape.of(1) : shape;
     }
 
     private static String[] strings(OnnxTensor tensor) throws OrtException {

@@ -58,9 +58,9 @@ final class OnnxModel implements BackendModel {
             inputIndex.put(inputs.get(i).name(), i);
         }
         for (Port port : outputs) {
-            boolean vector = config.outputs().stream()
+            boolean vector = config.fetches().stream()
                     .filter(spec -> spec.name().equals(port.name()))
-                    .map(TensorSpec::shape)
+                    .map(TensorSpec::modelShape)
                     .anyMatch(shape ->
                             !config.batched() && shape.rank() > port.shape().rank());
             this.outputs.put(port.name(), OutputPlan.of(port, inputs, vector));

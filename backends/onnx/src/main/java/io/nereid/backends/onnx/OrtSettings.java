@@ -8,6 +8,7 @@ import ai.onnxruntime.OrtSession.SessionOptions.ExecutionMode;
 import ai.onnxruntime.OrtSession.SessionOptions.OptLevel;
 import io.nereid.base.ServingException;
 import io.nereid.base.Suggestions;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -38,28 +39,67 @@ record OrtSettings(
     private static final String INTER_SPIN = "session.inter_op.allow_spinning";
     private static final List<String> FLAGS = List.of(
             INTRA_SPIN, INTER_SPIN, "session.use_device_allocator_for_initializers", "session.set_denormal_as_zero");
+    /** What others than this backend read. */
+    private static final List<String> FOREIGN = List.of("TRITON_BATCH_STRATEGY_PATH");
+
+    private static final List<String> GPU_ONLY = List.of(
+            "cudnn_conv_algo_search",
+            "cudnn_conv_use_max_workspace",
+            "gpu_mem_limit",
+            "arena_extend_strategy",
+            "do_copy_in_default_stream",
+            "use_ep_level_unified_stream",
+            "tunable_op_enable",
+            "tunable_op_tuning_enable",
+            "enable_cuda_graph");
     private static final List<String> KNOWN = Stream.concat(
                     Stream.of(INTRA, INTER, MODE, ARENA, PATTERN, LEVEL, SHRINKAGE), FLAGS.stream())
             .toList();
     private static final Pattern CPU_ARENA = Pattern.compile("cpu:0(;.*)?");
 
+    /** What the parameters of a model's configuration say. */
+    static OrtSettings read(Map<String, String> parameters, int cores) {
+        return read(parameters, 0, cores, Map.of());
+    }
+
     /**
-     * Reads the parameters of a model's configuration.
+     * What the parameters of a model's configuration say.
      *
+     * @param graphLevel the configuration's {@code optimization.graph.level}; a parameter of that name goes before it
+     * @param defaults the backend's settings, which hold where the parameters say nothing
      * @throws ServingException INVALID_ARGUMENT for an unknown key or a value outside what is allowed
      */
-    static OrtSettings read(Map<String, String> parameters, int cores) {
-        for (String key : parameters.keySet()) {
-            if (!KNOWN.contains(key)) {
+    static OrtSettings read(Map<String, String> given, int graphLevel, int cores, Map<String, String> defaults) {
+        Map<String, String> parameters = new LinkedHashMap<>(given);
+        for (String key : List.of(INTRA, INTER)) {
+            if (defaults.containsKey(key)) {
+                parameters.putIfAbsent(key, defaults.get(key));
+            }
+        }
+        if (graphLevel != 0) {
+            parameters.putIfAbsent(LEVEL, Integer.toString(graphLevel));
+        }
+        parameters.keySet().removeAll(FOREIGN);
+        Map<String, String> entries = new LinkedHashMap<>();
+        entries.put(INTRA_SPIN, "0");
+        entries.put(INTER_SPIN, "0");
+        for (Map.Entry<String, String> parameter : parameters.entrySet()) {
+            String key = parameter.getKey();
+            if (GPU_ONLY.contains(key)) {
+                throw ServingException.invalidArgument(
+                        "parameter '" + key + "' is for runs on a GPU, and this model runs on processors",
+                        "remove it");
+            }
+            if (key.startsWith("session.") && !FLAGS.contains(key)) {
+                // The engine's own options, which it reads itself.
+                entries.put(key, parameter.getValue());
+            } else if (!KNOWN.contains(key)) {
                 throw ServingException.invalidArgument(
                         "unknown parameter '" + key + "' (the onnxruntime backend knows " + String.join(", ", KNOWN)
                                 + ")",
                         Suggestions.didYouMean(key, KNOWN, "remove it"));
             }
         }
-        Map<String, String> entries = new java.util.LinkedHashMap<>();
-        entries.put(INTRA_SPIN, "0");
-        entries.put(INTER_SPIN, "0");
         for (String flag : FLAGS) {
             if (parameters.containsKey(flag)) {
                 entries.put(flag, choice(parameters, flag, 0, 0, 1) == 1 ? "1" : "0");

@@ -149,10 +149,11 @@ class OnnxRunTest {
     }
 
     @Test
-    void singleValuesStaySingle() {
+    void singleValuesAreVectorsOfOneToClients() {
         try (BackendModel model = fixtures().load("scalar")) {
             List<Answer> answers = run(model, List.of(floats("X", Shape.SCALAR, 21)));
-            assertThat(answers.get(0).shape()).isEqualTo(Shape.SCALAR);
+            assertThat(model.config().inputs().get(0).shape()).isEqualTo(Shape.of(1));
+            assertThat(answers.get(0).shape()).isEqualTo(Shape.of(1));
             assertThat(answers.get(0).floats()).containsExactly(42f);
         }
     }

@@ -1,0 +1,142 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.onnx;
+
+import ai.onnxruntime.OrtException;
+import ai.onnxruntime.OrtProvider;
+import ai.onnxruntime.OrtSession.SessionOptions;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.Accelerator;
+import io.nereid.spi.ModelConfig.InstanceGroup;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * On what a model runs and with which operators, as its configuration says. Immutable.
+ *
+ * @param gpu the device, or -1 for processors
+ * @param openVino whether processors are used through OpenVINO
+ * @param tensorRt whether the GPU is used through TensorRT
+ * @param libraries files with operators, inside the model's directory
+ */
+record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> libraries) {
+    /**
+     * @param providers what this build of the engine has
+     * @throws ServingException INVALID_ARGUMENT for what it does not have, or a file that is not there
+     */
+    static Placement of(ModelSource source, ModelConfig config, Set<OrtProvider> providers) {
+        int gpu = gpu(config, providers.contains(OrtProvider.CUDA));
+        boolean openVino = false;
+        for (Accelerator accelerator : config.optimization().cpuAccelerators()) {
+            if (!accelerator.name().equals("openvino")) {
+                throw unknown(config, accelerator, "openvino");
+            }
+            if (!providers.contains(OrtProvider.OPEN_VINO)) {
+                throw disabled(config, "OpenVINO", providers);
+            }
+            openVino = true;
+        }
+        boolean tensorRt = false;
+        for (Accelerator accelerator : config.optimization().gpuAccelerators()) {
+            switch (accelerator.name()) {
+                case "tensorrt" -> {
+                    if (!providers.contains(OrtProvider.TENSOR_RT)) {
+                        throw disabled(config, "TensorRT", providers);
+                    }
+                    tensorRt = true;
+                }
+                case "cuda", "gpu_io" -> {
+                    if (!providers.contains(OrtProvider.CUDA)) {
+                        throw disabled(config, accelerator.name(), providers);
+                    }
+                }
+                default -> throw unknown(config, accelerator, "tensorrt, cuda or gpu_io");
+            }
+        }
+        return new Placement(gpu, openVino, tensorRt && gpu >= 0, libraries(source, config));
+    }
+
+    private static int gpu(ModelConfig config, boolean available) {
+        int gpu = -1;
+        for (InstanceGroup group : config.instanceGroups()) {
+            if (group.kind() == InstanceGroup.Kind.GPU) {
+                if (!available) {
+                    throw ServingException.invalidArgument(
+                            "instance group " + group.name() + " of model " + config.name()
+                                    + " has kind KIND_GPU but server does not support GPUs",
+                            "use KIND_CPU or KIND_AUTO, or run the server with ONNX Runtime's GPU build");
+                }
+                gpu = group.gpus().isEmpty() ? 0 : group.gpus().get(0);
+            }
+        }
+        return gpu;
+    }
+
+    private static ServingException unknown(ModelConfig config, Accelerator accelerator, String known) {
+        return ServingException.invalidArgument(
+                "unknown Execution Accelerator '" + accelerator.name() + "' is requested for model '" + config.name()
+                        + "' (known: " + known + ")",
+                "remove it");
+    }
+
+    private static ServingException disabled(ModelConfig config, String name, Set<OrtProvider> providers) {
+        return ServingException.invalidArgument(
+                name + " Execution Accelerator is not enabled; model '" + config.name()
+                        + "' asks for it, and this build of ONNX Runtime has " + providers,
+                "remove it from the configuration's optimization, or run the server with a build that has it");
+    }
+
+    private static List<Path> libraries(ModelSource source, ModelConfig config) {
+        List<Path> found = new ArrayList<>();
+        for (String name : config.operatorLibraries()) {
+            Path file = source.versionDirectory().resolve(name).normalize();
+            if (!Files.isRegularFile(file)) {
+                file = source.modelDirectory().resolve(name).normalize();
+            }
+            if (!Files.isRegularFile(file)) {
+                throw ServingException.invalidArgument(
+                        "model '" + config.name() + "' needs the operators in '" + name + "', which is neither in "
+                                + source.versionDirectory() + " nor in " + source.modelDirectory(),
+                        "put the library there, and name it relative to one of them");
+            }
+            if (!inside(file, source.modelDirectory())) {
+                throw ServingException.invalidArgument(
+                        "model '" + config.name() + "' needs the operators in '" + name
+                                + "', which lies outside the model's directory",
+                        "copy the library into " + source.modelDirectory());
+            }
+            found.add(file);
+        }
+        return List.copyOf(found);
+    }
+
+    private static boolean inside(Path file, Path directory) {
+        try {
+            return file.toRealPath().startsWith(directory.toRealPath());
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** Sets a new session up. */
+    void applyTo(SessionOptions options) throws OrtException {
+        for (Path library : libraries) {
+            options.registerCustomOpLibrary(library.toString());
+        }
+        if (tensorRt) {
+            options.addTensorrt(gpu);
+        }
+        if (gpu >= 0) {
+            options.addCUDA(gpu);
+        }
+        if (openVino) {
+            options.addOpenVINO("CPU");
+        }
+    }
+}
