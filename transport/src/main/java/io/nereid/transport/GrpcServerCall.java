@@ -6,8 +6,8 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.GrpcMethod;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.netty.buffer.ByteBuf;
@@ -16,9 +16,11 @@ import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.util.ArrayDeque;
+import java.util.Map;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -564,6 +566,16 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
     public @Nullable String metadata(String lowerCaseName) {
         CharSequence value = headers.get(lowerCaseName);
         return value == null ? null : value.toString();
+    }
+
+    @Override
+    public void metadata(BiConsumer<String, String> each) {
+        for (Map.Entry<CharSequence, CharSequence> header : headers) {
+            String name = header.getKey().toString();
+            if (!name.startsWith(":") && !name.endsWith("-bin")) {
+                each.accept(name, header.getValue().toString());
+            }
+        }
     }
 
     @Override

@@ -75,8 +75,8 @@ abstract class ReplyStream implements HttpStream {
     public final void end() {
         if (!over) {
             over = true;
-            inLoop(NOTHING, this::finish);
             exchange.streamed(status, bytesOut);
+            inLoop(NOTHING, this::finish);
         }
     }
 
@@ -84,8 +84,8 @@ abstract class ReplyStream implements HttpStream {
     public final void abort() {
         if (!over) {
             over = true;
-            inLoop(NOTHING, this::breakOff);
             exchange.streamed(status, bytesOut);
+            inLoop(NOTHING, this::breakOff);
         }
     }
 

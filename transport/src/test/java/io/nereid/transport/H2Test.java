@@ -5,8 +5,10 @@ package io.nereid.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Threads;
+import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.ByteBudget;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
@@ -33,7 +35,9 @@ import io.netty.util.ReferenceCountUtil;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Random;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.Test;
@@ -89,6 +93,7 @@ class H2Test {
     /** Collects a reply. */
     private static final class Collect extends ChannelInboundHandlerAdapter {
         final CompletableFuture<Reply> reply = new CompletableFuture<>();
+        final BlockingQueue<String> pieces = new LinkedBlockingQueue<>();
         private final ByteArrayOutputStream body = new ByteArrayOutputStream();
         private Http2Headers headers = new DefaultHttp2Headers();
 
@@ -101,6 +106,7 @@ class H2Test {
             } else if (message instanceof Http2DataFrame d) {
                 byte[] b = new byte[d.content().readableBytes()];
                 d.content().readBytes(b);
+                pieces.add(new String(b, StandardCharsets.UTF_8));
                 body.writeBytes(b);
                 end = d.isEndStream();
             }
@@ -243,6 +249,83 @@ class H2Test {
         assertThat(r.headers().get("grpc-status")).hasToString("3");
         RIG.parkedCalls.clear();
         RIG.events.clear();
+    }
+
+    private static Http2StreamChannel park(Collect collect) {
+        Http2StreamChannel stream = open(collect);
+        stream.writeAndFlush(new DefaultHttp2HeadersFrame(
+                new DefaultHttp2Headers().method("GET").path("/park").scheme("http"), true));
+        return stream;
+    }
+
+    private static Content piece(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return new Content(bytes, bytes.length);
+    }
+
+    @Test
+    void aReplyInPiecesArrivesPieceByPiece() throws Exception {
+        Collect collect = new Collect();
+        Http2StreamChannel stream = park(collect);
+        HttpExchange parked = RIG.parkedExchange();
+        HttpStream reply = parked.stream(HttpReply.text(201, "text/plain", "a"));
+        assertThat(collect.pieces.poll(10, TimeUnit.SECONDS)).isEqualTo("a");
+        reply.send(piece("bc"));
+        assertThat(collect.pieces.poll(10, TimeUnit.SECONDS)).isEqualTo("bc");
+        assertThat(collect.reply).isNotDone();
+        reply.send(piece(""));
+        reply.send(piece("d"));
+        reply.end();
+        Reply whole = collect.reply.get(10, TimeUnit.SECONDS);
+        assertThat(whole.text()).isEqualTo("abcd");
+        assertThat(whole.status()).isEqualTo("201");
+        assertThat(whole.headers().get("content-length")).isNull();
+        stream.close();
+        Reply fromLoop = ask("GET", "/stream/3", new byte[0], false);
+        assertThat(fromLoop.text()).isEqualTo("<0,1,2,");
+        assertThat(ask("GET", "/headers", new byte[0], false, "x-a", "1").text()).contains("x-a=1;");
+    }
+
+    @Test
+    void aClientThatDoesNotReadLetsBytesPileUp() throws Exception {
+        Collect collect = new Collect();
+        Http2StreamChannel stream = park(collect);
+        stream.config().setAutoRead(false);
+        HttpExchange parked = RIG.parkedExchange();
+        HttpStream reply = parked.stream(HttpReply.text(200, "text/plain", ""));
+        String text = "x".repeat(1 << 20);
+        for (int i = 0; i < 8; i++) {
+            reply.send(piece(text));
+        }
+        assertThat(reply.unsentBytes()).isGreaterThan(4 << 20);
+        stream.config().setAutoRead(true);
+        stream.read();
+        reply.end();
+        assertThat(collect.reply.get(20, TimeUnit.SECONDS).body()).hasSize(8 << 20);
+        stream.close();
+    }
+
+    @Test
+    void aResetCancelsAReplyInPieces() throws Exception {
+        Collect collect = new Collect();
+        Http2StreamChannel stream = park(collect);
+        HttpExchange parked = RIG.parkedExchange();
+        HttpStream reply = parked.stream(HttpReply.text(200, "text/plain", "a"));
+        assertThat(collect.pieces.poll(10, TimeUnit.SECONDS)).isEqualTo("a");
+        stream.close();
+        assertThat(RIG.event()).isEqualTo("cancel");
+        reply.send(piece("b"));
+        reply.end();
+        assertThat(ask("GET", "/ok", new byte[0], false).status()).isEqualTo("200");
+    }
+
+    @Test
+    void anAbortedReplyIsReset() throws Exception {
+        Collect collect = new Collect();
+        park(collect);
+        RIG.parkedExchange().stream(HttpReply.text(200, "text/plain", "a")).abort();
+        assertThat(collect.reply).failsWithin(java.time.Duration.ofSeconds(10));
+        assertThat(ask("GET", "/ok", new byte[0], false).status()).isEqualTo("200");
     }
 
     @Test

@@ -11,6 +11,7 @@ import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.HttpStream;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -87,6 +88,12 @@ final class Rig implements AutoCloseable, ProtocolCodec {
                 HttpRoute.post("/echo", Rig::echo),
                 HttpRoute.post("/echo-elsewhere", x -> other.execute(() -> echo(x))),
                 HttpRoute.post("/parts", Rig::parts),
+                HttpRoute.get("/stream/{n}", Rig::stream),
+                HttpRoute.get("/headers", x -> {
+                    StringBuilder all = new StringBuilder();
+                    x.headers((name, value) -> all.append(name).append('=').append(value).append(';'));
+                    x.reply(HttpReply.text(200, "text/plain", all.toString()));
+                }),
                 HttpRoute.post("/park", this::park),
                 HttpRoute.get("/park", this::park));
     }
@@ -96,6 +103,16 @@ final class Rig implements AutoCloseable, ProtocolCodec {
             throw ServingException.invalidArgument("'" + digits + "' is not a small number");
         }
         return Integer.parseInt(digits);
+    }
+
+    /** Pieces from the event loop itself. */
+    private static void stream(HttpExchange x) {
+        HttpStream stream = x.stream(HttpReply.text(200, "text/plain", "<"));
+        for (int i = 0; i < number(x.pathParameter(0)); i++) {
+            byte[] piece = (i + ",").getBytes(StandardCharsets.US_ASCII);
+            stream.send(new Content(piece, piece.length));
+        }
+        stream.end();
     }
 
     private void park(HttpExchange exchange) {
