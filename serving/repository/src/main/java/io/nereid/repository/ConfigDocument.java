@@ -2,14 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
+import io.nereid.base.ServingException;
 import io.nereid.repository.BoundMessage.Entry;
 import io.nereid.repository.BoundMessage.Value;
 import io.nereid.repository.ConfigSchema.Cardinality;
 import io.nereid.repository.ConfigSchema.Field;
 import io.nereid.repository.ConfigSchema.Support;
 import io.nereid.spi.ModelConfig;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -54,6 +57,22 @@ public final class ConfigDocument {
             tree.put("response_cache", Map.of("enable", config.responseCache()));
         }
         return completed(ROOT, tree);
+    }
+
+    /**
+     * Looks once more at a configuration that its backend has completed, for what could not be known before: a preferred
+     * batch size beyond the maximum that the backend found, and all the other rules.
+     *
+     * @param directory the model's directory
+     * @param gpus whether this server can use GPUs
+     * @throws ServingException INVALID_ARGUMENT with every rule that is broken
+     */
+    public static void check(ModelConfig completed, Path directory, boolean gpus) {
+        Problems problems = new Problems();
+        ConfigReader.check(completed, directory, gpus, problems);
+        if (problems.hasErrors()) {
+            throw Problems.refusal(problems.list());
+        }
     }
 
     /** What a text gave, as a tree of fields without defaults. */
@@ -147,24 +166,22 @@ public final class ConfigDocument {
     /** The members of the record, each with what was given for the one of its name, or in its place if it has no name. */
     private static List<Object> mergedList(String type, List<?> given, List<?> recorded) {
         List<Object> members = new ArrayList<>();
+        Map<Object, Map<String, Object>> byName = new HashMap<>();
+        for (Object member : given) {
+            Object name = map(member).get("name");
+            if (name != null) {
+                byName.putIfAbsent(name, map(member));
+            }
+        }
         for (int i = 0; i < recorded.size(); i++) {
             Map<String, Object> r = map(recorded.get(i));
-            Map<String, Object> g = named(given, r.get("name"));
+            Map<String, Object> g = byName.get(r.getOrDefault("name", ""));
             if (g == null && given.size() == recorded.size() && !map(given.get(i)).containsKey("name")) {
                 g = map(given.get(i));
             }
             members.add(g == null ? r : merged(type, g, r));
         }
         return members;
-    }
-
-    private static @Nullable Map<String, Object> named(List<?> members, @Nullable Object name) {
-        for (Object member : name == null ? List.of() : members) {
-            if (Objects.equals(map(member).get("name"), name)) {
-                return map(member);
-            }
-        }
-        return null;
     }
 
     private static Map<String, Object> completed(String type, Map<String, Object> tree) {

@@ -94,6 +94,16 @@ final class ConfigReader {
         return result(fields, complete, new ConfigScope(file, directory, directoryName, gpus, problems), named);
     }
 
+    /** Looks at a configuration that a backend has completed as if its document had been read. */
+    static void check(ModelConfig completed, Path directory, boolean gpus, Problems problems) {
+        Path file = directory.resolve("config.pbtxt");
+        result(
+                TreeFields.of(ConfigDocument.of(completed)),
+                true,
+                new ConfigScope(file, directory, completed.name(), gpus, problems),
+                true);
+    }
+
     private static Result result(List<TextValue.Field> fields, boolean complete, ConfigScope scope, boolean named) {
         BoundMessage bound = new ConfigBinder(ConfigSchema.MODEL_CONFIG, scope.file(), scope.problems()).bind(fields);
         String name = name(bound, scope, named);

@@ -31,8 +31,11 @@ final class StateReader {
         Set<String> outputs = new HashSet<>();
         for (Value v : given) {
             BoundMessage s = v.message();
-            boolean named = named(s, v.at(), "input_name") & named(s, v.at(), "output_name");
-            if (named && (!inputs.add(s.text("input_name")) | !outputs.add(s.text("output_name")))) {
+            boolean hasInput = named(s, v.at(), "input_name");
+            boolean named = named(s, v.at(), "output_name") && hasInput;
+            boolean newInput = inputs.add(s.text("input_name"));
+            boolean newOutput = outputs.add(s.text("output_name"));
+            if (named && !(newInput && newOutput)) {
                 scope.warning(
                         v.at(),
                         "state with input " + Problems.quote(s.text("input_name")) + " and output "
