@@ -7,6 +7,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import io.nereid.base.Clock;
 import io.nereid.observe.Observation;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
 import io.nereid.base.Code;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
@@ -16,6 +21,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -79,6 +85,8 @@ class FuzzTest {
                     + "{\"name\":\"y\",\"shape\":[1],\"datatype\":\"FP16\",\"data\":[1]}",
             "{\"name\":\"x\",\"shape\":[2],\"datatype\":\"INT32\",\"parameters\":{\"binary_data_size\":8}}",
             "{\"name\":\"x\",\"shape\":[1],\"datatype\":\"BYTES\",\"parameters\":{\"binary_data_size\":8}}",
+            "{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"parameters\":{\"shared_memory_region\":\"r\","
+                    + "\"shared_memory_byte_size\":1,\"shared_memory_offset\":0}}",
         };
         for (String input : inputs) {
             bodies.add(Wire.utf8(json(input)));
@@ -111,6 +119,73 @@ class FuzzTest {
             }
         }
         assertThat(good).as("some mutants are still valid").isGreaterThan(CASES / 100);
+    }
+
+    @Test
+    void mutatedGenerateRequestsAreTheClientsFaultAndLeaveNothingBehind() {
+        List<TensorSpec> inputs = List.of(
+                new TensorSpec("t", DataType.BYTES, Shape.of(-1, 1)),
+                new TensorSpec("i", DataType.INT32, Shape.of(-1, 2, -1)),
+                new TensorSpec("f", DataType.FP32, Shape.of(-1, -1)));
+        engine.models.put(
+                "g",
+                new FakeEngine.Model(
+                        1,
+                        FakeEngine::identity,
+                        new ModelMetadata(new ServableId("g", 1), "p", inputs, inputs, 8, Map.of())));
+        List<byte[]> bodies = List.of(
+                Wire.utf8("{\"id\":\"7\",\"t\":\"h\\u00e9\",\"i\":[1,2,3,4],\"stream\":true,\"none\":null}"),
+                Wire.utf8("{\"f\":[[1.5,2],[-0,1e3]],\"parameters\":{\"a\":1.5,\"sequence_id\":7,\"t\":[\"x\"]}}"),
+                Wire.utf8("{\"i\":[[5,6]],\"f\":2,\"priority\":1,\"timeout\":9}"));
+        long before = Wire.pooledBuffers();
+        int good = 0;
+        for (int seed = 0; seed < CASES; seed++) {
+            Random random = new Random(seed);
+            byte[] body = mutate(bodies.get(random.nextInt(bodies.size())), bodies, random);
+            boolean stream = random.nextBoolean();
+            FakeExchange x =
+                    new FakeExchange("POST", "/v2/models/g/" + (stream ? "generate_stream" : "generate"), body);
+            Wire.send(codec, x);
+            assertThat(x.status).as("seed %d: %s", seed, x.text()).isIn(200, 400);
+            assertThat(x.ended).isEqualTo(stream && x.status == 200);
+            good += x.status == 200 ? 1 : 0;
+            if (seed % 1_000 == 999) {
+                assertThat(Wire.pooledBuffers()).as("seed %d", seed).isEqualTo(before);
+            }
+        }
+        assertThat(good).as("some mutants are still valid").isGreaterThan(CASES / 100);
+    }
+
+    @Test
+    void mutatedControlRequestsAreTheClientsFault() {
+        List<byte[]> bodies = List.of(
+                Wire.utf8("{\"parameters\":{\"config\":\"{}\",\"file:1/m\":\"AAEC\",\"unload_dependents\":true}}"),
+                Wire.utf8("{\"key\":\"/k\",\"offset\":1,\"byte_size\":2,\"ready\":true}"),
+                Wire.utf8("{\"trace_level\":[\"OFF\"],\"trace_rate\":\"5\",\"log_frequency\":null,\"log_info\":false}"));
+        List<String> paths = List.of(
+                "/v2/repository/models/m/load",
+                "/v2/repository/models/m/unload",
+                "/v2/repository/index",
+                "/v2/systemsharedmemory/region/r/register",
+                "/v2/trace/setting",
+                "/v2/models/identity/trace/setting",
+                "/v2/logging");
+        V2Codec other = new V2Codec(
+                engine,
+                engine,
+                new FakeObservation(),
+                Clock.system(),
+                Runnable::run,
+                V2Options.builder("1", 1 << 20)
+                        .clientSharedMemory(List.of(java.util.regex.Pattern.compile("none")))
+                        .build());
+        for (int seed = 0; seed < CASES; seed++) {
+            Random random = new Random(seed);
+            byte[] body = mutate(bodies.get(random.nextInt(bodies.size())), bodies, random);
+            FakeExchange x = new FakeExchange("POST", paths.get(random.nextInt(paths.size())), body);
+            Wire.send(other, x);
+            assertThat(x.status).as("seed %d: %s", seed, x.text()).isIn(200, 400, 403);
+        }
     }
 
     private static List<byte[]> messages() {
