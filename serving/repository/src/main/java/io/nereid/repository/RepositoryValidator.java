@@ -13,6 +13,8 @@ import io.nereid.repository.StoredModel.Version;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Looks through a repository without serving it. Immutable; reads the disk on every call. */
@@ -52,6 +54,7 @@ public final class RepositoryValidator {
                     "no model in this directory",
                     "expected <model>/config.pbtxt, <model>/1/<file>, or a model's file"));
         }
+        List<StoredModel> read = new ArrayList<>();
         for (ModelEntry entry : listing.models()) {
             List<ModelEntry> same = listing.models().stream()
                     .filter(m -> m.name().equals(entry.name()))
@@ -62,11 +65,12 @@ public final class RepositoryValidator {
                         entry.place(),
                         0,
                         0,
-                        RepositorySource.duplicateText(entry.name(), same),
-                        "rename or remove one of them"));
+                        Emitter.duplicateText(entry.name()),
+                        Emitter.places(same)));
                 continue;
             }
             StoredModel model = layout.read(entry);
+            read.add(model);
             problems.addAll(model.problems());
             for (Version v : model.versions()) {
                 if (v.error() != null) {
@@ -77,6 +81,8 @@ public final class RepositoryValidator {
                 load(model, model.backend(), context, problems);
             }
         }
+        Set<String> names = listing.models().stream().map(ModelEntry::name).collect(Collectors.toSet());
+        problems.addAll(new EnsembleDependencies(read, names).problems());
         return List.copyOf(problems);
     }
 

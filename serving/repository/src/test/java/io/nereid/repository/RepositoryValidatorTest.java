@@ -60,6 +60,52 @@ class RepositoryValidatorTest {
         Fakes.write(root.resolve("a.onnx"), "x");
         assertThat(validator.validate(root))
                 .hasSize(2)
-                .allMatch(p -> p.message().contains("there more than once"));
+                .allMatch(p -> p.message().contains("model 'a' "));
+    }
+
+    private void ensemble(String name, String... parts) {
+        StringBuilder text = new StringBuilder("platform: 'ensemble' input { name: 'a' data_type: TYPE_FP32 dims: 1 } ");
+        for (String part : parts) {
+            String output = name + "_" + part;
+            text.append("output { name: '" + output + "' data_type: TYPE_FP32 dims: 1 } ");
+        }
+        text.append("ensemble_scheduling { ");
+        for (String part : parts) {
+            text.append("step { model_name: '" + part + "' input_map { key: 'x' value: 'a' } output_map { key: 'y' value: '"
+                    + name + "_" + part + "' } } ");
+        }
+        Fakes.write(root.resolve(name + "/config.pbtxt"), text + "}");
+        Fakes.write(root.resolve(name + "/1/.keep"), "");
+    }
+
+    @Test
+    void anEnsembleThatNeedsAnAbsentModelIsAWarning() {
+        Fakes.write(root.resolve("good/1/model.onnx"), "x");
+        ensemble("both", "good", "gone");
+        assertThat(validator.validate(root)).singleElement().satisfies(p -> {
+            assertThat(p.message()).isEqualTo("ensemble 'both' contains models that are not available or ambiguous: gone");
+            assertThat(p.isError()).isFalse();
+        });
+    }
+
+    @Test
+    void ensemblesThatAreMadeOfEachOtherAreToldOnce() {
+        Fakes.write(root.resolve("good/1/model.onnx"), "x");
+        ensemble("a", "good", "b");
+        ensemble("b", "c");
+        ensemble("c", "a");
+        ensemble("d", "c");
+        assertThat(validator.validate(root))
+                .extracting(Problem::message)
+                .containsExactly("circular dependency between ensembles: a -> b -> c -> a");
+    }
+
+    @Test
+    void anEnsembleOfEnsemblesIsNoCircle() {
+        Fakes.write(root.resolve("good/1/model.onnx"), "x");
+        ensemble("a", "b", "c");
+        ensemble("b", "good");
+        ensemble("c", "b", "good");
+        assertThat(validator.validate(root)).isEmpty();
     }
 }
