@@ -110,14 +110,14 @@ final class VersionCache implements AutoCloseable {
         return name;
     }
 
-    /** Gives up every entry: the version is gone, or another load of it has taken its place. */
+    /**
+     * Gives up every entry in this process: the version is gone, or another load of it has taken its place. What a store
+     * outside has stays for other servers; another load does not find it, as the fingerprint is in the key.
+     */
     @Override
     public void close() {
         if (local != null) {
             local.purge(this);
-        }
-        if (store != null) {
-            store.purge(storePrefix);
         }
     }
 }

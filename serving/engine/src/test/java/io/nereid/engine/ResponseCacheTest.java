@@ -326,7 +326,7 @@ class ResponseCacheTest {
             store.fail();
             assertThat(broken.values).as("without the store it is computed").containsExactly(8);
             version.close();
-            assertThat(store.kept).isEmpty();
+            assertThat(store.kept).as("other servers may want it").hasSize(2);
         }
     }
 
