@@ -17,10 +17,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * {@code IN} INT32 [n], {@code DELAY} UINT32 [n], {@code WAIT} UINT32 [1] to {@code OUT} INT32 [1], {@code IDX} UINT32
@@ -90,6 +92,7 @@ final class RepeatModel extends BuiltInRequestModel {
         private final ByteBuffer delays;
         private int index;
         private boolean ended;
+        private @Nullable Future<?> next;
 
         Answers(ModelRequest request, ByteBuffer values, ByteBuffer delays) {
             this.request = request;
@@ -117,7 +120,7 @@ final class RepeatModel extends BuiltInRequestModel {
 
         private void later(long millis) {
             try {
-                timer.schedule(this, millis, TimeUnit.MILLISECONDS);
+                next = timer.schedule(this, millis, TimeUnit.MILLISECONDS);
             } catch (RejectedExecutionException e) {
                 fail();
             }
@@ -147,6 +150,9 @@ final class RepeatModel extends BuiltInRequestModel {
             if (!ended) {
                 ended = true;
                 open.remove(this);
+                if (next != null) {
+                    next.cancel(false);
+                }
                 request.fail(ServingException.of(
                         Code.UNAVAILABLE, "model '" + config().name() + "' was unloaded"));
             }
