@@ -3,6 +3,7 @@
 package io.nereid.repository;
 
 import java.util.Map;
+import java.util.Set;
 
 /** Why this server does without some of Triton's fields, and what to use instead. Immutable. */
 final class ConfigRefusals {
@@ -19,10 +20,6 @@ final class ConfigRefusals {
                     "remove it, 'backend' alone decides"),
             "ModelInstanceGroup.secondary_devices",
             new Reason("only TensorRT uses NVDLA devices", "remove it, 'kind' and 'gpus' decide where instances run"),
-            "ModelRepositoryAgents.agents",
-            new Reason(
-                    "repository agents are libraries made for another server",
-                    "check or fetch the files before they are put into the repository"),
             "Cuda.graphs",
             CUDA,
             "Cuda.busy_wait_events",
@@ -46,5 +43,10 @@ final class ConfigRefusals {
     static Reason of(String message, String field) {
         return REASONS.getOrDefault(
                 message + "." + field, new Reason("there is nothing here that it could steer", "remove it"));
+    }
+
+    /** The fields that have a reason, as {@code Message.field}. */
+    static Set<String> fields() {
+        return REASONS.keySet();
     }
 }

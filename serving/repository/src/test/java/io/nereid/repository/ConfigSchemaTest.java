@@ -4,10 +4,13 @@ package io.nereid.repository;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.repository.ConfigSchema.Support;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.Test;
 
 class ConfigSchemaTest {
@@ -41,5 +44,41 @@ class ConfigSchemaTest {
     void theConfigurationHasAllFieldsOfTriton() {
         assertThat(Objects.requireNonNull(ConfigSchema.MODEL_CONFIG.fields("ModelConfig")))
                 .hasSize(25);
+    }
+
+    @Test
+    void everyFieldThatIsNotSupportedHasAReason() {
+        List<String> reasons = new ArrayList<>();
+        forEachField((message, f) -> {
+            if (f.support() == Support.ONLY_DEFAULT || f.support() == Support.REFUSED) {
+                reasons.add(message + "." + f.name());
+            }
+        });
+        assertThat(reasons).containsExactlyInAnyOrderElementsOf(ConfigRefusals.fields());
+    }
+
+    @Test
+    void onlyFieldsThatSteerOtherHardwareAreWithoutEffect() {
+        List<String> fields = new ArrayList<>();
+        forEachField((message, f) -> {
+            if (f.support() == Support.WITHOUT_EFFECT) {
+                fields.add(message + "." + f.name());
+            }
+        });
+        assertThat(fields)
+                .containsExactlyInAnyOrder(
+                        "ModelInput.format",
+                        "ModelOptimizationPolicy.priority",
+                        "ModelOptimizationPolicy.gather_kernel_buffer_threshold",
+                        "ModelOptimizationPolicy.eager_batching",
+                        "PinnedMemoryBuffer.enable");
+    }
+
+    private static void forEachField(BiConsumer<String, ConfigSchema.Field> action) {
+        for (String message : ConfigSchema.MODEL_CONFIG.messageNames()) {
+            Objects.requireNonNull(ConfigSchema.MODEL_CONFIG.fields(message))
+                    .values()
+                    .forEach(f -> action.accept(message, f));
+        }
     }
 }
