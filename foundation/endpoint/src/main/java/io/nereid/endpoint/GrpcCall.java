@@ -4,6 +4,7 @@ package io.nereid.endpoint;
 
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** One gRPC call, as its handler sees it. {@link #send} and {@link #close} may be called from any thread, in order. */
@@ -13,6 +14,9 @@ public interface GrpcCall {
 
     /** The first value of a metadata entry by lower-case name, or null. Event loop only. */
     @Nullable String metadata(String lowerCaseName);
+
+    /** Tells every metadata entry that is text, names in lower case, in the order of arrival. Event loop only. */
+    void metadata(BiConsumer<String, String> each);
 
     /** The client's deadline in nanoseconds of the server's clock, or {@link Long#MAX_VALUE} when it gave none. */
     long deadlineNanos();

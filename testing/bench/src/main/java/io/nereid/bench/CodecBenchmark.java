@@ -188,6 +188,11 @@ public class CodecBenchmark {
         }
 
         @Override
+        public void metadata(java.util.function.BiConsumer<String, String> each) {
+            // A call of the benchmark has none.
+        }
+
+        @Override
         public @Nullable String metadata(String lowerCaseName) {
             return null;
         }

@@ -30,15 +30,15 @@ final class CodecContext {
             Clock clock,
             Executor codecPool,
             V2Options options,
-            Path sharedMemory) {
+            Path sharedMemoryDirectory) {
         this.engine = engine;
         this.control = control;
         this.observation = observation;
         this.clock = clock;
         this.codecPool = codecPool;
         this.options = options;
-        this.sharedMemory = new SharedMemory(sharedMemory, options.sharedMemoryKeys());
-        this.workbenches = ThreadLocal.withInitial(() -> new Workbench(options));
+        this.sharedMemory = new SharedMemory(sharedMemoryDirectory, options.sharedMemoryKeys());
+        this.workbenches = ThreadLocal.withInitial(() -> new Workbench(options, this.sharedMemory));
     }
 
     /** The calling thread's own. */

@@ -16,6 +16,16 @@ import io.nereid.protocols.v2.proto.OpenInference.ModelConfigResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse.TensorMetadata;
+import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryRegisterRequest;
+import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryStatusRequest;
+import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterRequest;
+import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterResponse;
+import io.nereid.protocols.v2.proto.OpenInference.LogSettingsRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelStatisticsRequest;
+import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryRegisterRequest;
+import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryStatusRequest;
+import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryUnregisterRequest;
+import io.nereid.protocols.v2.proto.OpenInference.TraceSettingRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelReadyRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelReadyResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ModelRepositoryParameter;
@@ -93,14 +103,54 @@ final class GrpcControl {
         methods.add(now("RepositoryIndex", RepositoryIndexRequest.parser(), this::index));
         methods.add(later("RepositoryModelLoad", RepositoryModelLoadRequest.parser(), this::load));
         methods.add(later("RepositoryModelUnload", RepositoryModelUnloadRequest.parser(), this::unload));
-        methods.add(notServed("ModelStatistics", "model statistics are not served; see /metrics"));
-        for (String call : List.of("Status", "Register", "Unregister")) {
-            methods.add(notServed("SystemSharedMemory" + call, "shared memory is not supported by this server"));
-            methods.add(notServed("CudaSharedMemory" + call, "shared memory is not supported by this server"));
+        GrpcObservation observation = new GrpcObservation(context);
+        methods.add(now("ModelStatistics", ModelStatisticsRequest.parser(), observation::statistics));
+        methods.add(now("TraceSetting", TraceSettingRequest.parser(), observation::trace));
+        methods.add(now("LogSettings", LogSettingsRequest.parser(), observation::log));
+        GrpcSharedMemory memory = new GrpcSharedMemory(context);
+        methods.add(now("SystemSharedMemoryStatus", SystemSharedMemoryStatusRequest.parser(), memory::status));
+        methods.add(now("SystemSharedMemoryRegister", SystemSharedMemoryRegisterRequest.parser(), memory::register));
+        methods.add(now("SystemSharedMemoryUnregister", SystemSharedMemoryUnregisterRequest.parser(), memory::unregister));
+        methods.add(now("CudaSharedMemoryStatus", CudaSharedMemoryStatusRequest.parser(), GrpcSharedMemory::cudaStatus));
+        methods.add(now(
+                "CudaSharedMemoryRegister", CudaSharedMemoryRegisterRequest.parser(), GrpcSharedMemory::cudaRegister));
+        methods.add(now(
+                "CudaSharedMemoryUnregister",
+                CudaSharedMemoryUnregisterRequest.parser(),
+                request -> CudaSharedMemoryUnregisterResponse.getDefaultInstance()));
+        return methods.stream().map(this::restricted).toList();
+    }
+
+    /** The group of calls that a method belongs to. */
+    private static ApiGroup group(String method) {
+        return switch (method) {
+            case "ModelInfer", "ModelStreamInfer" -> ApiGroup.INFERENCE;
+            case "ServerLive", "ServerReady", "ModelReady" -> ApiGroup.HEALTH;
+            case "ServerMetadata", "ModelMetadata" -> ApiGroup.METADATA;
+            case "ModelConfig" -> ApiGroup.MODEL_CONFIG;
+            case "ModelStatistics" -> ApiGroup.STATISTICS;
+            case "TraceSetting" -> ApiGroup.TRACE;
+            case "LogSettings" -> ApiGroup.LOGGING;
+            default -> method.startsWith("Repository") ? ApiGroup.MODEL_REPOSITORY : ApiGroup.SHARED_MEMORY;
+        };
+    }
+
+    /** The method, behind the metadata that the operator wants to see for its group. */
+    private GrpcMethod restricted(GrpcMethod method) {
+        Restriction restriction = context.options
+                .grpcRestrictions()
+                .get(group(method.path().substring(method.path().lastIndexOf('/') + 1)));
+        if (restriction == null) {
+            return method;
         }
-        methods.add(notServed("TraceSetting", "request traces are not supported by this server"));
-        methods.add(notServed("LogSettings", "log settings cannot be changed over the network"));
-        return methods;
+        return new GrpcMethod(method.path(), method.kind(), call -> {
+            if (!restriction.allows(call.metadata(restriction.header()))) {
+                throw ServingException.of(
+                        Code.PERMISSION_DENIED,
+                        "This protocol is restricted, expecting header '" + restriction.header() + "'");
+            }
+            return method.handler().start(call);
+        });
     }
 
     private static String path(String method) {
@@ -145,12 +195,6 @@ final class GrpcControl {
             public void onCancel() {
                 // Nothing here can be stopped: the answer is dropped.
             }
-        });
-    }
-
-    private static GrpcMethod notServed(String name, String text) {
-        return new GrpcMethod(path(name), Kind.UNARY, call -> {
-            throw ServingException.of(Code.UNIMPLEMENTED, name + ": " + text);
         });
     }
 

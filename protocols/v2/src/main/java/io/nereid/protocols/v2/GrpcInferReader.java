@@ -3,6 +3,7 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
+import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.DataType;
@@ -12,6 +13,7 @@ import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,9 +31,15 @@ final class GrpcInferReader {
         Shape shape = Shape.SCALAR;
         int firstContent;
         int lastContent;
+        /** Where in shared memory it lies; null when it comes with the message. */
+        @Nullable String region;
+
+        long regionOffset;
+        long regionBytes;
     }
 
     private final Workbench bench;
+    private final SharedMemory sharedMemory;
     private final WireReader wire;
     private final ParameterReader parameter;
     private final Ranges inputRanges = new Ranges();
@@ -43,10 +51,13 @@ final class GrpcInferReader {
     private String model = "";
     private String version = "";
     private String id = "";
+    private int sharedInputs;
+    private List<SharedOutput> shared = List.of();
     private MemoryRegion message = MemoryRegion.empty();
 
-    GrpcInferReader(Workbench bench) {
+    GrpcInferReader(Workbench bench, SharedMemory sharedMemory) {
         this.bench = bench;
+        this.sharedMemory = sharedMemory;
         this.wire = bench.wire;
         this.parameter = new ParameterReader(wire, bench.names);
     }
@@ -62,6 +73,8 @@ final class GrpcInferReader {
         model = "";
         version = "";
         id = "";
+        sharedInputs = 0;
+        shared = List.of();
         parameters = new RequestParameters(true);
         inputRanges.clear();
         outputRanges.clear();
@@ -101,18 +114,31 @@ final class GrpcInferReader {
         return id;
     }
 
-    /** How the outputs of the message last read are to be written: raw unless the inputs came typed. */
+    String model() {
+        return model;
+    }
+
+    /**
+     * How the outputs of the message last {@link #read} are to be written: raw unless the inputs came typed. The caller
+     * closes it.
+     */
     OutputForm form() {
-        boolean typed = rawRanges.count() == 0 && inputRanges.count() > 0;
+        boolean raw = rawRanges.count() > 0 || sharedInputs > 0 || inputRanges.count() == 0;
         boolean emptyFinal = parameters.emptyFinalResponse();
-        return typed
-                ? emptyFinal ? new OutputForm(false, List.of(), false, true) : OutputForm.JSON
-                : emptyFinal ? new OutputForm(false, List.of(), true, true) : OutputForm.BINARY;
+        if (!emptyFinal && shared.isEmpty()) {
+            return raw ? OutputForm.BINARY : OutputForm.JSON;
+        }
+        OutputForm form = new OutputForm(false, List.of(), raw, emptyFinal, shared);
+        shared = List.of();
+        return form;
     }
 
     private void scanInput(Input input, int index) {
         input.name = "";
         input.type = null;
+        input.region = null;
+        input.regionOffset = 0;
+        input.regionBytes = -1;
         input.firstContent = contentRanges.count();
         String typeName = "";
         int rank = 0;
@@ -139,9 +165,7 @@ final class GrpcInferReader {
                 }
                 case 4 << 3 | WireReader.BYTES -> {
                     parameter.readEntry();
-                    if (parameter.key().equals("shared_memory_region")) {
-                        throw sharedMemory();
-                    }
+                    shareInput(input);
                 }
                 case 5 << 3 | WireReader.BYTES -> contentRanges.addNext(wire);
                 default -> wire.skipField(tag);
@@ -154,14 +178,60 @@ final class GrpcInferReader {
             throw RestInput.unknownType(label, typeName);
         }
         input.shape = RestInput.shape(label, dims, rank);
+        if (input.region != null) {
+            sharedInputs++;
+            if (input.regionBytes < 0) {
+                throw noSize(label);
+            }
+        }
     }
 
-    /** The request that {@link #scan} looked through; its inputs belong to the caller. */
-    InferenceRequest read(long deadlineNanos, long arrivedNanos) {
-        List<RequestedOutput> outputs = readOutputs();
+    private void shareInput(Input input) {
+        switch (parameter.key()) {
+            case "shared_memory_region" -> input.region = text();
+            case "shared_memory_offset" -> input.regionOffset = number();
+            case "shared_memory_byte_size" -> input.regionBytes = number();
+            default -> {
+                // Other parameters of inputs have no meaning here.
+            }
+        }
+    }
+
+    private String text() {
+        if (parameter.value() instanceof String s) {
+            return s;
+        }
+        throw ServingException.invalidArgument(
+                "invalid value type for '" + parameter.key() + "' parameter, expected string_param.");
+    }
+
+    private long number() {
+        if (parameter.value() instanceof Long n) {
+            return n;
+        }
+        throw ServingException.invalidArgument(
+                "invalid value type for '" + parameter.key() + "' parameter, expected int64_param.");
+    }
+
+    private static ServingException noSize(String label) {
+        return ServingException.invalidArgument(
+                label + " has 'shared_memory_region' without 'shared_memory_byte_size' (expected: >= 0)");
+    }
+
+    /**
+     * The request that {@link #scan} looked through; its inputs belong to the caller.
+     *
+     * @param forwarded metadata for the model, by name
+     */
+    InferenceRequest read(
+            long deadlineNanos, long arrivedNanos, @Nullable RequestTrace trace, Map<String, String> forwarded) {
         ArrayList<Tensor> tensors = new ArrayList<>(Math.max(1, inputRanges.count()));
         boolean done = false;
         try {
+            List<RequestedOutput> outputs = readOutputs();
+            if (!forwarded.isEmpty()) {
+                forwarded.forEach(parameters::forward);
+            }
             InferenceRequest request = new InferenceRequest(
                     Names.reference(model, version),
                     id,
@@ -170,13 +240,15 @@ final class GrpcInferReader {
                     parameters.forModel(),
                     deadlineNanos,
                     arrivedNanos,
-                    parameters.options(null));
+                    parameters.options(trace));
             readTensors(tensors);
             done = true;
             return request;
         } finally {
             if (!done) {
                 Tensor.closeAll(tensors);
+                SharedOutput.closeAll(shared);
+                shared = List.of();
             }
             message = MemoryRegion.empty();
             wire.clear();
@@ -185,16 +257,20 @@ final class GrpcInferReader {
 
     private void readTensors(List<Tensor> tensors) {
         int raw = rawRanges.count();
-        if (raw > inputRanges.count()) {
-            throw ServingException.invalidArgument("expected " + inputRanges.count()
+        int wanted = inputRanges.count() - sharedInputs;
+        if (raw > wanted) {
+            throw ServingException.invalidArgument("expected " + wanted
                     + " entries of raw_input_contents, one for each input, but got " + raw + " for model '" + model
                     + "'");
         }
+        int next = 0;
         for (int i = 0; i < inputRanges.count(); i++) {
             Input input = inputs.get(i);
             checkNew(input, i);
-            if (raw > 0) {
-                tensors.add(raw(input, i));
+            if (input.region != null) {
+                tensors.add(shared(input, input.region));
+            } else if (raw > 0) {
+                tensors.add(raw(input, next++));
             } else {
                 tensors.add(typed(input));
             }
@@ -207,6 +283,15 @@ final class GrpcInferReader {
                 throw ServingException.invalidArgument("input '" + input.name + "' already exists in request");
             }
         }
+    }
+
+    private Tensor shared(Input input, String region) {
+        if (contentRanges.bytes(input.firstContent, input.lastContent) > 0) {
+            throw ServingException.invalidArgument("unexpected 'content' provided when using shared memory for input '"
+                    + input.name + "' for model '" + model + "'");
+        }
+        return sharedMemory.input(
+                input.name, type(input), input.shape, region, input.regionOffset, input.regionBytes, model);
     }
 
     private Tensor raw(Input input, int index) {
@@ -283,33 +368,45 @@ final class GrpcInferReader {
     private RequestedOutput readOutput() {
         String name = "";
         int classes = 0;
+        String region = null;
+        long offset = 0;
+        long bytes = -1;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
                 case 1 << 3 | WireReader.BYTES -> name = wire.readText(bench.names);
                 case 2 << 3 | WireReader.BYTES -> {
                     parameter.readEntry();
-                    Object value = parameter.value();
-                    if (parameter.key().equals("classification")) {
-                        if (!(value instanceof Long n)) {
-                            throw ServingException.invalidArgument(
-                                    "invalid value type for 'classification' parameter, expected int64_param.");
+                    switch (parameter.key()) {
+                        case "classification" -> classes = RestInferReader.classes(number());
+                        case "shared_memory_region" -> region = text();
+                        case "shared_memory_offset" -> offset = number();
+                        case "shared_memory_byte_size" -> bytes = number();
+                        default -> {
+                            // Other parameters of outputs have no meaning here.
                         }
-                        classes = RestInferReader.classes(n);
-                    } else if (parameter.key().equals("shared_memory_region")) {
-                        throw sharedMemory();
                     }
                 }
                 default -> wire.skipField(tag);
             }
         }
+        if (region != null) {
+            share(name, classes, region, offset, bytes);
+        }
         return new RequestedOutput(name, classes);
     }
 
-    private static ServingException sharedMemory() {
-        return ServingException.of(
-                io.nereid.base.Code.UNIMPLEMENTED,
-                "shared memory is not supported over gRPC",
-                "send tensors as raw contents");
+    private void share(String output, int classes, String region, long offset, long bytes) {
+        if (classes > 0) {
+            throw ServingException.invalidArgument(
+                    "Output can't set both 'shared_memory_region' and 'classification'");
+        }
+        if (bytes < 0) {
+            throw noSize("output '" + output + "'");
+        }
+        if (shared.isEmpty()) {
+            shared = new ArrayList<>(4);
+        }
+        shared.add(sharedMemory.output(output, region, offset, bytes));
     }
 }

@@ -11,6 +11,7 @@ import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Writes {@code ModelInferResponse}, bare or inside {@code ModelStreamInferResponse}. Raw contents are spliced in without a
@@ -42,7 +43,7 @@ final class GrpcInferWriter {
         }
         long bytes = 0;
         for (Tensor output : response.outputs()) {
-            bytes += output.byteLength();
+            bytes += form.place(output.name()) == null ? output.byteLength() : 0;
         }
         return bytes;
     }
@@ -51,8 +52,11 @@ final class GrpcInferWriter {
     static Content unary(InferenceResponse response, OutputForm form, Workbench bench) {
         WireWriter out = bench.wireWriter();
         boolean raw = raw(response, form);
-        writeHead(response, raw, out);
-        int[] positions = raw ? rawHeaders(response.outputs(), out) : NOWHERE;
+        if (!form.shared().isEmpty()) {
+            SharedOutput.writeAll(form.shared(), response);
+        }
+        writeHead(response, raw, form, out);
+        int[] positions = raw ? rawHeaders(response.outputs(), form, out) : NOWHERE;
         Content content = new Content(out.array(), out.length());
         check(out.length(), response, raw);
         splice(content, response.outputs(), raw, positions, 0);
@@ -63,9 +67,12 @@ final class GrpcInferWriter {
     static Content stream(InferenceResponse response, OutputForm form, boolean last, Workbench bench) {
         WireWriter out = bench.wireWriter();
         boolean raw = raw(response, form);
-        writeHead(response, raw, out);
+        if (!form.shared().isEmpty()) {
+            SharedOutput.writeAll(form.shared(), response);
+        }
+        writeHead(response, raw, form, out);
         writeParameter(out, 4, "triton_final_response", last);
-        int[] positions = raw ? rawHeaders(response.outputs(), out) : NOWHERE;
+        int[] positions = raw ? rawHeaders(response.outputs(), form, out) : NOWHERE;
         long inner = check(out.length(), response, raw);
         WireWriter outer = new WireWriter();
         outer.bytesHeader(2, (int) inner);
@@ -105,7 +112,7 @@ final class GrpcInferWriter {
     private static void splice(Content content, List<Tensor> outputs, boolean raw, int[] positions, int shift) {
         for (int i = 0; i < outputs.size(); i++) {
             Tensor output = outputs.get(i);
-            if (raw && output.byteLength() > 0) {
+            if (raw && output.byteLength() > 0 && positions[i] >= 0) {
                 content.splice(output, positions[i] + shift);
             } else {
                 output.close();
@@ -113,16 +120,18 @@ final class GrpcInferWriter {
         }
     }
 
-    private static int[] rawHeaders(List<Tensor> outputs, WireWriter out) {
+    /** Where the bytes of each output belong; an output in shared memory leaves its entry empty, and belongs at -1. */
+    private static int[] rawHeaders(List<Tensor> outputs, OutputForm form, WireWriter out) {
         int[] positions = new int[outputs.size()];
         for (int i = 0; i < positions.length; i++) {
-            out.bytesHeader(6, outputs.get(i).byteLength());
-            positions[i] = out.length();
+            boolean elsewhere = form.place(outputs.get(i).name()) != null;
+            out.bytesHeader(6, elsewhere ? 0 : outputs.get(i).byteLength());
+            positions[i] = elsewhere ? -1 : out.length();
         }
         return positions;
     }
 
-    private static void writeHead(InferenceResponse response, boolean raw, WireWriter out) {
+    private static void writeHead(InferenceResponse response, boolean raw, OutputForm form, WireWriter out) {
         out.textField(1, response.servable().model());
         long version = response.servable().version();
         if (!Names.unversioned(version)) {
@@ -136,7 +145,7 @@ final class GrpcInferWriter {
         }
         List<Tensor> outputs = response.outputs();
         for (int i = 0; i < outputs.size(); i++) {
-            writeOutput(outputs.get(i), raw, out);
+            writeOutput(outputs.get(i), raw, form.place(outputs.get(i).name()), out);
         }
     }
 
@@ -157,7 +166,7 @@ final class GrpcInferWriter {
         out.end(entry);
     }
 
-    private static void writeOutput(Tensor output, boolean raw, WireWriter out) {
+    private static void writeOutput(Tensor output, boolean raw, @Nullable SharedOutput place, WireWriter out) {
         int message = out.begin(5);
         out.textField(1, output.name());
         out.textField(2, output.dataType().name());
@@ -169,7 +178,11 @@ final class GrpcInferWriter {
             }
             out.end(shape);
         }
-        if (!raw) {
+        if (place != null) {
+            writeParameter(out, 4, "shared_memory_region", place.region());
+            writeParameter(out, 4, "shared_memory_offset", (long) place.offset());
+            writeParameter(out, 4, "shared_memory_byte_size", (long) output.byteLength());
+        } else if (!raw) {
             int contents = out.begin(5);
             writeContents(output, out);
             out.end(contents);

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
+import java.util.regex.Pattern;
+import java.util.Map;
+import java.util.LinkedHashMap;
+import io.nereid.observe.RequestTrace;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
@@ -21,7 +25,10 @@ import org.jspecify.annotations.Nullable;
 final class GrpcInference implements GrpcListener, ResponseSink {
     private final CodecContext context;
     private final GrpcCall call;
+    private final Map<String, String> forwarded;
+    private final @Nullable String traceparent;
     private OutputForm form = OutputForm.BINARY;
+    private @Nullable RequestTrace trace;
     private boolean started;
     private boolean ended;
     private volatile InferenceEngine.@Nullable Call inference;
@@ -30,6 +37,23 @@ final class GrpcInference implements GrpcListener, ResponseSink {
     GrpcInference(CodecContext context, GrpcCall call) {
         this.context = context;
         this.call = call;
+        this.forwarded = forwarded(context, call);
+        this.traceparent = GrpcTrace.parent(context, call);
+    }
+
+    /** Metadata that the operator wants models to have. */
+    static Map<String, String> forwarded(CodecContext context, GrpcCall call) {
+        Pattern pattern = context.options.grpcHeaders();
+        if (pattern == null) {
+            return Map.of();
+        }
+        Map<String, String> forwarded = new LinkedHashMap<>();
+        call.metadata((name, value) -> {
+            if (pattern.matcher(name).find()) {
+                forwarded.put(name, value);
+            }
+        });
+        return forwarded;
     }
 
     @Override
@@ -67,8 +91,15 @@ final class GrpcInference implements GrpcListener, ResponseSink {
 
     private void infer() {
         GrpcInferReader reader = context.workbench().grpcReader;
+        trace = GrpcTrace.begin(context, traceparent, reader.model(), call.arrivedNanos());
+        InferenceRequest request;
+        try {
+            request = reader.read(call.deadlineNanos(), call.arrivedNanos(), trace, forwarded);
+        } catch (RuntimeException e) {
+            GrpcTrace.sent(context, trace);
+            throw e;
+        }
         form = reader.form();
-        InferenceRequest request = reader.read(call.deadlineNanos(), call.arrivedNanos());
         InferenceEngine.Call begun = context.engine.infer(request, this);
         inference = begun;
         if (cancelled) {
@@ -99,10 +130,10 @@ final class GrpcInference implements GrpcListener, ResponseSink {
             return;
         }
         ended = true;
-        if (!last) {
+        if (!last || response.outputs().isEmpty()) {
             response.close();
             onCancel();
-            call.fail(ServingException.of(
+            end(ServingException.of(
                     Code.UNIMPLEMENTED,
                     "ModelInfer RPC doesn't support models with decoupled transaction policy",
                     "use ModelStreamInfer"));
@@ -113,7 +144,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
                 context.offload(() -> encode(response));
             } catch (ServingException e) {
                 response.close();
-                call.fail(e);
+                end(e);
             }
         }
     }
@@ -124,17 +155,30 @@ final class GrpcInference implements GrpcListener, ResponseSink {
             content = GrpcInferWriter.unary(response, form, context.workbench());
         } catch (RuntimeException e) {
             response.close();
-            call.fail(ServingException.from(e));
+            end(ServingException.from(e));
             return;
         }
+        GrpcTrace.sending(context, trace);
         call.sendAndClose(content);
+        done();
+    }
+
+    private void end(ServingException e) {
+        GrpcTrace.sending(context, trace);
+        call.fail(e);
+        done();
+    }
+
+    private void done() {
+        form.close();
+        GrpcTrace.sent(context, trace);
     }
 
     @Override
     public void fail(ServingException e) {
         if (!ended) {
             ended = true;
-            call.fail(e);
+            end(e);
         }
     }
 }

@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
+import io.nereid.spi.ModelRef;
+import java.util.Set;
+import java.util.Map;
+import java.util.HashSet;
+import io.nereid.observe.RequestTrace;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
@@ -19,9 +24,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One stream of inferences. Answers leave in the order of the requests: what comes early waits. The failure of a request is
- * a message of its own, and the stream goes on. Thread-safe by one lock, held only to order messages and to hand them to
- * the call.
+ * One stream of inferences. Answers leave in the order of the requests: what comes early waits; but those of decoupled
+ * models leave as they come, and nobody waits for them. The failure of a request is a message of its own, and the stream
+ * goes on. Thread-safe by one lock, held only to order messages and to hand them to the call.
  */
 final class GrpcStream implements GrpcListener {
     /** One request of the stream and what waits to be sent for it. */
@@ -29,13 +34,16 @@ final class GrpcStream implements GrpcListener {
         private OutputForm form = OutputForm.BINARY;
         private String id = "";
         private @Nullable List<Content> waiting;
-        private boolean answered;
         private boolean ended;
+        /** Whether its answers keep to the order; not so those of a decoupled model. */
+        private boolean ordered = true;
+
+        private @Nullable RequestTrace trace;
         private InferenceEngine.@Nullable Call inference;
 
         @Override
         public void next(InferenceResponse response, boolean last) {
-            if (last && response.outputs().isEmpty() && !form.emptyFinalResponse() && answered) {
+            if (last && response.outputs().isEmpty() && !form.emptyFinalResponse()) {
                 response.close();
                 put(this, null, true);
                 return;
@@ -48,7 +56,6 @@ final class GrpcStream implements GrpcListener {
                 fail(ServingException.from(e));
                 return;
             }
-            answered = true;
             put(this, content, last);
         }
 
@@ -59,13 +66,23 @@ final class GrpcStream implements GrpcListener {
             }
             put(this, GrpcInferWriter.streamError(id, e.describe()), true);
         }
+
+        /** Nothing more comes for this request. */
+        private void over() {
+            form.close();
+            GrpcTrace.sent(context, trace);
+        }
     }
 
     private final CodecContext context;
     private final GrpcCall call;
     private final boolean strictErrors;
+    private final Map<String, String> forwarded;
+    private final @Nullable String traceparent;
 
     @GuardedBy("this") private final ArrayDeque<Slot> slots = new ArrayDeque<>();
+
+    @GuardedBy("this") private final Set<Slot> unordered = new HashSet<>();
 
     @GuardedBy("this") private boolean halfClosed;
 
@@ -75,6 +92,8 @@ final class GrpcStream implements GrpcListener {
         this.context = context;
         this.call = call;
         this.strictErrors = "true".equals(call.metadata("triton_grpc_error"));
+        this.forwarded = GrpcInference.forwarded(context, call);
+        this.traceparent = GrpcTrace.parent(context, call);
     }
 
     @Override
@@ -122,8 +141,13 @@ final class GrpcStream implements GrpcListener {
     private void infer(Slot slot) {
         GrpcInferReader reader = context.workbench().grpcReader;
         slot.id = reader.id();
+        long now = context.clock.nanos();
+        slot.trace = GrpcTrace.begin(context, traceparent, reader.model(), now);
+        InferenceRequest request = reader.read(call.deadlineNanos(), now, slot.trace, forwarded);
         slot.form = reader.form();
-        InferenceRequest request = reader.read(call.deadlineNanos(), call.arrivedNanos());
+        if (decoupled(request.model())) {
+            unorder(slot);
+        }
         InferenceEngine.Call begun = context.engine.infer(request, slot);
         boolean tooLate;
         synchronized (this) {
@@ -135,24 +159,51 @@ final class GrpcStream implements GrpcListener {
         }
     }
 
-    /** Sends a message of a request, or keeps it until its turn comes. */
-    private synchronized void put(Slot slot, @Nullable Content content, boolean last) {
-        if (over || slot.ended) {
-            if (content != null) {
-                content.discard();
-            }
-            return;
+    private boolean decoupled(ModelRef model) {
+        try {
+            return context.engine.config(model).decoupled();
+        } catch (ServingException e) {
+            // The engine says so again, and then it reaches the client.
+            return false;
         }
-        if (content != null) {
-            if (slots.peek() == slot) {
-                call.send(content);
+    }
+
+    private synchronized void unorder(Slot slot) {
+        if (slots.remove(slot)) {
+            slot.ordered = false;
+            unordered.add(slot);
+            advance();
+        }
+    }
+
+    /** Sends a message of a request, or keeps it until its turn comes. */
+    private void put(Slot slot, @Nullable Content content, boolean last) {
+        synchronized (this) {
+            if (over || slot.ended) {
+                if (content != null) {
+                    content.discard();
+                }
+                last = last && !slot.ended;
             } else {
-                keep(slot, content);
+                if (content != null) {
+                    if (!slot.ordered || slots.peek() == slot) {
+                        GrpcTrace.sending(context, slot.trace);
+                        call.send(content);
+                    } else {
+                        keep(slot, content);
+                    }
+                }
+                if (last) {
+                    slot.ended = true;
+                    if (!slot.ordered) {
+                        unordered.remove(slot);
+                    }
+                    advance();
+                }
             }
         }
         if (last) {
-            slot.ended = true;
-            advance();
+            slot.over();
         }
     }
 
@@ -164,20 +215,21 @@ final class GrpcStream implements GrpcListener {
     }
 
     @GuardedBy("this") private void advance() {
-        Slot head = slots.peek();
-        while (head != null && head.ended) {
-            slots.remove();
-            head = slots.peek();
-            if (head != null && head.waiting != null) {
+        for (Slot head = slots.peek(); head != null; head = slots.peek()) {
+            if (head.waiting != null) {
                 head.waiting.forEach(call::send);
                 head.waiting = null;
             }
+            if (!head.ended) {
+                break;
+            }
+            slots.remove();
         }
         closeWhenDone();
     }
 
     @GuardedBy("this") private void closeWhenDone() {
-        if (halfClosed && slots.isEmpty() && !over) {
+        if (halfClosed && slots.isEmpty() && unordered.isEmpty() && !over) {
             over = true;
             call.close(Code.OK, null);
         }
@@ -204,7 +256,13 @@ final class GrpcStream implements GrpcListener {
                     slot.waiting = null;
                 }
             }
+            for (Slot slot : unordered) {
+                if (slot.inference != null) {
+                    running.add(slot.inference);
+                }
+            }
             slots.clear();
+            unordered.clear();
         }
         running.forEach(InferenceEngine.Call::cancel);
     }

@@ -30,7 +30,7 @@ final class Workbench {
     final ByteSink elements = new ByteSink(256);
     final WireReader wire = new WireReader();
     final NameCache names = new NameCache();
-    final GrpcInferReader grpcReader = new GrpcInferReader(this);
+    final GrpcInferReader grpcReader;
     boolean onCodecPool;
 
     private final V2Options options;
@@ -41,8 +41,9 @@ final class Workbench {
     private final String[] recent = new String[8];
     private int oldest;
 
-    Workbench(V2Options options) {
+    Workbench(V2Options options, SharedMemory sharedMemory) {
         this.options = options;
+        this.grpcReader = new GrpcInferReader(this, sharedMemory);
         this.writer = newWriter();
         Arrays.fill(recent, "");
     }

@@ -96,6 +96,11 @@ final class FakeCall implements GrpcCall {
     }
 
     @Override
+    public void metadata(java.util.function.BiConsumer<String, String> each) {
+        metadata.forEach(each);
+    }
+
+    @Override
     public @Nullable String metadata(String lowerCaseName) {
         return metadata.get(lowerCaseName);
     }

@@ -40,7 +40,8 @@ import org.junit.jupiter.api.Test;
 class GrpcCodecDifferentialTest {
     private static final int CASES = 12_000;
 
-    private final Workbench bench = new Workbench(V2Options.defaults("1", 1 << 26));
+    private final Workbench bench = new Workbench(
+            V2Options.defaults("1", 1 << 26), new SharedMemory(java.nio.file.Path.of("/nowhere"), null));
 
     private static String text(Random random) {
         return switch (random.nextInt(5)) {
@@ -390,7 +391,7 @@ class GrpcCodecDifferentialTest {
             ModelInferRequest parsed = ModelInferRequest.parseFrom(wire);
             MemoryRegion region = MemoryRegion.copyOf(wire, 0, wire.length);
             bench.grpcReader.scan(region);
-            InferenceRequest ours = bench.grpcReader.read(Long.MAX_VALUE, 0);
+            InferenceRequest ours = bench.grpcReader.read(Long.MAX_VALUE, 0, null, Map.of());
             assertThat(ours.model().model()).as("seed %d", seed).isEqualTo(parsed.getModelName());
             assertThat(ours.model().version())
                     .isEqualTo(parsed.getModelVersion().isEmpty() ? -1 : Long.parseLong(parsed.getModelVersion()));
@@ -502,7 +503,7 @@ class GrpcCodecDifferentialTest {
             MemoryRegion region = MemoryRegion.copyOf(wire, 0, wire.length);
             try {
                 bench.grpcReader.scan(region);
-                bench.grpcReader.read(Long.MAX_VALUE, 0).release();
+                bench.grpcReader.read(Long.MAX_VALUE, 0, null, Map.of()).release();
                 assertThat(theirs)
                         .as("seed %d: %s", seed, java.util.HexFormat.of().formatHex(wire))
                         .isTrue();

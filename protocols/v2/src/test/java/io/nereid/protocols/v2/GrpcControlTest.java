@@ -151,20 +151,6 @@ class GrpcControlTest {
     }
 
     @Test
-    void whatIsNotServedSaysSo() {
-        for (String method : List.of(
-                "ModelStatistics",
-                "SystemSharedMemoryStatus",
-                "CudaSharedMemoryRegister",
-                "TraceSetting",
-                "LogSettings")) {
-            FakeCall call = new FakeCall(codec, "/inference.GRPCInferenceService/" + method).start();
-            assertThat(call.code).isEqualTo(Code.UNIMPLEMENTED);
-            assertThat(call.text).startsWith(method + ": ");
-        }
-    }
-
-    @Test
     void malformedMessagesAreRefused() {
         FakeCall call = new FakeCall(codec, "/inference.GRPCInferenceService/ModelReady").start();
         assertThat(call.message(Wire.hex("0a05")).code).isEqualTo(Code.INVALID_ARGUMENT);

@@ -153,6 +153,38 @@ class GrpcStreamTest {
     }
 
     @Test
+    void answersOfDecoupledModelsLeaveAsTheyComeAndHoldNobodyBack() throws Exception {
+        engine.holding = true;
+        engine.config = io.nereid.spi.ModelConfig.builder("identity").decoupled(true).build();
+        call.start().message(request("a").build());
+        engine.config = null;
+        call.message(request("b").build());
+        call.halfClose();
+        FakeEngine.Held a = engine.held.get(0);
+        engine.answer(engine.held.get(1));
+        assertThat(sent(0).getInferResponse().getId()).isEqualTo("b");
+        a.sink.next(response("a", 1), false);
+        assertThat(sent(1).getInferResponse().getId()).isEqualTo("a");
+        assertThat(call.code).as("a is not done").isNull();
+        a.sink.next(response("a", 0), true);
+        assertThat(call.sent).hasSize(2);
+        assertThat(call.code).isEqualTo(Code.OK);
+        a.request.release();
+    }
+
+    @Test
+    void noAnswerAtAllIsNoMessage() {
+        engine.holding = true;
+        call.start().message(request("a").build());
+        call.halfClose();
+        FakeEngine.Held a = engine.held.get(0);
+        a.sink.next(response("a", 0), true);
+        assertThat(call.sent).isEmpty();
+        assertThat(call.code).isEqualTo(Code.OK);
+        a.request.release();
+    }
+
+    @Test
     void cancellingTheStreamCancelsEveryRequest() {
         engine.holding = true;
         call.start().message(request("a").build()).message(request("b").build());
