@@ -4,6 +4,7 @@ package io.nereid.scheduling;
 
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.RateLimiter.Member;
+import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Sequence.Direct;
@@ -27,6 +28,8 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
 
     private final BatchRunner runner;
     private final @Nullable Member member;
+    private final Inline inline;
+    private final RunTimes runTimes = new RunTimes();
     private final long delayNanos;
     private final double utilization;
     /** It stands in the pool's line, or a run is under way. */
@@ -50,9 +53,11 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
             ModelConfig config,
             Direct direct,
             BatchRunner runner,
-            @Nullable RateLimiter limiter) {
+            SchedulerOptions options) {
         super(sequences, instance, places);
+        RateLimiter limiter = options.limiter();
         this.member = limiter == null ? null : limiter.join(config, this::granted);
+        this.inline = options.inline();
         this.runner = runner;
         this.utilization = direct.minimumSlotUtilization();
         this.delayNanos = utilization > 0 ? Math.max(0, direct.maxQueueDelay().toNanos()) : 0;
@@ -76,7 +81,20 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
     private void claim(Outbox out, long now) {
         if (!blocked && ready(now)) {
             claimed = true;
-            out.add(this::enlist);
+            out.add(out.mayRun && tiny() ? this::runHere : this::enlist);
+        }
+    }
+
+    /** Whether the thread that brings a request may as well run it. */
+    private boolean tiny() {
+        return member == null
+                && delayNanos == 0
+                && (inline == Inline.ALWAYS || (inline == Inline.MEASURED && runTimes.tiny()));
+    }
+
+    private void runHere() {
+        if (runOne()) {
+            enlist();
         }
     }
 
@@ -109,7 +127,7 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
     /** Whether a batch should go now; notes when it is due if not. */
     private boolean ready(long now) {
         due = Sequences.NEVER;
-        if (sequences.held()) {
+        if (sequences.book.held()) {
             return false;
         }
         int count = 0;
@@ -152,7 +170,7 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
         Outbox out = new Outbox();
         List<@Nullable SequenceJob> rows = null;
         synchronized (sequences.lock) {
-            sequences.sweep(out, now);
+            sequences.book.sweep(out, now);
             boolean ready = ready(now);
             if (ready && member != null && member.acquire(NONE_BUSY, 1) < 0) {
                 blocked = true;
@@ -176,8 +194,10 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
         run(rows, now);
         boolean again;
         synchronized (sequences.lock) {
+            long end = sequences.clock.nanos();
+            runTimes.ran(end - now);
             running = 0;
-            again = ready(sequences.clock.nanos());
+            again = ready(end);
             if (member != null) {
                 // The instance takes its turn among those of other models.
                 boolean more = again;
@@ -217,9 +237,9 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
         // Taken only now: until then the states that the shapes are compared by must stay.
         for (SequenceJob job : rows) {
             if (job != null) {
-                sequences.take(job.strand);
+                sequences.book.take(job.strand);
                 if (job.end) {
-                    sequences.release(job.strand, out, now);
+                    sequences.book.release(job.strand, out, now);
                 }
             }
         }

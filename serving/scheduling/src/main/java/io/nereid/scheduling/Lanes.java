@@ -60,7 +60,7 @@ final class Lanes {
             int places = oldest.maxCandidates() > 0 ? oldest.maxCandidates() : rows;
             return new OldestLane(sequences, instance, places, own, oldest, runner, pool, options);
         }
-        return new DirectLane(sequences, instance, rows, own, (Direct) settings.strategy(), runner, options.limiter());
+        return new DirectLane(sequences, instance, rows, own, (Direct) settings.strategy(), runner, options);
     }
 
     /** The group that gives an instance, with that one alone; those beyond the configured ones are like the last. */
@@ -121,7 +121,7 @@ final class Lanes {
         backlogged -= next.queue.size();
         next.backlogged = false;
         seat(next, slot);
-        sequences.seated(next, out, now);
+        sequences.book.seated(next, out, now);
     }
 
     /** A sequence is over, wherever it was. */

@@ -47,8 +47,8 @@ final class OldestLane extends SequenceLane {
     @Override
     void stir(Slot slot, Outbox out, long now) {
         Strand strand = slot.strand;
-        if (strand != null && strand.ready() && !sequences.held()) {
-            SequenceJob next = sequences.take(strand);
+        if (strand != null && strand.ready() && !sequences.book.held()) {
+            SequenceJob next = sequences.book.take(strand);
             out.add(() -> hand(next));
         }
     }

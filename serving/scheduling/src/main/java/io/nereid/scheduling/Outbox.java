@@ -8,7 +8,18 @@ import org.jspecify.annotations.Nullable;
 
 /** What was decided under a lock and is done after it. Confined to one thread. */
 final class Outbox {
+    /** Whether a run may be among it. */
+    final boolean mayRun;
+
     private @Nullable List<Runnable> todo;
+
+    Outbox() {
+        this(false);
+    }
+
+    Outbox(boolean mayRun) {
+        this.mayRun = mayRun;
+    }
 
     void add(Runnable action) {
         if (todo == null) {

@@ -3,11 +3,16 @@
 package io.nereid.scheduling;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.SchedulerOptions.Inline;
+import io.nereid.spi.ModelConfig.InstanceGroup;
+import io.nereid.spi.ModelConfig.InstanceGroup.Resource;
 import io.nereid.spi.ModelConfig.Sequence.Direct;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -312,5 +317,77 @@ class SequenceDirectTest {
         stage.runAll();
         assertThat(stage.ran().get(2)).containsExactly("r2");
         stage.end(batcher);
+    }
+
+    @Test
+    void runsOnTheCallersThreadWhenTheModelIsTiny() {
+        stage.options = new SchedulerOptions(100, Inline.ALWAYS);
+        SequenceBatcher batcher = stage.open();
+        Turn first = stage.submit(batcher, "1 S");
+        assertThat(first.code).isEqualTo(Code.OK);
+        stage.puppet.during = () -> stage.submit(batcher, "2 S");
+        Turn second = stage.submit(batcher, "1");
+        assertThat(second.code).isEqualTo(Code.OK);
+        assertThat(stage.ran()).as("what came meanwhile is the pool's").containsExactly(List.of("r1"), List.of("r2"));
+        stage.runAll();
+        assertThat(stage.ran().get(2)).containsExactly("-", "r3");
+        stage.end(batcher);
+    }
+
+    @Test
+    void learnsThatTheModelIsTiny() {
+        stage.options = new SchedulerOptions(100, Inline.MEASURED);
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        for (int i = 0; i < RunTimes.RUNS_BEFORE_JUDGEMENT; i++) {
+            assertThat(stage.runOne()).isTrue();
+            stage.submit(batcher, "1");
+        }
+        assertThat(stage.runOne()).isFalse();
+        stage.end(batcher);
+    }
+
+    @Test
+    void takesItsTurnAtTheRateLimiter() {
+        RateLimiter limiter = new RateLimiter(List.of(new RateLimiter.Total("R", 1, 0)));
+        stage.options = new SchedulerOptions(100, Inline.ALWAYS).withLimiter(limiter);
+        stage.maxBatch = 1;
+        stage.groups = List.of(new InstanceGroup(
+                "g", InstanceGroup.Kind.CPU, 2, List.of(), false, "", List.of(new Resource("R", true, 1)), 0));
+        SequenceBatcher batcher = stage.open();
+        List<Integer> used = new ArrayList<>();
+        stage.puppet.during = () -> {
+            used.add(limiter.used("R", -2));
+            // The other instance gets nothing now.
+            stage.pool.runNext();
+            assertThat(stage.ran()).hasSize(1);
+        };
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "2 S");
+        stage.submit(batcher, "1");
+        stage.submit(batcher, "2");
+        stage.runAll();
+        assertThat(used).containsExactly(1);
+        assertThat(stage.ran()).hasSize(4);
+        assertThat(limiter.used("R", -2)).isZero();
+        Turn gone = stage.submit(batcher, "2");
+        gone.cancel();
+        stage.runAll();
+        assertThat(limiter.used("R", -2)).isZero();
+        batcher.instances(3);
+        batcher.instances(1);
+        stage.end(batcher);
+        assertThat(limiter.used("R", -2)).isZero();
+    }
+
+    @Test
+    void refusesToServeInstancesThatCouldNeverRun() {
+        stage.options = stage.options.withLimiter(new RateLimiter(List.of(new RateLimiter.Total("R", 1, 0))));
+        stage.groups = List.of(new InstanceGroup(
+                "g", InstanceGroup.Kind.CPU, 2, List.of(), false, "", List.of(new Resource("R", true, 2)), 0));
+        for (var strategy : List.of(SequenceStage.DIRECT, SequenceStage.oldest(2, 0))) {
+            stage.strategy = strategy;
+            assertThatThrownBy(stage::open).hasMessageContaining("Resource count for \"R\" is limited to 1");
+        }
     }
 }

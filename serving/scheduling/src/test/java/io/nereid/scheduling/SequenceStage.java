@@ -10,6 +10,7 @@ import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Control;
+import io.nereid.spi.ModelConfig.InstanceGroup;
 import io.nereid.spi.ModelConfig.Sequence;
 import io.nereid.spi.ModelConfig.Sequence.Direct;
 import io.nereid.spi.ModelConfig.Sequence.Oldest;
@@ -39,6 +40,7 @@ final class SequenceStage {
     List<TensorSpec> outputs = List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(-1)));
     InitialStates files = InitialStates.NONE;
     boolean iterative;
+    List<InstanceGroup> groups = List.of();
     int maxBatch;
     int instances = 1;
     private int next = 1;
@@ -67,7 +69,7 @@ final class SequenceStage {
     ModelConfig config() {
         return ModelConfig.builder("m")
                 .maxBatchSize(maxBatch)
-                .instances(instances)
+                .instanceGroups(groups.isEmpty() ? List.of(InstanceGroup.cpu("m", instances)) : groups)
                 .inputs(List.of(new TensorSpec("IN", DataType.INT32, Shape.of(-1))))
                 .outputs(outputs)
                 .sequence(new Sequence(strategy, Duration.ofNanos(IDLE), controls, states, iterative))
