@@ -319,9 +319,9 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
         sink.fail(withId(e, request.id()));
     }
 
-    /** As Triton's clients expect it: the request's id before the text, when there is one. */
+    /** As Triton's clients expect it: the request's id before the text, when there is one; a step's text has it already. */
     static ServingException withId(ServingException e, String id) {
-        return id.isEmpty() || e.code() == Code.INTERNAL || e.getMessage().startsWith("[request id: ")
+        return id.isEmpty() || e.code() == Code.INTERNAL || e.getMessage().contains("[request id: ")
                 ? e
                 : ServingException.of(e.code(), "[request id: " + id + "] " + e.getMessage(), e.remedy());
     }
