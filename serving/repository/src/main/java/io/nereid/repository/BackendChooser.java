@@ -14,16 +14,21 @@ import org.jspecify.annotations.Nullable;
 
 /** Finds out which backend runs a model: by its names of all ages, by files, by the directory's ending. Immutable. */
 final class BackendChooser {
-    /** Files of technologies that this server may lack, so that the refusal can name what is missing. */
-    private static final Map<String, String> FOREIGN = Map.of(
-            "model.savedmodel", "tensorflow",
-            "model.graphdef", "tensorflow",
-            "model.plan", "tensorrt",
-            "model.onnx", "onnxruntime",
-            "model.xml", "openvino",
-            "model.pt", "pytorch",
-            "model.pt2", "pytorch",
-            "model.py", "python");
+    static final String ENSEMBLE = "ensemble";
+
+    /** What Triton recognises, in the order in which it looks; this server may lack some of the backends. */
+    private static final List<Kind> KINDS = List.of(
+            new Kind("model.savedmodel", "tensorflow_savedmodel", "tensorflow"),
+            new Kind("model.graphdef", "tensorflow_graphdef", "tensorflow"),
+            new Kind("model.plan", "tensorrt_plan", "tensorrt"),
+            new Kind("model.onnx", "onnxruntime_onnx", "onnxruntime"),
+            new Kind("model.xml", "", "openvino"),
+            new Kind("model.pt", "pytorch_libtorch", "pytorch"),
+            new Kind("model.pt2", "torch_aoti", "pytorch"),
+            new Kind("model.py", "", "python"));
+
+    /** Platforms under other names. */
+    private static final Map<String, String> ALIASES = Map.of("libtorch", "pytorch_libtorch");
 
     private final List<Backend> backends;
 
@@ -34,11 +39,20 @@ final class BackendChooser {
     /**
      * The outcome.
      *
-     * @param backend what runs the model
+     * @param backend what runs the model; null for an ensemble
      * @param platform the platform shown in metadata, or empty
      * @param modelFile the file inside the version's directory, or empty for the backend's default
      */
-    record Choice(Backend backend, String platform, String modelFile) {}
+    record Choice(@Nullable Backend backend, String platform, String modelFile) {}
+
+    /**
+     * A kind of model.
+     *
+     * @param file the file or directory by which it is recognised
+     * @param platform its platform, or empty
+     * @param backend what runs it
+     */
+    private record Kind(String file, String platform, String backend) {}
 
     /** The choice, or null after the reason was added to the problems. */
     @Nullable Choice choose(
@@ -48,6 +62,9 @@ final class BackendChooser {
             Position platformAt,
             Position backendAt,
             Problems problems) {
+        if (config.ensemble() != null || (config.platform().equals(ENSEMBLE) && config.backend().isEmpty())) {
+            return new Choice(null, ENSEMBLE, "");
+        }
         if (!config.backend().isEmpty()) {
             Backend backend = named(config.backend());
             if (backend == null) {
@@ -55,10 +72,10 @@ final class BackendChooser {
                         file,
                         backendAt,
                         "unknown backend " + Problems.quote(config.backend()) + " for " + config.name(),
-                        known(config.backend()));
+                        known(config.backend(), config.backend()));
                 return null;
             }
-            if (!config.platform().isEmpty() && !is(backend, config.platform())) {
+            if (contradicts(backend, config.platform())) {
                 problems.error(
                         file,
                         platformAt,
@@ -75,9 +92,7 @@ final class BackendChooser {
                         file,
                         platformAt,
                         "unexpected platform type " + Problems.quote(config.platform()) + " for " + config.name(),
-                        config.platform().equals("ensemble")
-                                ? "ensembles are not supported by this version of Nereid"
-                                : known(config.platform()));
+                        known(config.platform(), backendOf(config.platform())));
                 return null;
             }
             return choice(backend, config, files);
@@ -90,6 +105,18 @@ final class BackendChooser {
             Backend backend = byFileName(config.modelFile());
             if (backend != null) {
                 return choice(backend, config, files);
+            }
+        }
+        for (Kind kind : KINDS) {
+            Backend backend = files.contains(kind.file) ? named(kind.backend) : null;
+            if (backend != null) {
+                String platform = config.platform().isEmpty() ? kind.platform : config.platform();
+                return new Choice(
+                        backend,
+                        platform.isEmpty() ? platform(backend, config) : platform,
+                        config.modelFile().isEmpty() && !backend.defaultFiles().contains(kind.file)
+                                ? kind.file
+                                : config.modelFile());
             }
         }
         for (Backend backend : backends) {
@@ -110,8 +137,8 @@ final class BackendChooser {
                 return choice(backend, config, files);
             }
         }
-        String foreign =
-                files.stream().filter(FOREIGN::containsKey).sorted().findFirst().orElse(null);
+        Kind foreign =
+                KINDS.stream().filter(k -> files.contains(k.file)).findFirst().orElse(null);
         problems.error(
                 file,
                 "Invalid model name: Could not determine backend for model '" + name
@@ -119,7 +146,7 @@ final class BackendChooser {
                         + " 'model.<backend_name>'.",
                 foreign == null
                         ? "put one of " + String.join(", ", defaultFiles()) + " into the version's directory"
-                        : foreign + " needs the backend '" + FOREIGN.get(foreign)
+                        : foreign.file + " needs the backend '" + foreign.backend
                                 + "', which this server does not have");
         return null;
     }
@@ -133,10 +160,9 @@ final class BackendChooser {
     }
 
     private static String platform(Backend backend, ModelConfig config) {
-        boolean old = backend.platforms().contains(config.platform());
-        return old || backend.platforms().isEmpty()
-                ? config.platform()
-                : backend.platforms().get(0);
+        String given = ALIASES.getOrDefault(config.platform(), config.platform());
+        boolean own = backend.platforms().contains(given) || (!given.isEmpty() && backendOf(given).equals(backend.name()));
+        return own || backend.platforms().isEmpty() ? given : backend.platforms().get(0);
     }
 
     /** The only file of the backend's kind, or empty when there is none or more than one. */
@@ -182,25 +208,49 @@ final class BackendChooser {
                 .toList();
     }
 
+    /** The backend of a name, or of a platform by any of its names. */
     private @Nullable Backend named(String name) {
+        String platform = ALIASES.getOrDefault(name, name);
+        String byPlatform = backendOf(platform);
         for (Backend backend : backends) {
             if (backend.name().equals(name)) {
                 return backend;
             }
         }
         for (Backend backend : backends) {
-            if (backend.platforms().contains(name)) {
+            if (backend.platforms().contains(platform) || backend.name().equals(byPlatform)) {
                 return backend;
             }
         }
         return null;
     }
 
-    private static boolean is(Backend backend, String name) {
-        return backend.name().equals(name) || backend.platforms().contains(name);
+    /** The backend that Triton has for a platform; empty when it knows none. */
+    private static String backendOf(String platform) {
+        String name = ALIASES.getOrDefault(platform, platform);
+        return KINDS.stream()
+                .filter(k -> !name.isEmpty() && k.platform.equals(name))
+                .map(Kind::backend)
+                .findFirst()
+                .orElse("");
     }
 
-    private String known(String given) {
+    /** Whether a platform is another backend's, or not one of those that the backend is known to have. */
+    private boolean contradicts(Backend backend, String platform) {
+        if (platform.isEmpty() || backend.name().equals(platform)) {
+            return false;
+        }
+        Backend other = named(platform);
+        if (other != null || !backendOf(platform).isEmpty() || platform.equals(ENSEMBLE)) {
+            return other != backend;
+        }
+        return !backend.platforms().isEmpty() || KINDS.stream().anyMatch(k -> k.backend.equals(backend.name()));
+    }
+
+    private String known(String given, String needed) {
+        if (KINDS.stream().anyMatch(k -> k.backend.equals(needed))) {
+            return "it needs the backend '" + needed + "', which this server does not have";
+        }
         List<String> names = new ArrayList<>();
         for (Backend backend : backends) {
             names.add(backend.name());

@@ -237,7 +237,7 @@ final class ConfigSchema {
             ModelTransactionPolicy
               decoupled bool
             ModelRepositoryAgents
-              agents *Agent !!
+              agents *Agent
             Agent
               name string
               parameters map<string,string>

@@ -3,7 +3,6 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.repository.BackendChooser.Choice;
 import io.nereid.repository.StoredModel.ModelEntry;
@@ -19,9 +18,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
-import java.util.NavigableMap;
-import java.util.Objects;
-import java.util.Set;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
@@ -40,8 +36,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>What a model's directory holds: {@code config.pbtxt} if there is anything to configure; a directory for each version,
  * named by a whole number from 1 without leading zeros; label files; {@code warmup}. Without any version directory the
- * model's file may lie in the model's directory itself and is version 1. A backend that needs no file needs no version
- * directory either.
+ * model's file may lie in the model's directory itself and is version 1. An ensemble, and a backend that needs no file,
+ * need no version directory either.
  *
  * <p>The model's file is {@code default_model_filename}, else the backend's default file, else the only file of its kind.
  * Without {@code backend} and {@code platform} the backend is the one whose default file is there, else the one that ends
@@ -49,11 +45,21 @@ import org.jspecify.annotations.Nullable;
  */
 final class RepositoryLayout {
     private static final String CONFIG = "config.pbtxt";
-    private static final Set<String> RESERVED = Set.of("warmup", "initial_state", "configs");
 
     private final BackendChooser chooser;
+    private final String configName;
 
     RepositoryLayout(List<Backend> backends) {
+        this(backends, "");
+    }
+
+    /**
+     * A layout.
+     *
+     * @param configName the file {@code configs/<name>.pbtxt} is a model's configuration where there is one; empty for none
+     */
+    RepositoryLayout(List<Backend> backends, String configName) {
+        this.configName = configName;
         chooser = new BackendChooser(backends);
     }
 
@@ -144,14 +150,14 @@ final class RepositoryLayout {
         return new ModelEntry(stem(fileName), root, directory, file, true);
     }
 
-    private static String stem(String fileName) {
+    static String stem(String fileName) {
         int dot = fileName.lastIndexOf('.');
         return dot > 0 ? fileName.substring(0, dot) : fileName;
     }
 
     /** Whether a directory is a model: its configuration, a default file, or a version that is not a model itself. */
     private boolean isModel(Path directory, List<Path> children) {
-        if (Files.exists(directory.resolve(CONFIG), LinkOption.NOFOLLOW_LINKS)) {
+        if (Files.exists(configFile(directory), LinkOption.NOFOLLOW_LINKS)) {
             return true;
         }
         for (Path child : children) {
@@ -183,8 +189,8 @@ final class RepositoryLayout {
     }
 
     /** The name that a model given on its own bears: what its configuration says, else the directory's. */
-    private static String ownName(Path directory, String otherwise) {
-        Path file = directory.resolve(CONFIG);
+    private String ownName(Path directory, String otherwise) {
+        Path file = configFile(directory);
         try {
             String text = TextFiles.read(file, TextFiles.MAX_CONFIG);
             return ConfigReader.read(file, text, directory, otherwise, false, new Problems())
@@ -195,8 +201,24 @@ final class RepositoryLayout {
         }
     }
 
+    /** The file that configures a model, whether or not it is there. */
+    private Path configFile(Path directory) {
+        if (!configName.isEmpty()) {
+            Path named = directory.resolve("configs").resolve(configName + ".pbtxt");
+            if (Files.exists(named, LinkOption.NOFOLLOW_LINKS)) {
+                return named;
+            }
+        }
+        return directory.resolve(CONFIG);
+    }
+
     /** Looks at one model. */
     StoredModel read(ModelEntry entry) {
+        return read(entry, null);
+    }
+
+    /** As {@link #read(ModelEntry)}, with a configuration as JSON instead of the stored one, if it is not null. */
+    StoredModel read(ModelEntry entry, @Nullable String json) {
         Problems problems = new Problems();
         ModelConfig config = ModelConfig.unspecified(entry.name());
         Path file = entry.place();
@@ -214,8 +236,15 @@ final class RepositoryLayout {
             return new StoredModel(entry, config, null, List.of(), problems.list(), false, "", 0);
         }
         Fingerprint common = new Fingerprint();
-        Path configFile = entry.directory().resolve(CONFIG);
-        if (entry.file() == null && Files.exists(configFile, LinkOption.NOFOLLOW_LINKS)) {
+        Path configFile = configFile(entry.directory());
+        if (json != null) {
+            text = json;
+            ConfigReader.Result result = ConfigReader.readJson(
+                    file, json, entry.directory(), entry.name(), entry.named(), problems);
+            config = result.config();
+            platformAt = result.platformAt();
+            backendAt = result.backendAt();
+        } else if (entry.file() == null && Files.exists(configFile, LinkOption.NOFOLLOW_LINKS)) {
             file = configFile;
             try {
                 text = TextFiles.read(configFile, TextFiles.MAX_CONFIG);
@@ -230,7 +259,7 @@ final class RepositoryLayout {
         }
         TreeMap<Long, Path> directories = new TreeMap<>();
         if (entry.file() == null) {
-            versions(children, directories, problems);
+            VersionFolders.find(children, directories, problems);
         }
         List<Path> files = children;
         try {
@@ -267,12 +296,12 @@ final class RepositoryLayout {
         }
         String commonSum = common.sum();
         List<Version> versions = new ArrayList<>();
-        directories.forEach((number, directory) -> versions.add(version(entry, number, directory, commonSum)));
+        directories.forEach((number, directory) -> versions.add(VersionFolders.read(entry, number, directory, commonSum)));
         StoredModel model = new StoredModel(
                 entry,
                 config,
                 choice == null ? null : choice.backend(),
-                checked(versions, config),
+                VersionFolders.checked(versions, config),
                 List.of(),
                 true,
                 "",
@@ -297,98 +326,22 @@ final class RepositoryLayout {
     }
 
     private static boolean hasOwnFile(ModelEntry entry, Choice choice, ModelConfig config, List<String> names) {
-        if (entry.file() != null || choice.backend().defaultFiles().isEmpty()) {
+        Backend backend = choice.backend();
+        if (entry.file() != null || backend == null || backend.defaultFiles().isEmpty()) {
             return true;
         }
         return config.modelFile().isEmpty()
-                ? choice.backend().defaultFiles().stream().anyMatch(names::contains)
+                ? backend.defaultFiles().stream().anyMatch(names::contains)
                 : names.contains(config.modelFile());
     }
 
     private static ModelConfig filledIn(ModelConfig c, Choice choice) {
+        Backend backend = choice.backend();
         return c.toBuilder()
                 .platform(choice.platform())
-                .backend(choice.backend().name())
+                .backend(backend == null ? "" : backend.name())
                 .modelFile(choice.modelFile())
                 .build();
-    }
-
-    private static void versions(List<Path> children, NavigableMap<Long, Path> into, Problems problems) {
-        for (Path child : children) {
-            String name = fileName(child);
-            if (name.startsWith(".") || RESERVED.contains(name) || !Files.isDirectory(child)) {
-                if (ModelNames.version(name) > 0) {
-                    problems.warning(
-                            child,
-                            Position.NONE,
-                            "passed over, a version must be a directory",
-                            "put the files into a directory '" + name + "'");
-                }
-                continue;
-            }
-            long version = ModelNames.version(name);
-            if (version > 0) {
-                into.put(version, child);
-            } else {
-                problems.warning(
-                        child,
-                        Position.NONE,
-                        "passed over, " + Problems.quote(name)
-                                + " is not a version (expected: a whole number from 1 without leading zeros)",
-                        "rename it if it is one");
-            }
-        }
-    }
-
-    private static Version version(ModelEntry entry, long number, Path directory, String commonSum) {
-        Fingerprint sum = new Fingerprint().text(commonSum);
-        try {
-            Path file = entry.file();
-            if (file == null) {
-                sum.files(directory, p -> true);
-            } else {
-                String stem = stem(fileName(file));
-                try (DirectoryStream<Path> own =
-                        Files.newDirectoryStream(directory, p -> fileName(p).startsWith(stem))) {
-                    List<Path> paths = new ArrayList<>();
-                    own.forEach(paths::add);
-                    Collections.sort(paths);
-                    for (Path p : paths) {
-                        sum.text(fileName(p)).files(p, Files::isRegularFile);
-                    }
-                }
-            }
-            return new Version(number, directory, sum.sum(), sum.newestMillis(), null);
-        } catch (IOException | DirectoryIteratorException e) {
-            IOException io =
-                    e instanceof DirectoryIteratorException d ? Objects.requireNonNull(d.getCause()) : (IOException) e;
-            ServingException error = ServingException.of(
-                    Code.FAILED_PRECONDITION,
-                    "cannot read version " + number + " of model '" + entry.name() + "' at " + directory + ": "
-                            + TextFiles.reason(io),
-                    "make its files readable for the server");
-            return new Version(number, directory, "", sum.newestMillis(), error);
-        }
-    }
-
-    /** A version that lacks the file which the configuration names cannot be served; the others can. */
-    private static List<Version> checked(List<Version> versions, ModelConfig config) {
-        if (config.modelFile().isEmpty()) {
-            return List.copyOf(versions);
-        }
-        List<Version> result = new ArrayList<>();
-        for (Version v : versions) {
-            if (v.error() == null && !Files.exists(v.directory().resolve(config.modelFile()))) {
-                ServingException error = ServingException.invalidArgument(
-                        "version " + v.version() + " of model '" + config.name() + "' has no file '"
-                                + config.modelFile() + "' in " + v.directory(),
-                        "add it, or correct 'default_model_filename'");
-                result.add(new Version(v.version(), v.directory(), v.fingerprint(), v.newestMillis(), error));
-            } else {
-                result.add(v);
-            }
-        }
-        return List.copyOf(result);
     }
 
     private static void policy(StoredModel model, Path file, Problems problems) {
@@ -427,7 +380,7 @@ final class RepositoryLayout {
         return children;
     }
 
-    private static String fileName(Path path) {
+    static String fileName(Path path) {
         @Nullable Path name = path.getFileName();
         return name == null ? "" : name.toString();
     }

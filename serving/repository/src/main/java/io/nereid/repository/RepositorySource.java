@@ -3,27 +3,19 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.base.Threads;
-import io.nereid.repository.RepositoryLayout.Listing;
+import io.nereid.repository.Finder.Found;
 import io.nereid.repository.StoredModel.ModelEntry;
-import io.nereid.repository.StoredModel.Version;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
-import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
@@ -46,7 +38,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>A model's directory holds {@code config.pbtxt} if there is anything to configure, and a directory for each version,
  * named by a whole number from 1 without leading zeros. Without any of these the model's file may lie in the model's
- * directory itself and is version 1; a backend that needs no file needs no version directory.
+ * directory itself and is version 1; an ensemble, and a backend that needs no file, need no version directory.
  *
  * <p>Rules of watching:
  *
@@ -58,6 +50,8 @@ import org.slf4j.LoggerFactory;
  *   <li>A root that cannot be read changes nothing. A root, or a model, that suddenly holds nothing at all is believed
  *       after three reads in a row.
  *   <li>A model found in two roots is served from neither, unless it was served before the second one came.
+ *   <li>A model that was loaded with another configuration or other files than the stored ones is left alone until it is
+ *       loaded again or unloaded.
  * </ul>
  *
  * Thread-safe: one lock guards reading and emitting.
@@ -80,48 +74,78 @@ public final class RepositorySource implements Source {
      * @param pollInterval time between two reads in {@link Mode#POLL}
      * @param settle how long files must have been unchanged to count as completely written; zero takes them as they are
      * @param startModels models to load at the start in {@link Mode#EXPLICIT}; {@code *} alone stands for all
+     * @param configName a model's {@code configs/<configName>.pbtxt}, where there is one, replaces its
+     *     {@code config.pbtxt}; empty for none
+     * @param scratch where files are kept that come with a request to load
      */
-    public record Options(Mode mode, Duration pollInterval, Duration settle, List<String> startModels) {
+    public record Options(
+            Mode mode,
+            Duration pollInterval,
+            Duration settle,
+            List<String> startModels,
+            String configName,
+            Path scratch) {
         /** Everything once, at the start. */
-        public static final Options DEFAULT =
-                new Options(Mode.NONE, Duration.ofSeconds(15), Duration.ofSeconds(1), List.of());
+        public static final Options DEFAULT = new Options(
+                Mode.NONE,
+                Duration.ofSeconds(15),
+                Duration.ofSeconds(1),
+                List.of(),
+                "",
+                Path.of(System.getProperty("java.io.tmpdir", "/tmp")));
+
+        /** Refuses a {@code configName} that is not the name of a file. */
+        public Options {
+            if (!configName.isEmpty() && !ModelNames.valid(configName)) {
+                throw ServingException.invalidArgument(
+                        "invalid configuration name " + Problems.quote(configName),
+                        "give the name of a file in a model's directory 'configs', without '.pbtxt'");
+            }
+        }
 
         /** These settings in another mode. */
         public Options withMode(Mode newMode) {
-            return new Options(newMode, pollInterval, settle, startModels);
+            return new Options(newMode, pollInterval, settle, startModels, configName, scratch);
         }
 
         /** These settings with another poll interval. */
         public Options withPollInterval(Duration newPollInterval) {
-            return new Options(mode, newPollInterval, settle, startModels);
+            return new Options(mode, newPollInterval, settle, startModels, configName, scratch);
         }
 
         /** These settings with another settle time. */
         public Options withSettle(Duration newSettle) {
-            return new Options(mode, pollInterval, newSettle, startModels);
+            return new Options(mode, pollInterval, newSettle, startModels, configName, scratch);
         }
 
         /** These settings with other models to start with. */
         public Options withStartModels(List<String> newStartModels) {
-            return new Options(mode, pollInterval, settle, newStartModels);
+            return new Options(mode, pollInterval, settle, newStartModels, configName, scratch);
+        }
+
+        /** These settings with named configurations. */
+        public Options withConfigName(String newConfigName) {
+            return new Options(mode, pollInterval, settle, startModels, newConfigName, scratch);
+        }
+
+        /** These settings with another scratch directory. */
+        public Options withScratch(Path newScratch) {
+            return new Options(mode, pollInterval, settle, startModels, configName, newScratch);
         }
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(RepositorySource.class);
-    private static final int CONFIRMATIONS = 3;
 
-    private final List<Path> roots;
     private final RepositoryLayout layout;
-    private final LoaderFactory loaders;
     private final Options options;
-    private final Clock clock;
     private final ReentrantLock lock = new ReentrantLock();
     private final CountDownLatch closed = new CountDownLatch(1);
-    private final Map<String, Tracked> tracked = new TreeMap<>();
-    private final Set<String> loaded = new HashSet<>();
-    private final Set<String> unloaded = new HashSet<>();
-    private final Map<Path, List<Problem>> rootProblems = new HashMap<>();
-    private @Nullable Target target;
+    private final Finder finder;
+    private final Ensembles ensembles = new Ensembles();
+    private final Emitter emitter;
+    private final Watch watch;
+    private final Wanted wanted;
+    private boolean started;
     private @Nullable ScheduledExecutorService timer;
 
     /**
@@ -135,11 +159,12 @@ public final class RepositorySource implements Source {
      */
     public RepositorySource(
             List<Path> roots, List<Backend> backends, LoaderFactory loaders, Options options, Clock clock) {
-        this.roots = List.copyOf(roots);
-        this.layout = new RepositoryLayout(backends);
-        this.loaders = loaders;
         this.options = options;
-        this.clock = clock;
+        this.layout = new RepositoryLayout(backends, options.configName);
+        this.finder = new Finder(roots, layout);
+        this.emitter = new Emitter(loaders, ensembles);
+        this.watch = new Watch(layout, ensembles, emitter, options, clock);
+        this.wanted = new Wanted(options.mode);
         if (options.startModels.contains("*") && options.startModels.size() > 1) {
             throw ServingException.invalidArgument(
                     "Wildcard model name '*' must be the ONLY startup model if specified at all.");
@@ -153,36 +178,25 @@ public final class RepositorySource implements Source {
      * @throws ServingException NOT_FOUND when a model to start with is not there
      */
     @Override
-    public void start(Target newTarget) {
-        Set<String> young = new TreeSet<>();
+    public void start(Target target) {
+        List<String> young;
         lock.lock();
         try {
-            if (target != null) {
+            if (started) {
                 throw ServingException.of(Code.FAILED_PRECONDITION, "the repository is being watched already");
             }
-            target = newTarget;
-            Found found = find();
-            if (options.mode == Mode.EXPLICIT) {
-                startModels(found);
-            }
-            for (Map.Entry<String, List<ModelEntry>> e : found.models.entrySet()) {
-                if (wanted(e.getKey()) && !takeUpAtStart(e.getKey(), e.getValue(), false)) {
-                    young.add(e.getKey());
-                }
-            }
+            started = true;
+            emitter.target(target);
+            Found found = finder.find();
+            young = takeUpAtStart(startModels(found), found, false);
         } finally {
             lock.unlock();
         }
         if (!young.isEmpty() && !pause(options.settle)) {
             lock.lock();
             try {
-                Found found = find();
-                for (String name : young) {
-                    List<ModelEntry> entries = found.models.get(name);
-                    if (entries != null) {
-                        takeUpAtStart(name, entries, true);
-                    }
-                }
+                Found found = finder.find();
+                var unused = takeUpAtStart(watch.read(young, found), found, true);
             } finally {
                 lock.unlock();
             }
@@ -198,85 +212,49 @@ public final class RepositorySource implements Source {
         }
     }
 
-    private void startModels(Found found) {
+    /** Reads what is to be served from the start on. */
+    private Map<String, StoredModel> startModels(Found found) {
+        if (options.mode != Mode.EXPLICIT) {
+            return watch.read(found.models().keySet(), found);
+        }
         if (options.startModels.contains("*")) {
-            loaded.addAll(found.models.keySet());
-            return;
+            found.models().keySet().forEach(wanted::ask);
+            return watch.read(found.models().keySet(), found);
         }
         for (String name : options.startModels) {
             ModelNames.check(name);
-            if (!found.models.containsKey(name)) {
-                throw notFound(name, found);
+            if (!found.has(name)) {
+                throw found.notFound(name);
             }
-            loaded.add(name);
+            wanted.ask(name);
         }
+        Map<String, StoredModel> models = watch.readWithMembers(options.startModels, found);
+        models.keySet().forEach(wanted::need);
+        return models;
     }
 
-    /** Whether the model was taken up, or at least everything of it that is completely written. */
-    private boolean takeUpAtStart(String name, List<ModelEntry> entries, boolean second) {
-        Tracked t = tracked.computeIfAbsent(name, n -> new Tracked());
-        if (entries.size() > 1) {
-            duplicate(name, entries, t);
-            return true;
-        }
-        StoredModel model = layout.read(entries.get(0));
-        boolean settled = settledAtStart(model.newestMillis())
-                || (second && model.fingerprint().equals(t.pending));
-        if (settled) {
-            takeUp(name, model, t, false);
-        } else if (!second) {
-            t.pending = model.fingerprint();
-            t.pendingSince = clock.nanos();
-        } else {
-            t.pending = model.fingerprint();
-            t.pendingSince = clock.nanos();
-            takeUpPartly(name, model, t);
-        }
-        return settled || second;
+    /** Takes up what has been completely written; gives the names of the others. */
+    private List<String> takeUpAtStart(Map<String, StoredModel> models, Found found, boolean second) {
+        List<String> young = new ArrayList<>();
+        models.forEach((name, model) -> {
+            if (!watch.takeUpAtStart(model, second)) {
+                young.add(name);
+            }
+        });
+        duplicates(found, false);
+        emitter.flush();
+        return young;
     }
 
-    private boolean settledAtStart(long newestMillis) {
-        return options.settle.isZero() || newestMillis <= clock.millis() - options.settle.toMillis();
-    }
-
-    /** Serves the versions that are completely written; a later read takes up the rest. */
-    private void takeUpPartly(String name, StoredModel model, Tracked t) {
-        t.at(model.entry());
-        List<Version> settled = model.versions().stream()
-                .filter(v -> settledAtStart(v.newestMillis()))
-                .toList();
-        if (settled.isEmpty() || model.hasErrors() || model.backend() == null) {
-            emit(
-                    name,
-                    t,
-                    List.of(Aspired.failed(
-                            model.id(
-                                    model.versions().isEmpty()
-                                            ? 1
-                                            : model.versions()
-                                                    .get(model.versions().size() - 1)
-                                                    .version()),
-                            ServingException.of(
-                                    Code.UNAVAILABLE,
-                                    "model '" + name + "' is still being written at "
-                                            + model.entry().place(),
-                                    "it is loaded when its files stop changing"))));
-            return;
-        }
-        emit(
-                name,
-                t,
-                aspired(
-                        t,
-                        new StoredModel(
-                                model.entry(),
-                                model.config(),
-                                model.backend(),
-                                settled,
-                                model.problems(),
-                                true,
-                                "",
-                                0)));
+    private void duplicates(Found found, boolean onlyPending) {
+        found.models().forEach((name, entries) -> {
+            if (entries.size() > 1 && wanted.wants(name)) {
+                Tracked t = watch.of(name);
+                if (!onlyPending || t.pending != null) {
+                    emitter.duplicate(entries, t);
+                }
+            }
+        });
     }
 
     /**
@@ -285,7 +263,7 @@ public final class RepositorySource implements Source {
     public void poll() {
         lock.lock();
         try {
-            if (target != null && closed.getCount() > 0) {
+            if (started && closed.getCount() > 0) {
                 poll(false);
             }
         } finally {
@@ -294,160 +272,25 @@ public final class RepositorySource implements Source {
     }
 
     private void poll(boolean onlyPending) {
-        Found found = find();
-        for (Map.Entry<String, List<ModelEntry>> e : found.models.entrySet()) {
-            String name = e.getKey();
-            Tracked t = tracked.computeIfAbsent(name, n -> new Tracked());
-            if (!wanted(name) || (onlyPending && t.pending == null)) {
-                continue;
-            }
-            if (e.getValue().size() > 1) {
-                duplicate(name, e.getValue(), t);
-            } else {
-                look(name, layout.read(e.getValue().get(0)), t);
+        Found found = finder.find();
+        List<String> names = new ArrayList<>();
+        for (String name : found.models().keySet()) {
+            if (wanted.wants(name) && (!onlyPending || watch.of(name).pending != null)) {
+                names.add(name);
             }
         }
+        watch.read(names, found).values().forEach(watch::look);
+        duplicates(found, onlyPending);
         if (!onlyPending) {
-            missing(found);
+            watch.missing(found);
         }
-    }
-
-    private void look(String name, StoredModel model, Tracked t) {
-        boolean vanished = model.versions().isEmpty() && t.serving && model.readable();
-        t.missing = vanished ? t.missing + 1 : 0;
-        if (model.fingerprint().equals(t.takenUp)) {
-            t.pending = null;
-            return;
-        }
-        if (!model.fingerprint().equals(t.pending)) {
-            t.pending = model.fingerprint();
-            t.pendingSince = clock.nanos();
-        }
-        boolean settled = clock.nanos() - t.pendingSince >= options.settle.toNanos();
-        if (settled && (!vanished || t.missing >= CONFIRMATIONS)) {
-            takeUp(name, model, t, vanished);
-        }
-    }
-
-    private void missing(Found found) {
-        List<String> gone = new ArrayList<>();
-        for (Map.Entry<String, Tracked> e : tracked.entrySet()) {
-            Tracked t = e.getValue();
-            if (found.models.containsKey(e.getKey())) {
-                continue;
-            }
-            if (t.root == null || !found.unreadable.contains(t.root)) {
-                t.missing++;
-                boolean doubtful = t.root != null
-                        && (found.empty.contains(t.root) || (t.directory != null && Files.isDirectory(t.directory)));
-                if (!doubtful || t.missing >= CONFIRMATIONS) {
-                    gone.add(e.getKey());
-                }
-            }
-        }
-        for (String name : gone) {
-            Tracked t = tracked.remove(name);
-            if (t != null && !t.emitted.isEmpty()) {
-                LOG.info("model '{}' is no longer in the repository", name);
-                emit(name, t, List.of());
-            }
-        }
-    }
-
-    /** Emits what a model should serve from now on, unless it is in a worse state than what it serves. */
-    private void takeUp(String name, StoredModel model, Tracked t, boolean vanished) {
-        t.takenUp = model.fingerprint();
-        t.pending = null;
-        report(name, t, model.problems());
-        t.at(model.entry());
-        if (model.hasErrors() || model.backend() == null) {
-            if (t.serving && !vanished) {
-                LOG.warn("model '{}' keeps what it serves, for what is stored now cannot be served", name);
-                return;
-            }
-            emit(name, t, failures(model));
-            return;
-        }
-        emit(name, t, aspired(t, model));
-    }
-
-    private static void report(String name, Tracked t, List<Problem> problems) {
-        if (!problems.equals(t.problems)) {
-            t.problems = problems;
-            for (Problem p : problems) {
-                LOG.warn("model '{}': {}", name, p);
-            }
-        }
-    }
-
-    private static List<Aspired> failures(StoredModel model) {
-        ServingException error = Problems.refusal(model.problems());
-        List<Version> wanted = model.wanted();
-        return wanted.isEmpty()
-                ? List.of(Aspired.failed(model.id(1), error))
-                : wanted.stream()
-                        .map(v -> Aspired.failed(model.id(v.version()), error))
-                        .toList();
-    }
-
-    /** A version that became unreadable stays as it was emitted, so that it goes on serving. */
-    private List<Aspired> aspired(Tracked t, StoredModel model) {
-        List<Aspired> list = new ArrayList<>();
-        Backend backend = Objects.requireNonNull(model.backend());
-        for (Version v : model.wanted()) {
-            ServableId id = model.id(v.version());
-            if (v.error() == null) {
-                ModelSource where = new ModelSource(id, model.entry().directory(), v.directory());
-                list.add(Aspired.of(loaders.create(where, model.config(), backend, v.fingerprint())));
-            } else {
-                LOG.warn("model '{}': {}", id.model(), v.error().describe());
-                list.add(t.emitted.stream()
-                        .filter(a -> a.id().equals(id) && a.loader() != null)
-                        .findFirst()
-                        .orElse(Aspired.failed(id, v.error())));
-            }
-        }
-        return list;
-    }
-
-    private void duplicate(String name, List<ModelEntry> entries, Tracked t) {
-        List<Problem> problems = new ArrayList<>();
-        for (ModelEntry e : entries) {
-            problems.add(new Problem(
-                    Problem.Severity.ERROR,
-                    e.place(),
-                    0,
-                    0,
-                    duplicateText(name, entries),
-                    "rename or remove one of them"));
-        }
-        report(name, t, problems);
-        if (!t.serving && !"duplicate".equals(t.takenUp)) {
-            t.takenUp = "duplicate";
-            emit(name, t, List.of(Aspired.failed(new ServableId(name, 1), refusal(name, entries))));
-        }
-    }
-
-    private static ServingException refusal(String name, List<ModelEntry> entries) {
-        return ServingException.invalidArgument(duplicateText(name, entries), "rename or remove one of them");
-    }
-
-    static String duplicateText(String name, List<ModelEntry> entries) {
-        return "model '" + name + "' is there more than once: "
-                + String.join(
-                        ", ", entries.stream().map(e -> e.place().toString()).toList());
-    }
-
-    private void emit(String name, Tracked t, List<Aspired> list) {
-        t.emitted = list;
-        t.serving = list.stream().anyMatch(a -> a.loader() != null);
-        if (target != null) {
-            target.aspire(name, list);
-        }
+        emitter.flush();
     }
 
     /**
-     * Reads one model now, whatever the mode, and emits it, even when nothing changed.
+     * Reads one model now, whatever the mode, and emits it, even when nothing changed. What an ensemble is made of is
+     * read, and emitted where it was not loaded or has changed, with it. A model that was loaded with other files or
+     * another configuration is read from the repository again.
      *
      * @return the versions emitted
      * @throws ServingException INVALID_ARGUMENT for a name that cannot be one, or a configuration that cannot be served
@@ -457,92 +300,186 @@ public final class RepositorySource implements Source {
         ModelNames.check(model);
         lock.lock();
         try {
-            if (target == null || closed.getCount() == 0) {
-                throw ServingException.of(Code.FAILED_PRECONDITION, "the repository is not being watched");
-            }
-            Found found = find();
-            List<ModelEntry> entries = found.models.get(model);
+            Found found = findToLoad();
+            List<ModelEntry> entries = found.models().get(model);
             if (entries == null) {
-                throw notFound(model, found);
+                throw found.notFound(model);
             }
-            unloaded.remove(model);
-            loaded.add(model);
-            Tracked t = tracked.computeIfAbsent(model, n -> new Tracked());
+            wanted.ask(model);
+            Tracked t = watch.of(model);
             if (entries.size() > 1) {
-                duplicate(model, entries, t);
-                throw refusal(model, entries);
+                emitter.duplicate(entries, t);
+                throw Emitter.duplicate(model, entries);
             }
-            StoredModel stored = layout.read(entries.get(0));
-            boolean served = t.serving;
-            takeUp(model, stored, t, false);
-            if (stored.hasErrors() || stored.backend() == null) {
-                ServingException why = Problems.refusal(stored.problems());
-                throw ServingException.invalidArgument(
-                        "load failed for model '" + model + "': " + why.getMessage()
-                                + (served ? "; what it served before goes on" : ""),
-                        why.remedy());
+            t.overridden = false;
+            Map<String, StoredModel> models = watch.readWithMembers(List.of(model), found);
+            StoredModel stored = models.remove(model);
+            if (stored == null) {
+                throw found.notFound(model);
             }
-            return t.emitted.stream().map(Aspired::id).toList();
+            return takeUp(stored, t, models, null);
         } finally {
+            emitter.flush();
             lock.unlock();
         }
     }
 
     /**
-     * Emits that no version of the model is wanted; it stays so until {@link #load}.
+     * Loads a model with another configuration, and perhaps from other files, than the stored ones. It stays like that
+     * until {@link #load(String)} or {@link #unload}.
      *
-     * @throws ServingException INVALID_ARGUMENT for a name that cannot be one, NOT_FOUND for a model that is neither in
-     *     the repository nor served
+     * @param config the whole configuration as JSON; null, without files, for {@link #load(String)}
+     * @param files contents by path inside the model's directory, with or without {@code file:} before it; where there are
+     *     any, nothing stored is used, and the model need not be in the repository
+     * @return the versions emitted
+     * @throws ServingException INVALID_ARGUMENT for files without a configuration, for paths that leave the model's
+     *     directory, and for a configuration that cannot be served (what serves goes on); else as {@link #load(String)}
      */
-    public void unload(String model) {
+    public List<ServableId> load(String model, @Nullable String config, Map<String, byte[]> files) {
+        if (config == null) {
+            if (!files.isEmpty()) {
+                throw ServingException.invalidArgument(
+                        "Load parameter 'config' must be specified for model file override",
+                        "send the configuration as JSON with the files");
+            }
+            return load(model);
+        }
         ModelNames.check(model);
         lock.lock();
         try {
-            Tracked t = tracked.get(model);
-            if (t == null) {
-                Found found = find();
-                if (!found.models.containsKey(model)) {
-                    throw ServingException.of(
-                            Code.NOT_FOUND,
-                            "failed to unload '" + model + "', no such model",
-                            suggestion(model, found));
+            Found found = findToLoad();
+            Scratch scratch = files.isEmpty() ? null : Scratch.write(options.scratch, model, new TreeMap<>(files));
+            Tracked t = watch.of(model);
+            try {
+                ModelEntry entry = scratch == null ? found.only(model) : scratch.entry();
+                if (entry == null) {
+                    List<ModelEntry> entries = found.models().get(model);
+                    throw entries == null ? found.notFound(model) : Emitter.duplicate(model, entries);
                 }
-                t = tracked.computeIfAbsent(model, n -> new Tracked());
+                checkOverride(entry, config);
+                StoredModel stored = watch.read(entry, config, found);
+                Map<String, StoredModel> members = watch.readWithMembers(ensembles.of(model), found);
+                members.remove(model);
+                wanted.ask(model);
+                List<ServableId> versions = takeUp(stored, t, members, scratch);
+                t.overridden = true;
+                return versions;
+            } finally {
+                if (scratch != null && t.scratch != scratch) {
+                    scratch.retire();
+                }
             }
-            loaded.remove(model);
-            unloaded.add(model);
-            t.pending = null;
-            t.takenUp = null;
-            emit(model, t, List.of());
         } finally {
+            emitter.flush();
             lock.unlock();
         }
     }
 
-    private static ServingException notFound(String model, Found found) {
-        return ServingException.of(
-                Code.NOT_FOUND,
-                "failed to load '" + model + "', failed to poll from model repository",
-                suggestion(model, found));
+    private static void checkOverride(ModelEntry entry, String config) {
+        Problems problems = new Problems();
+        var unused = ConfigReader.readJson(
+                entry.place(), config, entry.directory(), entry.name(), entry.named(), problems);
+        if (problems.hasErrors()) {
+            ServingException why = Problems.refusal(problems.list());
+            throw ServingException.invalidArgument("Invalid config override: " + why.getMessage(), why.remedy());
+        }
     }
 
-    private static String suggestion(String model, Found found) {
-        Set<String> names = found.models.keySet();
-        String otherwise =
-                names.isEmpty() ? "the repository has no models" : "the repository index lists the models there are";
-        return model.length() > 64 ? otherwise : Suggestions.didYouMean(model, names, otherwise);
+    private Found findToLoad() {
+        if (!started || closed.getCount() == 0) {
+            throw ServingException.of(Code.FAILED_PRECONDITION, "the repository is not being watched");
+        }
+        return finder.find();
+    }
+
+    private List<ServableId> takeUp(
+            StoredModel stored, Tracked t, Map<String, StoredModel> members, @Nullable Scratch scratch) {
+        boolean served = t.serving;
+        members.forEach((name, member) -> {
+            wanted.need(name);
+            Tracked m = watch.of(name);
+            if (m.emitted.isEmpty() || !member.fingerprint().equals(m.takenUp)) {
+                var unused = emitter.takeUp(member, m, false, null);
+            }
+        });
+        StoredModel model = emitter.takeUp(stored, t, false, scratch);
+        if (!model.loadable()) {
+            ServingException why = Problems.refusal(model.problems());
+            throw ServingException.invalidArgument(
+                    "load failed for model '" + t.name + "': " + why.getMessage()
+                            + (served ? "; what it served before goes on" : ""),
+                    why.remedy());
+        }
+        return t.emitted.stream().map(Aspired::id).toList();
+    }
+
+    /** As {@link #unload(String, boolean)}, leaving what the model is made of as it is. */
+    public void unload(String model) {
+        unload(model, false);
+    }
+
+    /**
+     * Emits that no version of the model is wanted; it stays so until {@link #load}.
+     *
+     * @param dependents whether models go too that were loaded only because this one is made of them, and of which no
+     *     other wanted ensemble is made
+     * @throws ServingException INVALID_ARGUMENT for a name that cannot be one, NOT_FOUND for a model that is neither in
+     *     the repository nor served
+     */
+    public void unload(String model, boolean dependents) {
+        ModelNames.check(model);
+        lock.lock();
+        try {
+            if (watch.find(model) == null) {
+                Found found = finder.find();
+                if (!found.has(model)) {
+                    throw ServingException.of(
+                            Code.NOT_FOUND,
+                            "failed to unload '" + model + "', no such model",
+                            found.suggestion(model));
+                }
+            }
+            drop(model);
+            if (dependents) {
+                // From the top down, so that an inner ensemble no longer holds its members when they are looked at.
+                List<String> below = ensembles.membersFirst(ensembles.closure(model));
+                for (int i = below.size() - 1; i >= 0; i--) {
+                    String name = below.get(i);
+                    if (wanted.onlyNeeded(name) && ensembles.user(name, wantedNames()) == null) {
+                        drop(name);
+                    }
+                }
+            }
+        } finally {
+            emitter.flush();
+            lock.unlock();
+        }
+    }
+
+    private void drop(String model) {
+        Tracked t = watch.of(model);
+        wanted.drop(model);
+        t.forget();
+        emitter.drop(t);
+    }
+
+    private List<String> wantedNames() {
+        return watch.all().stream()
+                .filter(t -> wanted.wants(t.name) && !t.emitted.isEmpty())
+                .map(t -> t.name)
+                .toList();
     }
 
     /** Names of all models in the repository, and of those still served though gone from it, sorted. */
     public List<String> names() {
         lock.lock();
         try {
-            TreeSet<String> names = new TreeSet<>(find().models.keySet());
-            tracked.forEach((name, t) -> {
+            TreeSet<String> names = new TreeSet<>(finder.find().models().keySet());
+            for (Tracked t : watch.all()) {
                 if (!t.emitted.isEmpty()) {
-                    names.add(name);
+                    names.add(t.name);
                 }
-            });
+            }
             return List.copyOf(names);
         } finally {
             lock.unlock();
@@ -553,9 +490,8 @@ public final class RepositorySource implements Source {
     public List<Problem> problems() {
         lock.lock();
         try {
-            List<Problem> problems = new ArrayList<>();
-            roots.forEach(root -> problems.addAll(rootProblems.getOrDefault(root, List.of())));
-            tracked.values().forEach(t -> problems.addAll(t.problems));
+            List<Problem> problems = new ArrayList<>(finder.problems());
+            watch.all().forEach(t -> problems.addAll(t.problems));
             return List.copyOf(problems);
         } finally {
             lock.unlock();
@@ -570,34 +506,14 @@ public final class RepositorySource implements Source {
             if (timer != null) {
                 timer.shutdownNow();
             }
+            for (Tracked t : watch.all()) {
+                if (t.scratch != null) {
+                    t.scratch.retire();
+                }
+            }
         } finally {
             lock.unlock();
         }
-    }
-
-    private boolean wanted(String name) {
-        return options.mode == Mode.EXPLICIT ? loaded.contains(name) : !unloaded.contains(name);
-    }
-
-    private Found find() {
-        Found found = new Found(new TreeMap<>(), new HashSet<>(), new HashSet<>());
-        for (Path root : roots) {
-            Listing listing = layout.list(root);
-            if (!listing.problems().equals(rootProblems.put(root, listing.problems()))) {
-                listing.problems().forEach(p -> LOG.warn("{}", p));
-            }
-            if (!listing.readable()) {
-                found.unreadable.add(root);
-            }
-            if (listing.empty()) {
-                found.empty.add(root);
-            }
-            listing.models()
-                    .forEach(m -> found.models
-                            .computeIfAbsent(m.name(), n -> new ArrayList<>())
-                            .add(m));
-        }
-        return found;
     }
 
     /** Waits; whether the source was closed meanwhile. */
@@ -611,7 +527,7 @@ public final class RepositorySource implements Source {
     }
 
     private void schedule() {
-        boolean pending = tracked.values().stream().anyMatch(t -> t.pending != null);
+        boolean pending = watch.all().stream().anyMatch(t -> t.pending != null);
         boolean polls = options.mode == Mode.POLL;
         if (timer == null || (!pending && !polls)) {
             return;
@@ -635,31 +551,6 @@ public final class RepositorySource implements Source {
                 schedule();
             }
             lock.unlock();
-        }
-    }
-
-    private record Found(Map<String, List<ModelEntry>> models, Set<Path> unreadable, Set<Path> empty) {}
-
-    /** What is remembered of a model. Guarded by the source's lock. */
-    private static final class Tracked {
-        List<Aspired> emitted = List.of();
-        List<Problem> problems = List.of();
-
-        @Nullable Path root;
-
-        @Nullable Path directory;
-
-        @Nullable String takenUp;
-
-        @Nullable String pending;
-
-        long pendingSince;
-        int missing;
-        boolean serving;
-
-        void at(ModelEntry entry) {
-            root = entry.root();
-            directory = entry.file() == null ? entry.directory() : null;
         }
     }
 }

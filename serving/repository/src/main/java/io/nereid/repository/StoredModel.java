@@ -8,6 +8,7 @@ import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.VersionPolicy;
 import io.nereid.spi.ServableId;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -16,7 +17,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param entry which model
  * @param config its configuration with name, platform, backend and file filled in
- * @param backend what runs it; null when the problems say why there is none
+ * @param backend what runs it; null for an ensemble, and when the problems say why there is none
  * @param versions every stored version, ascending
  * @param problems what is wrong with the model as a whole
  * @param readable whether the directory could be read at all
@@ -68,6 +69,31 @@ record StoredModel(
             String fingerprint,
             long newestMillis,
             @Nullable ServingException error) {}
+
+    /** Whether it is made of other models. */
+    boolean isEnsemble() {
+        return config.ensemble() != null;
+    }
+
+    /** Whether loaders can be made of it. */
+    boolean loadable() {
+        return !hasErrors() && (backend != null || isEnsemble());
+    }
+
+    /** This model with another thing wrong with it. */
+    StoredModel but(String message, @Nullable String remedy) {
+        List<Problem> more = new ArrayList<>(problems);
+        more.add(new Problem(Problem.Severity.ERROR, entry.place(), 0, 0, message, remedy));
+        return new StoredModel(
+                entry,
+                config,
+                backend,
+                versions,
+                List.copyOf(more),
+                readable,
+                fingerprint + " " + message,
+                newestMillis);
+    }
 
     boolean hasErrors() {
         return problems.stream().anyMatch(Problem::isError);

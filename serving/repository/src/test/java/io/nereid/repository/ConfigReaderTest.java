@@ -216,7 +216,6 @@ class ConfigReaderTest {
                 "optimization { cuda { graphs: true } }|optimization.cuda.graphs",
                 "optimization { cuda { graph_spec { } } }|optimization.cuda.graph_spec",
                 "instance_group { secondary_devices { } }|instance_group.secondary_devices",
-                "model_repository_agents { agents { name: 'checksum' } }|model_repository_agents.agents",
             })
     void aFieldThatIsNotHonouredIsRefusedByItsName(String text, String field) {
         Problem p = only(text);

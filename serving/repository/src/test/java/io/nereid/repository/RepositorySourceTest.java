@@ -238,7 +238,7 @@ class RepositorySourceTest {
         start(POLL, root, second);
         assertThat(target.last("a").error())
                 .contains(
-                        "there more than once",
+                        "duplicate (model 'a' is not unique across all model repositories: ",
                         root.resolve("a").toString(),
                         second.resolve("a").toString());
         assertThat(source.problems()).hasSize(2);

@@ -1,0 +1,216 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.repository.StoredModel.ModelEntry;
+import io.nereid.repository.StoredModel.Version;
+import io.nereid.spi.Loader;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.Source.Aspired;
+import io.nereid.spi.Source.Target;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Says what should be served of a model. What one round decides is handed over at its end: first what is no longer wanted,
+ * ensembles before their members; then the rest, members before their ensembles. Guarded by the source's lock.
+ */
+final class Emitter {
+    private static final Logger LOG = LoggerFactory.getLogger(Emitter.class);
+    private static final String DUPLICATE = "duplicate";
+
+    private final LoaderFactory loaders;
+    private final Ensembles ensembles;
+    private final Map<String, List<Aspired>> round = new LinkedHashMap<>();
+    private final List<Scratch> left = new ArrayList<>();
+    private @Nullable Target target;
+
+    Emitter(LoaderFactory loaders, Ensembles ensembles) {
+        this.loaders = loaders;
+        this.ensembles = ensembles;
+    }
+
+    void target(Target newTarget) {
+        target = newTarget;
+    }
+
+    /** Hands the round over. */
+    void flush() {
+        List<String> order = ensembles.membersFirst(round.keySet());
+        for (int i = order.size() - 1; i >= 0; i--) {
+            if (list(order.get(i)).isEmpty()) {
+                hand(order.get(i));
+            }
+        }
+        for (String name : order) {
+            if (!list(name).isEmpty()) {
+                hand(name);
+            }
+        }
+        round.clear();
+        left.forEach(Scratch::retire);
+        left.clear();
+    }
+
+    private List<Aspired> list(String name) {
+        return round.getOrDefault(name, List.of());
+    }
+
+    private void hand(String name) {
+        if (target != null) {
+            target.aspire(name, list(name));
+        }
+    }
+
+    /**
+     * Emits what a model should serve from now on, unless it is in a worse state than what it serves.
+     *
+     * @param scratch where the model's files lie, if not in a repository
+     * @return the model, with what taking it up found wrong
+     */
+    StoredModel takeUp(StoredModel stored, Tracked t, boolean vanished, @Nullable Scratch scratch) {
+        StoredModel model = stored.loadable() ? Checksums.verified(stored) : stored;
+        t.takenUp = stored.fingerprint();
+        t.pending = null;
+        report(t, model.problems());
+        if (!model.loadable() && t.serving && !vanished) {
+            LOG.warn("model '{}' keeps what it serves, for what is stored now cannot be served", t.name);
+            return model;
+        }
+        t.at(model.entry());
+        emit(t, model.loadable() ? aspired(t, model, scratch) : failures(model));
+        keep(t, model.loadable() ? scratch : null);
+        return model;
+    }
+
+    /** Emits the versions of a model that are completely written; a later look takes up the rest. */
+    void takeUpPartly(StoredModel model, Tracked t, List<Version> settled) {
+        t.at(model.entry());
+        if (settled.isEmpty() || !model.loadable()) {
+            int stored = model.versions().size();
+            long number = stored == 0 ? 1 : model.versions().get(stored - 1).version();
+            emit(
+                    t,
+                    List.of(Aspired.failed(
+                            model.id(number),
+                            ServingException.of(
+                                    Code.UNAVAILABLE,
+                                    "model '" + t.name + "' is still being written at "
+                                            + model.entry().place(),
+                                    "it is loaded when its files stop changing"))));
+            return;
+        }
+        StoredModel part = new StoredModel(
+                model.entry(), model.config(), model.backend(), settled, model.problems(), true, "", 0);
+        emit(t, aspired(t, part, null));
+    }
+
+    /** Emits that nothing of a model is wanted. */
+    void drop(Tracked t) {
+        emit(t, List.of());
+        keep(t, null);
+    }
+
+    /** Serves none of several models of one name, unless one of them was served before the others came. */
+    void duplicate(List<ModelEntry> entries, Tracked t) {
+        List<Problem> problems = new ArrayList<>();
+        for (ModelEntry e : entries) {
+            problems.add(new Problem(
+                    Problem.Severity.ERROR, e.place(), 0, 0, duplicateText(t.name), places(entries)));
+        }
+        report(t, problems);
+        if (!t.serving && !DUPLICATE.equals(t.takenUp)) {
+            t.takenUp = DUPLICATE;
+            ServingException reason =
+                    ServingException.invalidArgument(DUPLICATE, duplicateText(t.name) + ": " + places(entries));
+            emit(t, List.of(Aspired.failed(new ServableId(t.name, 1), reason)));
+        }
+    }
+
+    static ServingException duplicate(String name, List<ModelEntry> entries) {
+        return ServingException.invalidArgument(duplicateText(name), places(entries));
+    }
+
+    static String duplicateText(String name) {
+        return "model '" + name + "' is not unique across all model repositories";
+    }
+
+    static String places(List<ModelEntry> entries) {
+        return "rename or remove all but one of "
+                + String.join(
+                        ", ", entries.stream().map(e -> e.place().toString()).toList());
+    }
+
+    private void emit(Tracked t, List<Aspired> list) {
+        t.emitted = list;
+        t.serving = list.stream().anyMatch(a -> a.loader() != null);
+        round.put(t.name, list);
+    }
+
+    private void keep(Tracked t, @Nullable Scratch scratch) {
+        if (t.scratch != null && t.scratch != scratch) {
+            left.add(t.scratch);
+        }
+        t.scratch = scratch;
+    }
+
+    private static void report(Tracked t, List<Problem> problems) {
+        if (!problems.equals(t.problems)) {
+            t.problems = problems;
+            for (Problem p : problems) {
+                LOG.warn("model '{}': {}", t.name, p);
+            }
+        }
+    }
+
+    private static List<Aspired> failures(StoredModel model) {
+        ServingException error = Problems.refusal(model.problems());
+        List<Version> wanted = model.wanted();
+        return wanted.isEmpty()
+                ? List.of(Aspired.failed(model.id(1), error))
+                : wanted.stream()
+                        .map(v -> Aspired.failed(model.id(v.version()), error))
+                        .toList();
+    }
+
+    /** A version that became unreadable stays as it was emitted, so that it goes on serving. */
+    private List<Aspired> aspired(Tracked t, StoredModel model, @Nullable Scratch scratch) {
+        List<Aspired> list = new ArrayList<>();
+        for (Version v : model.wanted()) {
+            ServableId id = model.id(v.version());
+            if (v.error() == null) {
+                list.add(aspired(model, v, scratch));
+            } else {
+                LOG.warn("model '{}': {}", id.model(), v.error().describe());
+                list.add(t.emitted.stream()
+                        .filter(a -> a.id().equals(id) && a.loader() != null)
+                        .findFirst()
+                        .orElse(Aspired.failed(id, v.error())));
+            }
+        }
+        return list;
+    }
+
+    private Aspired aspired(StoredModel model, Version v, @Nullable Scratch scratch) {
+        ServableId id = model.id(v.version());
+        ModelSource where = new ModelSource(id, model.entry().directory(), v.directory());
+        Backend backend = model.backend();
+        try {
+            Loader loader = backend == null
+                    ? loaders.ensemble(where, model.config(), v.fingerprint())
+                    : loaders.create(where, model.config(), backend, v.fingerprint());
+            return Aspired.of(scratch == null ? loader : scratch.guard(loader));
+        } catch (ServingException e) {
+            return Aspired.failed(id, e);
+        }
+    }
+}

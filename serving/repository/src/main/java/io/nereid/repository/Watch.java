@@ -1,0 +1,183 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import io.nereid.base.Clock;
+import io.nereid.repository.Finder.Found;
+import io.nereid.repository.RepositorySource.Options;
+import io.nereid.repository.StoredModel.ModelEntry;
+import io.nereid.repository.StoredModel.Version;
+import java.nio.file.Files;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Looks at models again and again, and has those taken up that have changed and settled. Guarded by the source's lock.
+ */
+final class Watch {
+    private static final Logger LOG = LoggerFactory.getLogger(Watch.class);
+    private static final int CONFIRMATIONS = 3;
+
+    private final RepositoryLayout layout;
+    private final Ensembles ensembles;
+    private final Emitter emitter;
+    private final Options options;
+    private final Clock clock;
+    private final Map<String, Tracked> tracked = new TreeMap<>();
+
+    Watch(RepositoryLayout layout, Ensembles ensembles, Emitter emitter, Options options, Clock clock) {
+        this.layout = layout;
+        this.ensembles = ensembles;
+        this.emitter = emitter;
+        this.options = options;
+        this.clock = clock;
+    }
+
+    Collection<Tracked> all() {
+        return tracked.values();
+    }
+
+    Tracked of(String name) {
+        return tracked.computeIfAbsent(name, Tracked::new);
+    }
+
+    @Nullable Tracked find(String name) {
+        return tracked.get(name);
+    }
+
+    // ---- reading ----
+
+    /** Reads these models, as far as they are there exactly once. */
+    Map<String, StoredModel> read(Collection<String> names, Found found) {
+        Map<String, StoredModel> models = new TreeMap<>();
+        for (String name : names) {
+            readInto(models, name, found);
+        }
+        models.replaceAll((name, model) -> checked(model, found));
+        return models;
+    }
+
+    /** As {@link #read}, with everything that these models are made of. */
+    Map<String, StoredModel> readWithMembers(Collection<String> names, Found found) {
+        Map<String, StoredModel> models = new TreeMap<>();
+        Deque<String> toRead = new ArrayDeque<>(names);
+        while (!toRead.isEmpty()) {
+            String name = toRead.remove();
+            if (!models.containsKey(name) && readInto(models, name, found)) {
+                toRead.addAll(ensembles.of(name));
+            }
+        }
+        models.replaceAll((name, model) -> checked(model, found));
+        return models;
+    }
+
+    private boolean readInto(Map<String, StoredModel> models, String name, Found found) {
+        ModelEntry entry = found.only(name);
+        if (entry == null || overridden(name)) {
+            return false;
+        }
+        models.put(name, noted(layout.read(entry)));
+        return true;
+    }
+
+    /** Reads a model, its configuration being replaced. */
+    StoredModel read(ModelEntry entry, String json, Found found) {
+        return checked(noted(layout.read(entry, json)), found);
+    }
+
+    private StoredModel noted(StoredModel model) {
+        ensembles.note(model);
+        return model;
+    }
+
+    private StoredModel checked(StoredModel model, Found found) {
+        return ensembles.checked(model, name -> found.only(name) != null || overridden(name));
+    }
+
+    private boolean overridden(String name) {
+        Tracked t = tracked.get(name);
+        return t != null && t.overridden;
+    }
+
+    // ---- at the start ----
+
+    /** Whether the model was taken up, or at least everything of it that is completely written. */
+    boolean takeUpAtStart(StoredModel model, boolean second) {
+        Tracked t = of(model.entry().name());
+        boolean settled = settledAtStart(model.newestMillis())
+                || (second && model.fingerprint().equals(t.pending));
+        if (settled) {
+            emitter.takeUp(model, t, false, null);
+            return true;
+        }
+        t.pending = model.fingerprint();
+        t.pendingSince = clock.nanos();
+        if (second) {
+            List<Version> written = model.versions().stream()
+                    .filter(v -> settledAtStart(v.newestMillis()))
+                    .toList();
+            emitter.takeUpPartly(model, t, written);
+        }
+        return second;
+    }
+
+    private boolean settledAtStart(long newestMillis) {
+        return options.settle().isZero()
+                || newestMillis <= clock.millis() - options.settle().toMillis();
+    }
+
+    // ---- later ----
+
+    /** Takes a model up if it has changed and settled. */
+    void look(StoredModel model) {
+        Tracked t = of(model.entry().name());
+        boolean vanished = model.versions().isEmpty() && t.serving && model.readable();
+        t.missing = vanished ? t.missing + 1 : 0;
+        if (model.fingerprint().equals(t.takenUp)) {
+            t.pending = null;
+            return;
+        }
+        if (!model.fingerprint().equals(t.pending)) {
+            t.pending = model.fingerprint();
+            t.pendingSince = clock.nanos();
+        }
+        boolean settled = clock.nanos() - t.pendingSince >= options.settle().toNanos();
+        if (settled && (!vanished || t.missing >= CONFIRMATIONS)) {
+            emitter.takeUp(model, t, vanished, null);
+        }
+    }
+
+    /** Gives up what is no longer in the repository. */
+    void missing(Found found) {
+        List<String> gone = new ArrayList<>();
+        for (Tracked t : tracked.values()) {
+            if (found.has(t.name) || t.scratch != null) {
+                continue;
+            }
+            if (t.root == null || !found.unreadable().contains(t.root)) {
+                t.missing++;
+                boolean doubtful = t.root != null
+                        && (found.empty().contains(t.root) || (t.directory != null && Files.isDirectory(t.directory)));
+                if (!doubtful || t.missing >= CONFIRMATIONS) {
+                    gone.add(t.name);
+                }
+            }
+        }
+        for (String name : gone) {
+            Tracked t = tracked.remove(name);
+            ensembles.forget(name);
+            if (t != null && !t.emitted.isEmpty()) {
+                LOG.info("model '{}' is no longer in the repository", name);
+                emitter.drop(t);
+            }
+        }
+    }
+}
