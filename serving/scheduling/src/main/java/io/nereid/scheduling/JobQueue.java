@@ -9,7 +9,6 @@ import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -49,7 +48,7 @@ final class JobQueue implements DevicePool.Ready {
     private final BatchForming forming;
     private final Instances instances;
     private final RunTimes runTimes = new RunTimes();
-    private final Runnable onAlarm = this::alarm;
+    private final WakeUp wakeUp;
     private int claimed;
     private boolean blocked;
     /** For tests: nothing runs before so many wait; 0 from then on. */
@@ -57,8 +56,6 @@ final class JobQueue implements DevicePool.Ready {
 
     private boolean closed;
     private boolean finished;
-    private long alarmAt = NEVER;
-    private Timer.@Nullable Alarm alarm;
     private volatile int queued;
     private volatile int running;
     private volatile long batches;
@@ -83,6 +80,7 @@ final class JobQueue implements DevicePool.Ready {
         this.runner = runner;
         this.pool = pool;
         this.clock = pool.clock();
+        this.wakeUp = new WakeUp(pool.timer(), this::alarm);
         this.strategy = options.strategy();
         this.held = options.delayScheduler();
         this.member = limiter == null ? null : limiter.join(config, this::granted);
@@ -120,7 +118,7 @@ final class JobQueue implements DevicePool.Ready {
             int slot = takeInline(way);
             if (slot >= 0) {
                 way.started(now);
-                run(slot, List.of(way), BatchCut.INLINE);
+                Run.of(model, runner, slot, List.of(way), BatchCut.INLINE);
                 if (released(slot, now)) {
                     enlist();
                 }
@@ -236,9 +234,9 @@ final class JobQueue implements DevicePool.Ready {
         if (enlist) {
             enlist();
         }
-        jobs = begin(jobs, now);
+        jobs = Run.begin(jobs, now);
         if (!jobs.isEmpty()) {
-            run(slot, jobs, cut);
+            Run.of(model, runner, slot, jobs, cut);
         }
         return released(slot, jobs.isEmpty() ? NEVER : now);
     }
@@ -269,39 +267,6 @@ final class JobQueue implements DevicePool.Ready {
         }
         levels.remove(head, Entry.State.TAKEN);
         return head;
-    }
-
-    /** Takes over the jobs of a batch and drops those whose clients went away at the last moment. */
-    private static List<InferenceJob> begin(List<InferenceJob> jobs, long now) {
-        boolean gone = false;
-        for (InferenceJob job : jobs) {
-            job.onCancel(null);
-            job.started(now);
-            gone |= job.cancelled();
-        }
-        if (!gone) {
-            return jobs.size() == 1 ? jobs : Collections.unmodifiableList(jobs);
-        }
-        List<InferenceJob> rest = new ArrayList<>(jobs.size());
-        for (InferenceJob job : jobs) {
-            if (job.cancelled()) {
-                Ordered.fail(job, Refusals.cancelled(job));
-            } else {
-                rest.add(job);
-            }
-        }
-        return Collections.unmodifiableList(rest);
-    }
-
-    private void run(int slot, List<InferenceJob> jobs, BatchCut cut) {
-        try {
-            runner.run(slot, jobs, cut);
-        } catch (Throwable t) {
-            LOG.error("model {}: a run threw, which it must not", model, t);
-            for (InferenceJob job : jobs) {
-                job.fail(ServingException.from(t));
-            }
-        }
     }
 
     /** Gives an instance back; true when its permit was claimed again, for the caller to enlist. */
@@ -433,8 +398,7 @@ final class JobQueue implements DevicePool.Ready {
         boolean enlist;
         boolean empty;
         synchronized (lock) {
-            alarm = null;
-            alarmAt = NEVER;
+            wakeUp.rung();
             late = expire(now);
             enlist = claim(now);
             armAlarm(now);
@@ -479,14 +443,7 @@ final class JobQueue implements DevicePool.Ready {
             // What is due already waits for an instance, not for the time.
             at = due - now > 0 ? Entry.earlier(at, due) : at;
         }
-        if (at == NEVER || (alarmAt != NEVER && alarmAt - at <= 0)) {
-            return;
-        }
-        if (alarm != null) {
-            alarm.cancel();
-        }
-        alarmAt = at;
-        alarm = pool.timer().at(at, onAlarm);
+        wakeUp.by(at);
     }
 
     int instances() {

@@ -2,15 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig;
+import io.nereid.scheduling.Resources.Key;
 import io.nereid.spi.ModelConfig.InstanceGroup;
-import io.nereid.spi.ModelConfig.InstanceGroup.Resource;
+import io.nereid.spi.ModelConfig;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -24,16 +22,14 @@ import java.util.Set;
  * is called when its turn has come.
  */
 public final class RateLimiter {
-    private final List<Total> explicit;
+    private final Resources resources;
     private final List<Member> members = new ArrayList<>();
     private final List<Ticket> waiting = new ArrayList<>();
-    private final Map<Key, Integer> demands = new HashMap<>();
-    private final Map<Key, Integer> used = new HashMap<>();
     private long stagings;
 
     /** With explicit totals; of any other resource there is as much as the most demanding instance asks for. */
     public RateLimiter(List<Total> totals) {
-        this.explicit = List.copyOf(totals);
+        this.resources = new Resources(totals);
     }
 
     /**
@@ -51,72 +47,16 @@ public final class RateLimiter {
 
     /** What is in use of a resource on a device, or of a global one. */
     synchronized int used(String resource, int device) {
-        return used.getOrDefault(new Key(resource, device), 0);
-    }
-
-    private int total(Key key) {
-        int limit = limit(key);
-        return limit >= 0 ? limit : demands.getOrDefault(key, 0);
-    }
-
-    /** What was said explicitly, or -1. */
-    private int limit(Key key) {
-        int limit = -1;
-        for (Total total : explicit) {
-            if (total.name.equals(key.name)) {
-                if (total.device == key.device) {
-                    return total.count;
-                }
-                if (total.device == Total.EVERY_DEVICE || key.device == Key.GLOBAL) {
-                    limit = Math.max(limit, total.count);
-                }
-            }
-        }
-        return limit;
-    }
-
-    private void check(List<Ticket> more) {
-        Map<Key, Integer> most = new HashMap<>(demands);
-        for (Ticket t : more) {
-            t.needs.forEach((key, count) -> most.merge(key, count, Math::max));
-        }
-        for (Ticket t : more) {
-            for (Key key : t.needs.keySet()) {
-                int limit = limit(key);
-                int least = most.getOrDefault(key, 0);
-                if (limit >= 0 && limit < least) {
-                    throw ServingException.invalidArgument(
-                            "Resource count for \"" + key.name + "\" is limited to " + limit
-                                    + " which will prevent scheduling of one or more model instances, the minimum required"
-                                    + " count is " + least,
-                            "give a larger --rate-limit-resource, or lower the model's resources");
-                }
-                for (Key other : most.keySet()) {
-                    if (other.name.equals(key.name) && (other.device == Key.GLOBAL) != (key.device == Key.GLOBAL)) {
-                        throw ServingException.invalidArgument("Resource \"" + key.name
-                                + "\" is present as both global and device-specific resource in the model configuration.");
-                    }
-                }
-            }
-        }
+        return resources.used(new Resources.Key(resource, device));
     }
 
     private void countDemands() {
-        demands.clear();
+        resources.forgetDemands();
         for (Member member : members) {
             for (Ticket t : member.tickets.subList(0, member.wanted)) {
-                t.needs.forEach((key, count) -> demands.merge(key, count, Math::max));
+                resources.demand(t.needs);
             }
         }
-    }
-
-    private boolean fits(Ticket t) {
-        for (Map.Entry<Key, Integer> need : t.needs.entrySet()) {
-            if (used.getOrDefault(need.getKey(), 0) + need.getValue() > total(need.getKey())) {
-                return false;
-            }
-        }
-        return true;
     }
 
     private void stage(Ticket t) {
@@ -129,12 +69,12 @@ public final class RateLimiter {
         waiting.remove(t);
         t.state = State.GRANTED;
         t.executions++;
-        t.needs.forEach((key, count) -> used.merge(key, count, Integer::sum));
+        resources.take(t.needs);
     }
 
     private void free(Ticket t) {
         t.state = State.IDLE;
-        t.needs.forEach((key, count) -> used.merge(key, -count, Integer::sum));
+        resources.giveBack(t.needs);
     }
 
     /** Grants what can be granted, the least run first; returns the members to call. */
@@ -146,7 +86,7 @@ public final class RateLimiter {
         Set<Member> granted = new LinkedHashSet<>();
         Set<Key> contested = new HashSet<>();
         for (Ticket t : List.copyOf(waiting)) {
-            if (fits(t) && t.needs.keySet().stream().noneMatch(contested::contains)) {
+            if (resources.free(t.needs) && t.needs.keySet().stream().noneMatch(contested::contains)) {
                 grant(t);
                 granted.add(t.member);
             } else {
@@ -195,11 +135,6 @@ public final class RateLimiter {
                     + "' is not of the form NAME:COUNT or NAME:COUNT:DEVICE with whole numbers (expected for instance R1:4"
                     + " or R1:4:0)");
         }
-    }
-
-    /** A resource on a device, or a global one. */
-    private record Key(String name, int device) {
-        static final int GLOBAL = -2;
     }
 
     /** Where an instance stands. */
@@ -279,7 +214,7 @@ public final class RateLimiter {
 
         private boolean begins(Ticket t) {
             stage(t);
-            boolean free = fits(t);
+            boolean free = resources.free(t.needs);
             for (Ticket w : waiting) {
                 free &= w == t || Ticket.ORDER.compare(w, t) > 0 || !shares(w, t);
             }
@@ -335,7 +270,7 @@ public final class RateLimiter {
                 for (int i = tickets.size(); i < count; i++) {
                     more.add(ticket(i));
                 }
-                check(more);
+                resources.check(more.stream().map(t -> t.needs).toList());
                 tickets.addAll(more);
                 wanted = count;
                 if (!members.contains(this)) {
@@ -392,14 +327,7 @@ public final class RateLimiter {
                     }
                 }
             }
-            Map<Key, Integer> needs = new HashMap<>();
-            if (group != null) {
-                for (Resource r : group.resources()) {
-                    if (r.count() > 0) {
-                        needs.merge(new Key(r.name(), r.global() ? Key.GLOBAL : device), r.count(), Integer::sum);
-                    }
-                }
-            }
+            Map<Key, Integer> needs = group == null ? Map.of() : Resources.needs(group.resources(), device);
             return new Ticket(this, instance, needs, group == null ? 1 : group.priority());
         }
     }
