@@ -213,15 +213,13 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
 
     /** Every job ends here, whatever the model throws; those of a decoupled model perhaps later. */
     private void runRequests(Invocation invocation, List<InferenceJob> jobs, ModelStatistics counts) {
-        int rows = rows(jobs);
+        RequestRun run = new RequestRun(rows(jobs), counts, clock);
         List<JobRequest> requests = new ArrayList<>(jobs.size());
         for (InferenceJob job : jobs) {
-            requests.add(new JobRequest(
-                    job, gather.request(job), wanted(job), split, id.model(), decoupled, clock.nanos(), rows, clock));
+            requests.add(new JobRequest(job, gather.request(job), wanted(job), split, id.model(), decoupled, run));
         }
         ServingException failure = null;
         RunGuard guard = guard(invocation, jobs);
-        long from = clock.nanos();
         try {
             invocation.execute(List.<ModelRequest>copyOf(requests));
         } catch (Throwable t) {
@@ -234,9 +232,6 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
                     request.withdraw();
                 }
             }
-        }
-        if (failure == null) {
-            counts.executed(rows, 0, clock.nanos() - from, 0);
         }
         for (JobRequest request : requests) {
             if (failure != null) {

@@ -91,7 +91,7 @@ final class BatchInputs {
 
     private static void put(BatchInput spec, ByteBuffer to, long value) {
         if (spec.dataType() == DataType.FP32) {
-            to.putFloat(value);
+            to.putFloat((float) value);
         } else {
             to.putInt(Math.toIntExact(value));
         }

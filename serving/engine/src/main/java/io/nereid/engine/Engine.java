@@ -30,6 +30,7 @@ import io.nereid.spi.ServableState.Phase;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -84,7 +85,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                 options.repositories(),
                 backends,
                 new Loaders(),
-                options.repository(),
+                options.repository().withScratch(options.scratch()),
                 clock);
         this.control = Threads.single("control");
     }
@@ -101,7 +102,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                     new BackendContext(
                             options.deviceThreads(),
                             options.scratch(),
-                            options.backendSettings().getOrDefault(backend.name(), Map.of()),
+                            settings(backend.name()),
                             options.autoComplete()),
                     servables);
         }
@@ -110,6 +111,13 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         public Loader ensemble(ModelSource source, ModelConfig config, String fingerprint) {
             return new EnsembleLoader(source.id(), config, fingerprint, members, servables);
         }
+    }
+
+    /** A backend's settings; those under no name are every backend's. */
+    private Map<String, String> settings(String backend) {
+        Map<String, String> settings = new HashMap<>(options.backendSettings().getOrDefault("", Map.of()));
+        settings.putAll(options.backendSettings().getOrDefault(backend, Map.of()));
+        return settings;
     }
 
     /** The models of this engine, as its ensembles find them. */
@@ -253,7 +261,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         control.execute(() -> {
             try {
                 manager.retry(model);
-                List<ServableId> versions = repository.load(model);
+                List<ServableId> versions = repository.load(model, options.config(), options.files());
                 manager.settled(model).whenComplete((states, e) -> finish(model, versions, states, done, e));
             } catch (RuntimeException e) {
                 done.completeExceptionally(e);
@@ -293,7 +301,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         CompletableFuture<Void> done = new CompletableFuture<>();
         control.execute(() -> {
             try {
-                repository.unload(model);
+                repository.unload(model, dependents);
                 manager.settled(model).whenComplete((states, e) -> {
                     if (e != null) {
                         done.completeExceptionally(e);

@@ -3,7 +3,6 @@
 package io.nereid.engine;
 
 import io.nereid.backend.ModelRequest;
-import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.Reschedulable;
@@ -26,14 +25,12 @@ final class JobRequest implements ModelRequest {
     private final Split split;
     private final String model;
     private final boolean decoupled;
-    private final long from;
-    private final int rows;
-    private final Clock clock;
+    private final RequestRun run;
     private final AtomicBoolean ended = new AtomicBoolean();
 
     /**
      * @param fed the inputs as the model sees them: the list of the job's request, or one that is dropped at the end
-     * @param rows of the whole batch
+     * @param run the run of the whole batch
      */
     JobRequest(
             InferenceJob job,
@@ -42,9 +39,7 @@ final class JobRequest implements ModelRequest {
             Split split,
             String model,
             boolean decoupled,
-            long from,
-            int rows,
-            Clock clock) {
+            RequestRun run) {
         this.job = job;
         this.request = fed == job.request().inputs()
                 ? job.request()
@@ -54,9 +49,7 @@ final class JobRequest implements ModelRequest {
         this.split = split;
         this.model = model;
         this.decoupled = decoupled;
-        this.from = from;
-        this.rows = rows;
-        this.clock = clock;
+        this.run = run;
     }
 
     @Override
@@ -94,6 +87,7 @@ final class JobRequest implements ModelRequest {
             fail(e);
             return;
         }
+        run.answered();
         job.respond(answer, parameters);
     }
 
@@ -104,7 +98,7 @@ final class JobRequest implements ModelRequest {
             return;
         }
         List<Tensor> answer;
-        long to = clock.nanos();
+        long to = run.answered();
         try {
             answer = split.request(job, outputs, wanted);
         } catch (ServingException e) {
@@ -113,7 +107,7 @@ final class JobRequest implements ModelRequest {
             return;
         }
         drop();
-        job.ran(from, to, rows);
+        job.ran(run.from(), to, run.rows());
         job.complete(answer, parameters);
     }
 
@@ -123,7 +117,7 @@ final class JobRequest implements ModelRequest {
             fail(single("0"));
         } else if (ended.compareAndSet(false, true)) {
             drop();
-            job.ran(from, clock.nanos(), rows);
+            job.ran(run.from(), run.answered(), run.rows());
             job.complete(List.of(), Map.of());
         }
     }
@@ -145,7 +139,7 @@ final class JobRequest implements ModelRequest {
                             + "' asked to see a request again (expected: only models of iterative sequences do)"));
         } else if (ended.compareAndSet(false, true)) {
             drop();
-            job.ran(from, clock.nanos(), rows);
+            job.ran(run.from(), run.answered(), run.rows());
             again.reschedule();
         }
     }

@@ -54,9 +54,8 @@ final class ModelServable extends EngineServable {
             DevicePool pool,
             SchedulerOptions options,
             Clock clock) {
-        SchedulerOptions own = model.traits().inline() ? inline(options) : options;
         try {
-            return new ModelServable(id, model, config, statistics, pool, own, clock);
+            return new ModelServable(id, model, config, statistics, pool, options, clock);
         } catch (RuntimeException e) {
             BatchStrategy strategy = options.strategy();
             if (strategy != null) {
@@ -66,10 +65,11 @@ final class ModelServable extends EngineServable {
         }
     }
 
-    private static SchedulerOptions inline(SchedulerOptions o) {
+    /** Options with another answer to whether runs may happen on the submitting thread. */
+    static SchedulerOptions inline(SchedulerOptions o, SchedulerOptions.Inline inline) {
         return new SchedulerOptions(
                 o.maxQueueSize(),
-                SchedulerOptions.Inline.ALWAYS,
+                inline,
                 o.strategy(),
                 o.limiter(),
                 o.delayScheduler(),

@@ -14,7 +14,7 @@ final class ResponseFigures {
     static final int MOST = 16_384;
 
     /** Answers of one number. Thread-safe, lock-free. */
-    static final class Number {
+    static final class OfNumber {
         final Timed infer = new Timed();
         final Timed output = new Timed();
         final Timed success = new Timed();
@@ -23,15 +23,15 @@ final class ResponseFigures {
         final Timed cancel = new Timed();
     }
 
-    private final Map<Integer, Number> numbers = new ConcurrentSkipListMap<>();
+    private final Map<Integer, OfNumber> numbers = new ConcurrentSkipListMap<>();
 
-    private Number number(int index) {
-        return numbers.computeIfAbsent(Math.min(index, MOST), i -> new Number());
+    private OfNumber number(int index) {
+        return numbers.computeIfAbsent(Math.min(index, MOST), i -> new OfNumber());
     }
 
     /** An answer that took {@code inferNanos} to compute and {@code outputNanos} to hand out. */
     void answered(int index, long inferNanos, long outputNanos) {
-        Number n = number(index);
+        OfNumber n = number(index);
         n.infer.add(inferNanos);
         n.output.add(outputNanos);
         n.success.add(inferNanos + outputNanos);
@@ -43,7 +43,7 @@ final class ResponseFigures {
     }
 
     void failed(int index, boolean cancelled, long nanos) {
-        Number n = number(index);
+        OfNumber n = number(index);
         (cancelled ? n.cancel : n.failure).add(nanos);
     }
 

@@ -9,6 +9,7 @@ import io.nereid.repository.ConfigDocument;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.RateLimiter;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import java.util.ArrayList;
@@ -23,6 +24,7 @@ import org.jspecify.annotations.Nullable;
 /** Makes servables on the one device pool, and knows those whose figures are shown. Thread-safe. */
 final class Servables {
     private final DevicePool pool;
+    private final HostPools pools;
     private final EngineOptions options;
     private final SchedulerOptions scheduling;
     private final Clock clock;
@@ -31,25 +33,33 @@ final class Servables {
 
     Servables(DevicePool pool, EngineOptions options, Clock clock) {
         this.pool = pool;
+        this.pools = new HostPools(pool, options, clock);
         this.options = options;
         this.clock = clock;
         EngineOptions.Cache named = options.cache();
         this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), clock);
         List<RateLimiter.Total> totals = options.rateLimits();
-        this.scheduling = new SchedulerOptions(options.maxQueueSize(), SchedulerOptions.Inline.MEASURED)
+        this.scheduling = new SchedulerOptions(options.maxQueueSize(), Inline.MEASURED)
                 .withLimiter(totals == null ? null : new RateLimiter(totals))
                 .delayed(options.delays().scheduler(), options.delays().backlog());
     }
 
     /** Puts a loaded model behind its queue. On an exception the model stays with the caller. */
     ModelServable make(ModelSource source, BackendModel model) {
+        DevicePool own = pools.of(model.config());
+        SchedulerOptions scheduler = scheduling.withStrategy(StrategyJar.find(source, model.config()));
+        if (own != pool) {
+            scheduler = ModelServable.inline(scheduler, Inline.NEVER);
+        } else if (model.traits().inline()) {
+            scheduler = ModelServable.inline(scheduler, Inline.ALWAYS);
+        }
         return ModelServable.of(
                 source.id(),
                 model,
                 completed(model.config()),
                 statistics(source.id(), model.config()),
-                pool,
-                scheduling.withStrategy(StrategyJar.find(source, model.config())),
+                own,
+                scheduler,
                 clock);
     }
 
@@ -92,8 +102,9 @@ final class Servables {
         return cache == null ? Map.of() : cache.figures();
     }
 
-    /** Ends the response cache; no version serves any more. */
+    /** Ends the response cache and the pools; no version serves any more. */
     void close() {
+        pools.close();
         if (cache != null) {
             cache.close();
         }
