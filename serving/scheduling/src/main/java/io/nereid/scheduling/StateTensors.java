@@ -42,7 +42,9 @@ final class StateTensors implements AutoCloseable {
         Set<String> seen = new HashSet<>();
         try {
             for (State state : configured) {
-                if (!seen.add("in " + state.inputName()) | !seen.add("out " + state.outputName())) {
+                boolean newInput = seen.add("in " + state.inputName());
+                boolean newOutput = seen.add("out " + state.outputName());
+                if (!newInput || !newOutput) {
                     LOG.warn(
                             "model {}: state {} -> {} is configured twice; the first one counts",
                             model,
