@@ -5,8 +5,10 @@ package io.nereid.engine;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.spi.ServableId;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
 import java.util.function.Predicate;
@@ -288,13 +290,14 @@ final class MetricsPage {
                 .append("\",version=\"")
                 .append(id.version())
                 .append('"');
-        servable.config()
-                .metricTags()
-                .forEach((tag, value) -> labels.append(",_")
-                        .append(tag.replaceAll("[^a-zA-Z0-9_]", "_"))
-                        .append("=\"")
-                        .append(escaped(value))
-                        .append('"'));
+        Set<String> names = new HashSet<>();
+        servable.config().metricTags().forEach((tag, value) -> {
+            String name = "_" + tag.replaceAll("[^a-zA-Z0-9_]", "_");
+            // Two tags may become one label, which may be given once.
+            if (names.add(name)) {
+                labels.append(',').append(name).append("=\"").append(escaped(value)).append('"');
+            }
+        });
         return labels.toString();
     }
 
