@@ -8,7 +8,6 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.repository.Finder.Found;
-import io.nereid.repository.StoredModel.ModelEntry;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
 import java.nio.file.Path;
@@ -16,7 +15,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ScheduledExecutorService;
@@ -145,6 +143,7 @@ public final class RepositorySource implements Source {
     private final Emitter emitter;
     private final Watch watch;
     private final Wanted wanted;
+    private final Requests requests;
     private boolean started;
     private @Nullable ScheduledExecutorService timer;
 
@@ -165,6 +164,7 @@ public final class RepositorySource implements Source {
         this.emitter = new Emitter(loaders, ensembles);
         this.watch = new Watch(layout, ensembles, emitter, options, clock);
         this.wanted = new Wanted(options.mode);
+        this.requests = new Requests(watch, ensembles, emitter, wanted, options.scratch);
         if (options.startModels.contains("*") && options.startModels.size() > 1) {
             throw ServingException.invalidArgument(
                     "Wildcard model name '*' must be the ONLY startup model if specified at all.");
@@ -300,24 +300,7 @@ public final class RepositorySource implements Source {
         ModelNames.check(model);
         lock.lock();
         try {
-            Found found = findToLoad();
-            List<ModelEntry> entries = found.models().get(model);
-            if (entries == null) {
-                throw found.notFound(model);
-            }
-            wanted.ask(model);
-            Tracked t = watch.of(model);
-            if (entries.size() > 1) {
-                emitter.duplicate(entries, t);
-                throw Emitter.duplicate(model, entries);
-            }
-            t.overridden = false;
-            Map<String, StoredModel> models = watch.readWithMembers(List.of(model), found);
-            StoredModel stored = models.remove(model);
-            if (stored == null) {
-                throw found.notFound(model);
-            }
-            return takeUp(stored, t, models, null);
+            return requests.load(model, findToLoad());
         } finally {
             emitter.flush();
             lock.unlock();
@@ -347,41 +330,10 @@ public final class RepositorySource implements Source {
         ModelNames.check(model);
         lock.lock();
         try {
-            Found found = findToLoad();
-            Scratch scratch = files.isEmpty() ? null : Scratch.write(options.scratch, model, new TreeMap<>(files));
-            Tracked t = watch.of(model);
-            try {
-                ModelEntry entry = scratch == null ? found.only(model) : scratch.entry();
-                if (entry == null) {
-                    List<ModelEntry> entries = found.models().get(model);
-                    throw entries == null ? found.notFound(model) : Emitter.duplicate(model, entries);
-                }
-                checkOverride(entry, config);
-                StoredModel stored = watch.read(entry, config, found);
-                Map<String, StoredModel> members = watch.readWithMembers(ensembles.of(model), found);
-                members.remove(model);
-                wanted.ask(model);
-                List<ServableId> versions = takeUp(stored, t, members, scratch);
-                t.overridden = true;
-                return versions;
-            } finally {
-                if (scratch != null && t.scratch != scratch) {
-                    scratch.retire();
-                }
-            }
+            return requests.load(model, config, files, findToLoad());
         } finally {
             emitter.flush();
             lock.unlock();
-        }
-    }
-
-    private static void checkOverride(ModelEntry entry, String config) {
-        Problems problems = new Problems();
-        var unused = ConfigReader.readJson(
-                entry.place(), config, entry.directory(), entry.name(), entry.named(), problems);
-        if (problems.hasErrors()) {
-            ServingException why = Problems.refusal(problems.list());
-            throw ServingException.invalidArgument("Invalid config override: " + why.getMessage(), why.remedy());
         }
     }
 
@@ -390,27 +342,6 @@ public final class RepositorySource implements Source {
             throw ServingException.of(Code.FAILED_PRECONDITION, "the repository is not being watched");
         }
         return finder.find();
-    }
-
-    private List<ServableId> takeUp(
-            StoredModel stored, Tracked t, Map<String, StoredModel> members, @Nullable Scratch scratch) {
-        boolean served = t.serving;
-        members.forEach((name, member) -> {
-            wanted.need(name);
-            Tracked m = watch.of(name);
-            if (m.emitted.isEmpty() || !member.fingerprint().equals(m.takenUp)) {
-                var unused = emitter.takeUp(member, m, false, null);
-            }
-        });
-        StoredModel model = emitter.takeUp(stored, t, false, scratch);
-        if (!model.loadable()) {
-            ServingException why = Problems.refusal(model.problems());
-            throw ServingException.invalidArgument(
-                    "load failed for model '" + t.name + "': " + why.getMessage()
-                            + (served ? "; what it served before goes on" : ""),
-                    why.remedy());
-        }
-        return t.emitted.stream().map(Aspired::id).toList();
     }
 
     /** As {@link #unload(String, boolean)}, leaving what the model is made of as it is. */
@@ -430,44 +361,11 @@ public final class RepositorySource implements Source {
         ModelNames.check(model);
         lock.lock();
         try {
-            if (watch.find(model) == null) {
-                Found found = finder.find();
-                if (!found.has(model)) {
-                    throw ServingException.of(
-                            Code.NOT_FOUND,
-                            "failed to unload '" + model + "', no such model",
-                            found.suggestion(model));
-                }
-            }
-            drop(model);
-            if (dependents) {
-                // From the top down, so that an inner ensemble no longer holds its members when they are looked at.
-                List<String> below = ensembles.membersFirst(ensembles.closure(model));
-                for (int i = below.size() - 1; i >= 0; i--) {
-                    String name = below.get(i);
-                    if (wanted.onlyNeeded(name) && ensembles.user(name, wantedNames()) == null) {
-                        drop(name);
-                    }
-                }
-            }
+            requests.unload(model, dependents, watch.find(model) == null ? finder.find() : null);
         } finally {
             emitter.flush();
             lock.unlock();
         }
-    }
-
-    private void drop(String model) {
-        Tracked t = watch.of(model);
-        wanted.drop(model);
-        t.forget();
-        emitter.drop(t);
-    }
-
-    private List<String> wantedNames() {
-        return watch.all().stream()
-                .filter(t -> wanted.wants(t.name) && !t.emitted.isEmpty())
-                .map(t -> t.name)
-                .toList();
     }
 
     /** Names of all models in the repository, and of those still served though gone from it, sorted. */

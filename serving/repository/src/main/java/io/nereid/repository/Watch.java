@@ -53,6 +53,11 @@ final class Watch {
         return tracked.get(name);
     }
 
+    void remove(String name) {
+        tracked.remove(name);
+        ensembles.forget(name);
+    }
+
     // ---- reading ----
 
     /** Reads these models, as far as they are there exactly once. */

@@ -8,8 +8,10 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
@@ -21,6 +23,8 @@ import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
@@ -73,8 +77,17 @@ final class Fakes {
         }
 
         @Override
+        public List<String> dependencies() {
+            return config.ensemble() == null
+                    ? List.of()
+                    : config.ensemble().steps().stream()
+                            .map(ModelConfig.Step::model)
+                            .toList();
+        }
+
+        @Override
         public Servable load() {
-            throw new AssertionError("nobody loads here");
+            return new FakeServable();
         }
 
         @Override
@@ -84,8 +97,53 @@ final class Fakes {
         public void unload() {}
     }
 
+    /** Answers nothing. */
+    static final class FakeServable implements Servable {
+        @Override
+        public ModelMetadata metadata() {
+            throw new AssertionError("nobody asks here");
+        }
+
+        @Override
+        public ModelConfig config() {
+            throw new AssertionError("nobody asks here");
+        }
+
+        @Override
+        public long memoryBytes() {
+            return 0;
+        }
+
+        @Override
+        public void submit(InferenceJob job) {
+            throw new AssertionError("nobody infers here");
+        }
+    }
+
     static Loader loader(ModelSource source, ModelConfig config, Backend backend, String fingerprint) {
         return new FakeLoader(source.id(), fingerprint, config, source.versionDirectory());
+    }
+
+    static final Factory FACTORY = new Factory();
+
+    /** Makes loaders that load nothing, of ensembles too, and remembers where they would read. Thread-safe. */
+    static final class Factory implements LoaderFactory {
+        private final Map<ServableId, Path> directories = new ConcurrentHashMap<>();
+
+        @Override
+        public Loader create(ModelSource source, ModelConfig config, Backend backend, String fingerprint) {
+            directories.put(source.id(), source.versionDirectory());
+            return loader(source, config, backend, fingerprint);
+        }
+
+        @Override
+        public Loader ensemble(ModelSource source, ModelConfig config, String fingerprint) {
+            return new FakeLoader(source.id(), fingerprint, config, source.versionDirectory());
+        }
+
+        Path directory(ServableId id) {
+            return java.util.Objects.requireNonNull(directories.get(id));
+        }
     }
 
     /** Keeps every emission. */
