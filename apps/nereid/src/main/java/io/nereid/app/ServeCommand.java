@@ -306,7 +306,8 @@ final class ServeCommand implements Callable<Integer> {
                 .repository(RepositorySource.Options.DEFAULT
                         .withMode(repositoryMode)
                         .withPollInterval(Units.duration(pollInterval))
-                        .withStartModels(loadModels))
+                        .withStartModels(loadModels)
+                        .withConfigName(triton.modelConfigName))
                 .loadThreads(loadThreads)
                 .maxQueueSize(maxQueue)
                 .memoryLimitBytes(Units.bytes(modelMemory))
