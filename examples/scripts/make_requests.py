@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the sample requests in ../requests. Needs Pillow for the picture of the text line."""
 import json
+import math
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
@@ -56,6 +57,17 @@ def main() -> None:
         },
     )
     flowers = [[5.1, 3.5, 1.4, 0.2], [6.0, 2.9, 4.5, 1.5], [6.9, 3.1, 5.4, 2.1]]
+    texts = ["A man is eating food.", "Someone is having a meal.", "The stock market fell today."]
+    put("sentence", {"inputs": [tensor("TEXT", "BYTES", [3, 1], texts)]})
+    # A quiet hum, the first chunk of a stream: 64 samples of what was before, nothing, and 512 of its own.
+    hum = [0] * 64 + [round(0.01 * math.sin(i * math.tau * 50 / 16000), 5) for i in range(512)]
+    put(
+        "vad",
+        {
+            "parameters": {"sequence_id": 1, "sequence_start": True},
+            "inputs": [tensor("input", "FP32", [1, 576], hum), tensor("sr", "INT64", [1], [16000])],
+        },
+    )
     put("iris", {"inputs": [tensor("input", "FP32", [3, 4], flowers)]})
     put(
         "iris_classes",
