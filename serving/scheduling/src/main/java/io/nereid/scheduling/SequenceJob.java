@@ -135,7 +135,19 @@ final class SequenceJob implements InferenceJob, Reschedulable, Comparable<Seque
 
     @Override
     public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
-        job.respond(sequences.states.take(strand, outputs, wanted(), !end), parameters);
+        if (ended.get()) {
+            Tensor.closeAll(outputs);
+            return;
+        }
+        List<Tensor> answer;
+        try {
+            answer = sequences.states.take(strand, outputs, wanted(), !end);
+        } catch (ServingException e) {
+            Tensor.closeAll(outputs);
+            fail(e);
+            return;
+        }
+        job.respond(answer, parameters);
     }
 
     @Override

@@ -333,6 +333,23 @@ class SequenceStateTest {
     }
 
     @Test
+    void failADecoupledRequestWhoseAnswerHoldsAnUnknownStateAndTakeNothingAfterTheEnd() {
+        stage.states = List.of(state("S", 1));
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.instead = job -> {
+            job.respond(List.of(stage.ledger.ints("XOUT", Shape.of(1), 1)), Map.of());
+            job.respond(List.of(stage.ledger.ints("SOUT", Shape.of(1), 5)), Map.of());
+            job.complete(List.of(stage.ledger.ints("SOUT", Shape.of(1), 6)), Map.of());
+        };
+        Turn turn = stage.submit(batcher, "7 S");
+        stage.submit(batcher, "7");
+        stage.runAll();
+        assertThat(turn.code).isEqualTo(Code.INTERNAL);
+        assertThat(stage.puppet.seen.get(1)).containsExactly("SIN=0");
+        stage.end(batcher);
+    }
+
+    @Test
     void failARequestWhoseAnswerHoldsAStateOfAnotherTypeOrShape() {
         stage.states = List.of(state("S", 1));
         SequenceBatcher batcher = stage.open();
