@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.engine.PuppetJob.Got;
 import io.nereid.engine.PuppetMembers.Ledger;
 import io.nereid.engine.PuppetMembers.Started;
@@ -76,6 +77,20 @@ class EnsembleRunTest {
         assertThat(c.input("r").buffer().getInt()).isEqualTo(5);
         c.complete(out(9));
         assertThat(value(job)).isEqualTo(9);
+    }
+
+    @Test
+    void aTensorIsFreedAsSoonAsItsLastTakerIsDoneWithIt() {
+        step("a", Map.of("in", "X"), Map.of("out", "mid"));
+        step("b", Map.of("in", "mid"), Map.of("out", "Y"));
+        PuppetJob job = start(x(1));
+        only("a").complete(out(2));
+        Started b = only("b");
+        assertThat(ledger.open).as("the request's input, which its job holds, and what b reads").hasValue(2);
+        b.request.release();
+        assertThat(ledger.open).hasValue(1);
+        b.sink.fail(ServingException.of(Code.INTERNAL, "enough"));
+        assertThat(job.ended).isTrue();
     }
 
     @Test
