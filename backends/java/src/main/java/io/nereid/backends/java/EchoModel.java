@@ -5,19 +5,30 @@ package io.nereid.backends.java;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.Tensor;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /** The identity model as Triton has it: every answer carries the same four parameters. Thread-safe: keeps nothing. */
 final class EchoModel extends BuiltInModel implements JavaRequestModel {
-    private static final Map<String, Object> PARAMETERS =
-            Map.of("param0", "an example string parameter", "param1", 42L, "param2", false, "param3", 123.123);
+    private static final Map<String, Object> PARAMETERS = parameters();
 
     private final IdentityModel identity;
 
     EchoModel(IdentityModel identity) {
         super(identity.config());
         this.identity = identity;
+    }
+
+    /** In this order. */
+    private static Map<String, Object> parameters() {
+        Map<String, Object> parameters = new LinkedHashMap<>();
+        parameters.put("param0", "an example string parameter");
+        parameters.put("param1", 42L);
+        parameters.put("param2", false);
+        parameters.put("param3", 123.123);
+        return Collections.unmodifiableMap(parameters);
     }
 
     @Override

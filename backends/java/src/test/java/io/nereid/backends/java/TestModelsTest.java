@@ -95,6 +95,7 @@ class TestModelsTest {
             assertThat(answer.parameters())
                     .isEqualTo(Map.of(
                             "param0", "an example string parameter", "param1", 42L, "param2", false, "param3", 123.123));
+            assertThat(answer.parameters().keySet()).containsExactly("param0", "param1", "param2", "param3");
             assertThat(answer.outputs().get(0).address())
                     .isEqualTo(request.request().inputs().get(0).address());
         }
