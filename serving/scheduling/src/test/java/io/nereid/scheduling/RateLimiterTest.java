@@ -15,6 +15,7 @@ import io.nereid.spi.ModelConfig.InstanceGroup;
 import io.nereid.spi.ModelConfig.InstanceGroup.Kind;
 import io.nereid.spi.ModelConfig.InstanceGroup.Resource;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -166,6 +167,38 @@ class RateLimiterTest {
         assertThat(ran.subList(0, 12)).contains("big");
         assertThat(Collections.frequency(ran, "big")).isEqualTo(3);
         assertThat(Collections.frequency(ran, "small")).isEqualTo(20);
+    }
+
+    @Test
+    void keepsWhatComesFreeForTheOneWhoseTurnItIs() {
+        RateLimiter limiter = new RateLimiter(List.of(Total.parse("R:2")));
+        List<String> granted = new ArrayList<>();
+        RateLimiter.Member small = limiter.join(
+                ModelConfig.builder("small")
+                        .instanceGroups(List.of(group("small", 2, 1, r("R", 1))))
+                        .build(),
+                () -> granted.add("small"));
+        RateLimiter.Member big = limiter.join(
+                ModelConfig.builder("big")
+                        .instanceGroups(List.of(group("big", 1, 1, r("R", 2))))
+                        .build(),
+                () -> granted.add("big"));
+        BitSet none = new BitSet();
+        BitSet first = new BitSet();
+        first.set(0);
+        assertThat(small.acquire(none, 2)).isZero();
+        assertThat(small.acquire(first, 2)).isEqualTo(1);
+        assertThat(big.acquire(none, 1)).isEqualTo(-1);
+        small.release(0, true);
+        assertThat(granted).as("one is free, but big waits for two").isEmpty();
+        assertThat(limiter.used("R", 0)).isEqualTo(1);
+        small.release(1, false);
+        assertThat(granted).containsExactly("big");
+        assertThat(big.acquire(none, 1)).isZero();
+        big.release(0, false);
+        assertThat(granted).containsExactly("big", "small");
+        small.returnUnused();
+        assertThat(limiter.used("R", 0)).isZero();
     }
 
     @Test

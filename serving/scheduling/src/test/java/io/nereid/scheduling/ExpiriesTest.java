@@ -1,0 +1,45 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.spi.ModelConfig;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.RepetitionInfo;
+
+class ExpiriesTest {
+    @RepeatedTest(20)
+    void knowsTheNextOneWhateverComesAndGoes(RepetitionInfo info) {
+        Random random = new Random(info.getCurrentRepetition());
+        ManualTime time = new ManualTime();
+        JobQueue queue = new JobQueue(
+                ModelConfig.unspecified("m"),
+                BatchForming.single(),
+                false,
+                new Puppet(),
+                new DevicePool("test", 0, time, time),
+                SchedulerOptions.DEFAULT);
+        Expiries expiries = new Expiries();
+        List<Entry> in = new ArrayList<>();
+        for (int i = 0; i < 2_000; i++) {
+            if (in.isEmpty() || random.nextInt(100) < 55 - i / 50) {
+                Entry e = new Entry(queue, FakeJob.until(i, random.nextInt(500)), 0);
+                expiries.add(e);
+                in.add(e);
+            } else {
+                Entry gone = in.remove(random.nextInt(in.size()));
+                expiries.remove(gone);
+                expiries.remove(gone);
+                assertThat(gone.expiryIndex).isEqualTo(-1);
+            }
+            long least = in.stream().map(e -> e.expiry).min(Comparator.naturalOrder()).orElse(-1L);
+            Entry next = expiries.next();
+            assertThat(next == null ? -1 : next.expiry).isEqualTo(least);
+        }
+    }
+}
