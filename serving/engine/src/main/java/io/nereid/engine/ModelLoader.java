@@ -116,7 +116,7 @@ final class ModelLoader implements Loader {
         if (serving == null
                 || loaded == null
                 || !(next instanceof ModelLoader other)
-                || other.backend != backend
+                || !other.backend().equals(backend())
                 || !other.source.equals(source)
                 || !rest(config).equals(rest(other.config))
                 || !resizable(config.instanceGroups(), other.config.instanceGroups())
