@@ -57,8 +57,8 @@ final class RedisStore implements CacheStore {
     private volatile long downUntil;
 
     /** What is done on a connection. */
-    private interface Talk<T extends @Nullable Object> {
-        T with(Connection connection);
+    private interface Talk {
+        byte @Nullable [] with(Connection connection);
     }
 
     RedisStore(RedisSettings settings, Clock clock) {
@@ -74,7 +74,10 @@ final class RedisStore implements CacheStore {
      */
     void probe() {
         try {
-            talk(c -> c.executeCommand(Command.PING));
+            talk(c -> {
+                c.sendCommand(Command.PING);
+                return c.getBinaryBulkReply();
+            });
         } catch (JedisDataException e) {
             close();
             throw ServingException.invalidArgument(
@@ -184,7 +187,7 @@ final class RedisStore implements CacheStore {
     }
 
     /** Talks to the server; null when that fails. On one of the store's threads. */
-    private byte @Nullable [] ask(Talk<byte @Nullable []> talk) {
+    private byte @Nullable [] ask(Talk talk) {
         if (paused()) {
             return skip();
         }
@@ -211,14 +214,14 @@ final class RedisStore implements CacheStore {
         }
     }
 
-    private <T extends @Nullable Object> T talk(Talk<T> talk) {
+    private byte @Nullable [] talk(Talk talk) {
         Connection connection = idle.poll();
         if (connection == null) {
             connection = connect();
         }
         boolean fine = false;
         try {
-            T answer = talk.with(connection);
+            byte[] answer = talk.with(connection);
             fine = true;
             return answer;
         } finally {
