@@ -41,5 +41,19 @@ class ExpiriesTest {
             Entry next = expiries.next();
             assertThat(next == null ? -1 : next.expiry).isEqualTo(least);
         }
+        for (int i = 0; i < 300; i++) {
+            Entry e = new Entry(queue, FakeJob.until(i, random.nextInt(500)), 0);
+            expiries.add(e);
+            in.add(e);
+        }
+        for (int i = 0; i < 100; i++) {
+            expiries.remove(in.remove(random.nextInt(in.size())));
+        }
+        List<Long> drained = new ArrayList<>();
+        for (Entry e = expiries.next(); e != null; e = expiries.next()) {
+            drained.add(e.expiry);
+            expiries.remove(e);
+        }
+        assertThat(drained).hasSameSizeAs(in).isSorted();
     }
 }

@@ -58,6 +58,7 @@ public final class Bench {
         rows.put("rest-big", new CompareRow("V2 REST binary, 4.8 MB", Bodies::restBig, 1.25, 0, 0));
         rows.put("grpc-big", new CompareRow("V2 gRPC raw, 4.8 MB", Bodies::grpcBig, 1.25, 0, 0));
         rows.put("json-floats", new JsonRow());
+        rows.put("batcher", new BatcherRow());
         rows.put("minilm", new MinilmRow());
         rows.put("start", new StartRow());
         rows.put("soak", new SoakRow());
