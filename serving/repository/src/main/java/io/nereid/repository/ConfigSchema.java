@@ -45,6 +45,7 @@ final class ConfigSchema {
               name string
               platform string
               backend string
+              runtime string !
               version_policy ModelVersionPolicy
               max_batch_size int32
               input *ModelInput
@@ -65,7 +66,6 @@ final class ConfigSchema {
               model_transaction_policy ModelTransactionPolicy
               model_repository_agents ModelRepositoryAgents
               response_cache ModelResponseCache
-              runtime string !
               model_metrics ModelMetrics
             ModelInput
               name string
@@ -206,9 +206,9 @@ final class ConfigSchema {
             InitialState
               data_type DataType
               dims *int64
+              name string
               zero_data bool |state_data
               data_file string |state_data
-              name string
             ModelEnsembling
               step *Step
               max_inflight_requests uint32

@@ -28,6 +28,9 @@ import java.util.function.Function;
 
 /** Spells the record of a configuration in the words of Triton's message, without the defaults of fields. Immutable. */
 final class RecordTree {
+    /** The strategy of those who name none; shown only where it is given. */
+    private static final Sequence.Direct PLAIN = new Sequence.Direct(Duration.ZERO, 0);
+
     private final ModelConfig c;
 
     private RecordTree(ModelConfig c) {
@@ -77,8 +80,8 @@ final class RecordTree {
         if (!c.operatorLibraries().isEmpty()) {
             t.put("model_operations", message("op_library_filename", c.operatorLibraries()));
         }
-        if (c.decoupled()) {
-            t.put("model_transaction_policy", message("decoupled", true));
+        if (c.decoupled() || ensemble != null) {
+            t.put("model_transaction_policy", message("decoupled", c.decoupled()));
         }
         if (c.responseCache()) {
             t.put("response_cache", message("enable", true));
@@ -118,14 +121,16 @@ final class RecordTree {
                 "preferred_batch_size", preferred(b.preferredSizes()),
                 "max_queue_delay_microseconds", micros(b.maxQueueDelay()),
                 "preserve_ordering", b.preserveOrdering(),
-                "priority_levels", b.priorityLevels(),
-                "default_priority_level", b.defaultPriority());
+                "priority_levels", b.priorityLevels());
         if (!c.queue().equals(Queue.DEFAULT)) {
             t.put("default_queue_policy", queue(c.queue()));
         }
-        Map<String, Object> levels = new LinkedHashMap<>();
-        b.levelQueues().forEach((level, q) -> levels.put(level.toString(), queue(q)));
-        t.put("priority_queue_policy", levels);
+        if (b.priorityLevels() > 0) {
+            Map<String, Object> levels = new LinkedHashMap<>();
+            b.levelQueues().forEach((level, q) -> levels.put(level.toString(), queue(q)));
+            t.put("default_priority_level", b.defaultPriority());
+            t.put("priority_queue_policy", levels);
+        }
         return t;
     }
 
@@ -153,7 +158,7 @@ final class RecordTree {
                     "preferred_batch_size", preferred(o.preferredSizes()),
                     "max_queue_delay_microseconds", micros(o.maxQueueDelay()),
                     "preserve_ordering", o.preserveOrdering()));
-        } else if (s.strategy() instanceof Sequence.Direct d) {
+        } else if (s.strategy() instanceof Sequence.Direct d && !d.equals(PLAIN)) {
             t.put("direct", message(
                     "max_queue_delay_microseconds", micros(d.maxQueueDelay()),
                     "minimum_slot_utilization", d.minimumSlotUtilization()));

@@ -87,8 +87,7 @@ final class WarmupReader {
             if (sizes[i] == -1) {
                 scope.error(
                         dims.get(i).at(),
-                        "warmup setting expects all variable-size dimensions are specified for input '" + name + "'"
-                                + scope.forModel(),
+                        "warmup setting expects all variable-size dimensions are specified for input '" + name + "'",
                         "give a size");
                 return null;
             }
@@ -112,7 +111,7 @@ final class WarmupReader {
         } else if (input.lacks("zero_data") && input.lacks("input_data_file") && input.lacks("random_data")) {
             scope.error(
                     at,
-                    "warmup setting expects input '" + name + "' to have input_data_type set" + scope.forModel(),
+                    "warmup setting expects input '" + name + "' to have input_data_type set",
                     "write zero_data: true, random_data: true or an input_data_file");
         }
         return type == null || !right
@@ -128,7 +127,7 @@ final class WarmupReader {
                 scope.error(
                         input.place("input_data_file"),
                         "warmup setting expects " + expected + " bytes, but the data provided from "
-                                + input.text("input_data_file") + " only has " + actual + " bytes" + scope.forModel(),
+                                + input.text("input_data_file") + " only has " + actual + " bytes",
                         null);
             }
         } catch (IOException e) {
