@@ -48,6 +48,8 @@ final class Decider {
     private final List<Settling> settlings = new ArrayList<>();
     private final Board board = new Board();
     private final Dependencies dependencies = new Dependencies(board);
+    private final Dependents dependents = new Dependents(board, dependencies, this);
+    private final Takeover takeover = new Takeover(board, this);
     private final Wishes wishes;
     private final Work work;
     private volatile boolean closing;
@@ -90,7 +92,11 @@ final class Decider {
                 board.publish();
                 published = true;
                 do {
-                    run(this::followUp);
+                    run(() -> {
+                        if (!closing) {
+                            dependents.look();
+                        }
+                    });
                     if (!board.dirty()) {
                         break;
                     }
@@ -137,7 +143,7 @@ final class Decider {
             }
         }
         wishes.want(model, list, retry);
-        conclude(model);
+        takeover.conclude(model);
         advance(model);
     }
 
@@ -229,10 +235,12 @@ final class Decider {
         }
     }
 
-    private void advance(Model model) {
+    void advance(Model model) {
         while (true) {
             Step step = options.policy().next(model.snapshot(this::waits));
-            if (step == null || (step.kind() == Step.Kind.UNLOAD && reloadUndecided(model))) {
+            if (step == null || (step.kind() == Step.Kind.UNLOAD
+                            && options.policy().allOrNothing()
+                            && Takeover.undecided(model))) {
                 return;
             }
             Version v = model.versions.get(step.index());
@@ -247,15 +255,7 @@ final class Decider {
         return !v.dependencies.isEmpty() && (!published || !dependencies.settled(v));
     }
 
-    /** Whether unwanted versions must stay, since what should follow them has not loaded. */
-    private boolean reloadUndecided(Model model) {
-        return options.policy().allOrNothing()
-                && model.versions.stream()
-                        .anyMatch(
-                                v -> v.aspired && ((v.successor != null && !v.successor.renewal) || v.refused != null));
-    }
-
-    private void startLoad(Model model, Version v) {
+    void startLoad(Model model, Version v) {
         if (!v.dependencies.isEmpty()) {
             v.basis = dependencies.basis(v);
         }
@@ -264,14 +264,14 @@ final class Decider {
         work.load(model, v);
     }
 
-    private void startDrain(Model model, Version v) {
+    void startDrain(Model model, Version v) {
         dropSuccessor(model, v);
         v.phase = Phase.DRAINING;
         board.changed(model, v);
         board.drain(v.live);
     }
 
-    private void startUnload(Model model, Version v) {
+    void startUnload(Model model, Version v) {
         v.phase = Phase.UNLOADING;
         board.changed(model, v);
         work.unload(model, v);
@@ -312,9 +312,9 @@ final class Decider {
         if (model.together && !v.renewal) {
             v.staged = true;
         } else {
-            show(model, v);
+            takeover.show(model, v);
         }
-        conclude(model);
+        takeover.conclude(model);
         advance(model);
     }
 
@@ -332,7 +332,7 @@ final class Decider {
                 startDrain(model, predecessor);
                 board.changed(model, v);
             } else {
-                reject(model, predecessor, v, "reload failed: " + reason);
+                takeover.reject(model, predecessor, v, "reload failed: " + reason);
             }
         } else if (v.aspired) {
             board.changed(model, v);
@@ -340,7 +340,7 @@ final class Decider {
             end(model, v, reason);
         }
         work.memoryFreed();
-        conclude(model);
+        takeover.conclude(model);
         advance(model);
     }
 
@@ -357,134 +357,6 @@ final class Decider {
                 .anyMatch(v -> v.phase == Phase.DRAINING
                         || v.phase == Phase.UNLOADING
                         || (v.unwanted && v.loads()));
-    }
-
-    // ---- new versions take over ----
-
-    private void show(Model model, Version v) {
-        v.staged = false;
-        Version predecessor = v.predecessor;
-        if (predecessor != null) {
-            predecessor.successor = null;
-            predecessor.aspired = false;
-            v.predecessor = null;
-            if (v.renewal && predecessor.refused != null) {
-                v.refused = predecessor.refused;
-                v.reason = predecessor.reason;
-            }
-            model.versions.add(v);
-            startDrain(model, predecessor);
-        }
-        v.phase = Phase.AVAILABLE;
-        board.changed(model, v);
-    }
-
-    /** Notes on a version that serves that its next self does not. */
-    private void reject(Model model, Version serving, Version successor, String reason) {
-        serving.refused = successor;
-        serving.reason = reason;
-        board.changed(model, serving);
-    }
-
-    /** Shows what has loaded together, once nothing of it is under way, or drops all of it when anything has failed. */
-    private void conclude(Model model) {
-        List<Version> staged = new ArrayList<>();
-        String failure = null;
-        for (Version wanted : model.aspired()) {
-            Version v = wanted.successor == null || wanted.successor.renewal ? wanted : wanted.successor;
-            if (v.staged) {
-                staged.add(v);
-            } else if (v.phase == Phase.TRACKED || v.loads()) {
-                return;
-            } else if (v.phase == Phase.FAILED || v.refused != null) {
-                failure = failure == null ? "version " + v.id.version() + ": " + v.reason : failure;
-            }
-        }
-        for (Version v : staged) {
-            if (failure == null) {
-                show(model, v);
-            } else {
-                drop(model, v, "not taken up without the others, of which one failed: " + failure);
-            }
-        }
-    }
-
-    /** Unloads what has loaded but is not taken up. */
-    private void drop(Model model, Version v, String reason) {
-        Version predecessor = v.predecessor;
-        v.staged = false;
-        v.aspired = false;
-        v.unwanted = true;
-        Version failed = new Version(v.id, v.loader);
-        failed.phase = Phase.FAILED;
-        failed.reason = reason;
-        failed.basis = v.basis;
-        if (predecessor != null) {
-            predecessor.successor = null;
-            v.predecessor = null;
-            model.versions.add(0, v);
-            startUnload(model, v);
-            reject(model, predecessor, failed, "reload failed: " + reason);
-        } else {
-            startUnload(model, v);
-            add(model, failed);
-        }
-    }
-
-    // ---- dependents ----
-
-    /** Starts what waited for its dependencies, and loads anew what was built on others than there are now. */
-    private void followUp() {
-        if (closing) {
-            return;
-        }
-        for (Model model : List.copyOf(board.models())) {
-            if (!model.composed()) {
-                continue;
-            }
-            for (Version v : List.copyOf(model.versions)) {
-                if (!v.aspired) {
-                    continue;
-                }
-                renew(model, v);
-                Version next = v.successor == null ? v : v.successor;
-                if (next.phase == Phase.TRACKED) {
-                    String circle = dependencies.circle(next);
-                    if (circle != null) {
-                        next.circular = true;
-                        next.basis = dependencies.basis(next);
-                        loadFailed(model, next, circle);
-                    } else if (next != v && !waits(next)) {
-                        startLoad(model, next);
-                    }
-                }
-            }
-            advance(model);
-        }
-    }
-
-    private void renew(Model model, Version v) {
-        boolean serves = v.phase == Phase.AVAILABLE && v.successor == null;
-        if (!serves && v.phase != Phase.FAILED) {
-            return;
-        }
-        Version stale = serves && v.refused != null && dependencies.due(v.refused) ? v.refused : v;
-        if (stale.loader == null || !dependencies.due(stale)) {
-            return;
-        }
-        try {
-            Loader again = stale.loader.again();
-            if (serves) {
-                reload(model, v, again, stale == v);
-            } else {
-                Version next = new Version(again.id(), again);
-                next.renewal = true;
-                replace(model, v, next);
-            }
-        } catch (RuntimeException e) {
-            LOG.error("{} cannot be loaded anew", v.id, e);
-            stale.basis = dependencies.basis(stale);
-        }
     }
 
     // ---- who waits ----
