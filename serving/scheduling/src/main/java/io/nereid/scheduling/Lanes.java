@@ -69,8 +69,11 @@ final class Lanes {
         int end = 0;
         for (InstanceGroup g : config.instanceGroups()) {
             if (!g.passive()) {
+                int within = Math.max(0, instance - end);
+                List<Integer> gpu =
+                        g.gpus().isEmpty() ? List.of() : List.of(g.gpus().get(within % g.gpus().size()));
                 one = new InstanceGroup(
-                        g.name(), g.kind(), 1, g.gpus(), false, g.hostPolicy(), g.resources(), g.priority());
+                        g.name(), g.kind(), 1, gpu, false, g.hostPolicy(), g.resources(), g.priority());
                 end += g.count();
                 if (instance < end) {
                     break;

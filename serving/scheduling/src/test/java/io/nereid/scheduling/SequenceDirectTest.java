@@ -381,6 +381,28 @@ class SequenceDirectTest {
     }
 
     @Test
+    void takesResourcesOfTheDeviceThatTheInstanceIsOn() {
+        RateLimiter limiter = new RateLimiter(List.of());
+        stage.options = new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter);
+        stage.maxBatch = 1;
+        stage.groups = List.of(new InstanceGroup(
+                "g", InstanceGroup.Kind.GPU, 2, List.of(3, 4), false, "", List.of(new Resource("R", false, 1)), 0));
+        for (var strategy : List.of(SequenceStage.DIRECT, SequenceStage.oldest(1, 0))) {
+            stage.strategy = strategy;
+            SequenceBatcher batcher = stage.open();
+            List<List<Integer>> used = new ArrayList<>();
+            stage.submit(batcher, "1 SE");
+            stage.submit(batcher, "2 SE");
+            for (int i = 0; i < 2; i++) {
+                stage.puppet.during = () -> used.add(List.of(limiter.used("R", 3), limiter.used("R", 4)));
+                stage.runOne();
+            }
+            assertThat(used).containsExactly(List.of(1, 0), List.of(0, 1));
+            stage.end(batcher);
+        }
+    }
+
+    @Test
     void refusesToServeInstancesThatCouldNeverRun() {
         stage.options = stage.options.withLimiter(new RateLimiter(List.of(new RateLimiter.Total("R", 1, 0))));
         stage.groups = List.of(new InstanceGroup(

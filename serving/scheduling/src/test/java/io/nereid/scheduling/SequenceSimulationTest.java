@@ -15,6 +15,7 @@ import io.nereid.spi.InferenceRequest.Sequence;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Control;
 import io.nereid.spi.ModelConfig.Control.Kind;
+import io.nereid.spi.ModelConfig.InstanceGroup;
 import io.nereid.spi.ModelConfig.Sequence.Direct;
 import io.nereid.spi.ModelConfig.Sequence.Oldest;
 import io.nereid.spi.ModelConfig.Sequence.Strategy;
@@ -81,11 +82,25 @@ class SequenceSimulationTest {
         Strategy strategy = strategy(random, 500);
         Checker checker = new Checker(ledger, strategy instanceof Direct);
         Inline inline = Inline.values()[random.nextInt(3)];
+        RateLimiter limiter = random.nextInt(4) > 0
+                ? null
+                : new RateLimiter(List.of(new RateLimiter.Total("R", 1 + random.nextInt(2), 0)));
+        InstanceGroup group = new InstanceGroup(
+                "g",
+                InstanceGroup.Kind.CPU,
+                instances,
+                List.of(),
+                false,
+                "",
+                List.of(new InstanceGroup.Resource("R", true, 1)),
+                0);
         SequenceBatcher batcher = new SequenceBatcher(
-                config(random, strategy, maxBatch, instances, 5_000),
+                config(random, strategy, maxBatch, instances, 5_000).toBuilder()
+                        .instanceGroups(List.of(group))
+                        .build(),
                 checker,
                 pool,
-                new SchedulerOptions(maxQueue, inline),
+                new SchedulerOptions(maxQueue, inline).withLimiter(limiter),
                 InitialStates.NONE);
         checker.during = () -> {
             time.spend(random.nextInt(400));
@@ -152,6 +167,7 @@ class SequenceSimulationTest {
         assertThat(batcher.drained().toCompletableFuture()).as("seed %s", seed).isCompleted();
         assertThat(ledger.open()).as("seed %s: leak", seed).isZero();
         assertThat(time.alarms()).as("seed %s", seed).isZero();
+        assertThat(limiter == null ? 0 : limiter.used("R", -2)).as("seed %s", seed).isZero();
         assertThat(checker.wrong).as("seed %s", seed).isEmpty();
     }
 
