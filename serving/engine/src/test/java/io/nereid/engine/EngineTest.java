@@ -115,6 +115,48 @@ class EngineTest {
         }
     }
 
+    @Test
+    void statisticsAreToldOfVersionsThatAnswer() throws Exception {
+        model("m", "fine");
+        model("other", "fine");
+        try (Engine engine = engine(RepositorySource.Mode.EXPLICIT)) {
+            join(engine.start());
+            assertThat(engine.statistics(null, -1)).isEmpty();
+            join(engine.load("m"));
+            join(engine.load("other"));
+            assertThat(infer(engine, "m").get(5, TimeUnit.SECONDS)).hasSize(3);
+            assertThat(engine.statistics(null, -1))
+                    .extracting(r -> r.model() + " " + r.version() + " " + r.success().count())
+                    .containsExactly("m 1 1", "other 1 0");
+            assertThat(engine.statistics("m", 1)).hasSize(1);
+            assertThatThrownBy(() -> engine.statistics("m", 2))
+                    .hasMessage("requested model version is not available for model 'm'");
+            assertThatThrownBy(() -> engine.statistics("none", -1))
+                    .hasMessage("requested model 'none' is not available")
+                    .isInstanceOfSatisfying(
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
+            assertThat(engine.metrics()).contains("nv_inference_count{model=\"other\",version=\"1\"} 0\n");
+            join(engine.unload("m"));
+            assertThatThrownBy(() -> engine.statistics("m", -1)).hasMessage("requested model 'm' is not available");
+            assertThat(engine.metrics()).doesNotContain("model=\"m\"");
+            join(engine.load("m"));
+            assertThat(engine.statistics("m", -1).get(0).success().count())
+                    .as("since it was loaded")
+                    .isZero();
+        }
+    }
+
+    @Test
+    void theConfigurationComesWithItsDocument() throws Exception {
+        model("m", "fine");
+        try (Engine engine = engine(RepositorySource.Mode.NONE)) {
+            join(engine.start());
+            assertThat(engine.config(ModelRef.latest("m")).document())
+                    .containsEntry("name", "m")
+                    .containsKeys("input", "output", "instance_group", "version_policy");
+        }
+    }
+
     private Engine engine(RepositorySource.Mode mode) {
         EngineOptions options = EngineOptions.builder(List.of(root))
                 .repository(RepositorySource.Options.DEFAULT.withMode(mode).withSettle(Duration.ZERO))
