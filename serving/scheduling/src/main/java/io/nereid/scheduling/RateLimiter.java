@@ -3,7 +3,6 @@
 package io.nereid.scheduling;
 
 import io.nereid.base.ServingException;
-import io.nereid.scheduling.Resources.Key;
 import io.nereid.spi.ModelConfig.InstanceGroup;
 import io.nereid.spi.ModelConfig;
 import java.util.ArrayList;
@@ -84,7 +83,7 @@ public final class RateLimiter {
         }
         waiting.sort(Ticket.ORDER);
         Set<Member> granted = new LinkedHashSet<>();
-        Set<Key> contested = new HashSet<>();
+        Set<Resources.Key> contested = new HashSet<>();
         for (Ticket t : List.copyOf(waiting)) {
             if (resources.free(t.needs) && t.needs.keySet().stream().noneMatch(contested::contains)) {
                 grant(t);
@@ -152,7 +151,7 @@ public final class RateLimiter {
 
         final Member member;
         final int instance;
-        final Map<Key, Integer> needs;
+        final Map<Resources.Key, Integer> needs;
         final int priority;
         State state = State.IDLE;
         long executions;
@@ -160,7 +159,7 @@ public final class RateLimiter {
         /** Wanted again before its run was over. */
         boolean again;
 
-        Ticket(Member member, int instance, Map<Key, Integer> needs, int priority) {
+        Ticket(Member member, int instance, Map<Resources.Key, Integer> needs, int priority) {
             this.member = member;
             this.instance = instance;
             this.needs = needs;
@@ -327,7 +326,7 @@ public final class RateLimiter {
                     }
                 }
             }
-            Map<Key, Integer> needs = group == null ? Map.of() : Resources.needs(group.resources(), device);
+            Map<Resources.Key, Integer> needs = group == null ? Map.of() : Resources.needs(group.resources(), device);
             return new Ticket(this, instance, needs, group == null ? 1 : group.priority());
         }
     }
