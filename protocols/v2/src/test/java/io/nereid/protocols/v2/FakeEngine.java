@@ -111,6 +111,11 @@ final class FakeEngine implements InferenceEngine, ModelControl {
             id = new ServableId(request.model().model(), model.version());
             outputs.addAll(model.compute().apply(request));
             select(request, outputs);
+            if (outputs.isEmpty()) {
+                // An answer without outputs would say that a decoupled model is done.
+                throw ServingException.invalidArgument("expected 1 inputs but got 0 inputs for model '"
+                        + request.model().model() + "'");
+            }
         } catch (ServingException e) {
             request.release();
             Tensor.closeAll(outputs);
