@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import com.sun.management.HotSpotDiagnosticMXBean;
 import io.nereid.backend.CacheStore;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
+import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.List;
@@ -86,7 +88,23 @@ final class ResponseCache implements AutoCloseable {
             throw ServingException.invalidArgument(
                     "the size of the local response cache is '" + size + "' (expected: a number of bytes above 0)");
         }
+        long most = outsideHeap();
+        if (bytes > most / 4 * 3) {
+            throw ServingException.invalidArgument(
+                    "the size of the local response cache is " + bytes + " bytes (expected: at most three quarters of the "
+                            + most + " bytes that this Java may use outside its heap, as requests need the rest)",
+                    "give a smaller size, or a larger -XX:MaxDirectMemorySize");
+        }
         return bytes;
+    }
+
+    /** Most memory outside the heap. */
+    private static long outsideHeap() {
+        HotSpotDiagnosticMXBean machine = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
+        long given = machine == null
+                ? 0
+                : Long.parseLong(machine.getVMOption("MaxDirectMemorySize").getValue());
+        return given > 0 ? given : Runtime.getRuntime().maxMemory();
     }
 
     /**

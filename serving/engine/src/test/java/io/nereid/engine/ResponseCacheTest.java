@@ -217,6 +217,8 @@ class ResponseCacheTest {
                 .hasMessageContaining("'-1'");
         assertThatThrownBy(() -> ResponseCache.open("local", Map.of("size", "1", "sise", "1"), Clock.system()))
                 .hasMessageContaining("'sise'");
+        assertThatThrownBy(() -> ResponseCache.open("local", Map.of("size", "" + (1L << 60)), Clock.system()))
+                .hasMessageContaining("three quarters");
         assertThatThrownBy(() -> ResponseCache.open("lokal", Map.of("size", "1"), Clock.system()))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.remedy()).startsWith("this server has local"));
