@@ -33,7 +33,6 @@ final class Lanes {
     private final PriorityQueue<Slot> free = new PriorityQueue<>();
     private final Set<Integer> opening = new HashSet<>();
     private final LinkedHashSet<Strand> backlog = new LinkedHashSet<>();
-    private int backlogged;
     private int wanted;
     private long pastBatches;
 
@@ -121,7 +120,6 @@ final class Lanes {
         }
         Strand next = backlog.iterator().next();
         backlog.remove(next);
-        backlogged -= next.queue.size();
         next.backlogged = false;
         seat(next, slot);
         sequences.book.seated(next, out, now);
@@ -136,13 +134,9 @@ final class Lanes {
         release(strand, out, now);
     }
 
-    /** So many more requests wait in the backlog. */
-    void backlogged(int more) {
-        backlogged += more;
-    }
-
+    /** Requests that wait in the backlog. */
     int backlogged() {
-        return backlogged;
+        return backlog.stream().mapToInt(strand -> strand.queue.size()).sum();
     }
 
     void resize(int count, Outbox out, long now) {

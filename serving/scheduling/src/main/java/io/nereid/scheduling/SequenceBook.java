@@ -90,7 +90,7 @@ final class SequenceBook {
         }
         enqueue(item);
         listen(strand, now);
-        if (held && waiting - lanes.backlogged() >= heldUntilQueued && lanes.backlogged() >= heldUntilBacklog) {
+        if (held && enough()) {
             held = false;
             lanes.stirAll(out, now);
         } else {
@@ -99,14 +99,16 @@ final class SequenceBook {
         return item;
     }
 
+    private boolean enough() {
+        int backlogged = lanes.backlogged();
+        return waiting - backlogged >= heldUntilQueued && backlogged >= heldUntilBacklog;
+    }
+
     private void enqueue(SequenceJob item) {
         Strand strand = item.strand;
         item.place = Place.WAITING;
         strand.queue.add(item);
         waiting++;
-        if (strand.backlogged) {
-            lanes.backlogged(1);
-        }
         vigil.waits(item);
     }
 
@@ -174,9 +176,6 @@ final class SequenceBook {
         for (SequenceJob fallen : strand.fall(item, strand.backlogged)) {
             fallen.place = Place.GONE;
             waiting--;
-            if (strand.backlogged) {
-                lanes.backlogged(-1);
-            }
             vigil.waitsNoMore(fallen);
             ServingException why = because.apply(fallen.job);
             out.add(() -> {

@@ -178,9 +178,10 @@ class SequenceDirectTest {
         stage.maxBatch = 1;
         SequenceBatcher batcher = stage.open();
         stage.puppet.during = () -> {
-            stage.submit(batcher, "2 S");
-            // It has the only place, so this one waits behind it.
+            stage.submit(batcher, stage.turn("2 S").timeout(10));
+            // It has the only place: its timeout does not count, and this one waits behind it.
             stage.submit(batcher, "3 SE");
+            stage.time.advance(10);
             stage.submit(batcher, "2 E");
         };
         stage.submit(batcher, "1 SE");

@@ -433,4 +433,65 @@ class SequenceLifeTest {
             own.end(batcher);
         }
     }
+
+    @Test
+    void runsWhatIsHeldBackWhenItIsClosed() {
+        stage.options = new SchedulerOptions(100, Inline.NEVER).delayed(9, 9);
+        SequenceBatcher batcher = stage.open();
+        Turn turn = stage.submit(batcher, "1 S");
+        assertThat(stage.runOne()).isFalse();
+        stage.end(batcher);
+        assertThat(turn.code).isEqualTo(Code.OK);
+    }
+
+    @Test
+    void goesOnWithASequenceWhoseNamesakeEndsAfterItsStart() {
+        stage.maxBatch = 2;
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "1 E");
+        stage.submit(batcher, "1 S");
+        stage.runAll();
+        Turn turn = stage.submit(batcher, "1");
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1", "r3"), List.of("r2"), List.of("-", "r4"));
+        assertThat(turn.code).isEqualTo(Code.OK);
+        stage.end(batcher);
+    }
+
+    @Test
+    void givesNoNewSequenceToAnInstanceThatIsToGo() {
+        stage.instances = 2;
+        stage.maxBatch = 2;
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        stage.submit(batcher, "2 S");
+        batcher.instances(1);
+        stage.submit(batcher, "3 S");
+        stage.submit(batcher, "4 S");
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1", "r3"), List.of("r2"));
+        assertThat(stage.puppet.instances).containsExactly(0, 1);
+        stage.end(batcher);
+    }
+
+    @Test
+    void takesAnInstanceInAgainThatIsWantedWhileItGoes() {
+        for (boolean oldest : new boolean[] {false, true}) {
+            SequenceStage own = new SequenceStage();
+            own.instances = 2;
+            if (oldest) {
+                own.strategy = SequenceStage.oldest(1, 0);
+            }
+            SequenceBatcher batcher = own.open();
+            own.submit(batcher, "1 S");
+            own.puppet.onRetired = () -> batcher.instances(2);
+            batcher.instances(1);
+            assertThat(own.puppet.retired).containsExactly(1);
+            own.submit(batcher, "2 S");
+            own.runAll();
+            assertThat(own.puppet.instances).containsExactly(0, 1);
+            own.end(batcher);
+        }
+    }
 }

@@ -31,6 +31,7 @@ final class SequencePuppet implements BatchRunner {
     final List<InferenceJob> kept = new ArrayList<>();
 
     Runnable during = () -> {};
+    Runnable onRetired = () -> {};
     boolean keep;
     @Nullable ServingException failure;
     /** Ends one job instead of adding. */
@@ -130,5 +131,6 @@ final class SequencePuppet implements BatchRunner {
     @Override
     public void retired(int instance) {
         retired.add(instance);
+        onRetired.run();
     }
 }
