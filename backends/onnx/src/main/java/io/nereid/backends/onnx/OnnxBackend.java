@@ -4,8 +4,6 @@ package io.nereid.backends.onnx;
 
 import ai.onnxruntime.OrtEnvironment;
 import ai.onnxruntime.OrtException;
-import ai.onnxruntime.OrtSession;
-import ai.onnxruntime.OrtSession.SessionOptions;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
@@ -99,36 +97,35 @@ public final class OnnxBackend implements Backend {
         OnnxFile file = OnnxFile.find(source, config.modelFile());
         OrtRuntime engine = started();
         Placement placement = Placement.of(source, config, OrtEnvironment.getAvailableProviders());
-        OrtSession session;
-        try (SessionOptions options = settings.open()) {
-            placement.applyTo(options);
-            session = engine.environment().createSession(file.path().toString(), options);
+        Graph graph;
+        try {
+            graph = Graph.open(engine, file.path(), settings, placement);
         } catch (OrtException e) {
             throw OrtErrors.loading(config.name(), file.path(), e);
         }
         boolean loaded = false;
         try {
-            List<Port> inputs = Port.inputs(session, file, engine);
-            List<Port> outputs = Port.outputs(session, file);
+            List<Port> inputs = Port.inputs(graph.session(), file, engine);
+            List<Port> outputs = Port.outputs(graph.session(), file);
             int instances = Math.max(1, context.cores() / settings.intraThreads());
             ModelConfig complete = new ConfigCompletion(
                             config, inputs, outputs, file.facts().defaultedInputs())
                     .complete(context.autoComplete(), defaultMaxBatchSize, instances);
-            OnnxModel model = new OnnxModel(engine, session, complete, settings, inputs, outputs, file.bytes());
+            OnnxModel model = new OnnxModel(engine, graph, complete, settings, inputs, outputs, file.bytes());
             loaded = true;
             return model;
         } catch (OrtException e) {
             throw OrtErrors.loading(config.name(), file.path(), e);
         } finally {
             if (!loaded) {
-                close(session);
+                close(graph);
             }
         }
     }
 
-    private static void close(OrtSession session) {
+    private static void close(Graph graph) {
         try {
-            session.close();
+            graph.close();
         } catch (OrtException e) {
             System.getLogger(OnnxBackend.class.getName())
                     .log(System.Logger.Level.WARNING, "closing a model that was refused failed", e);

@@ -28,7 +28,7 @@ final class OnnxModel implements BackendModel {
     private static final IoTraits TRAITS = new IoTraits(1, true, false);
 
     private final OrtRuntime runtime;
-    private final OrtSession session;
+    private final Graph graph;
     private final ModelConfig config;
     private final OrtSettings settings;
     private final Map<String, Integer> inputIndex = new HashMap<>();
@@ -42,14 +42,14 @@ final class OnnxModel implements BackendModel {
 
     OnnxModel(
             OrtRuntime runtime,
-            OrtSession session,
+            Graph graph,
             ModelConfig config,
             OrtSettings settings,
             List<Port> inputs,
             List<Port> outputs,
             long memoryBytes) {
         this.runtime = runtime;
-        this.session = session;
+        this.graph = graph;
         this.config = config;
         this.settings = settings;
         this.inputs = inputs;
@@ -97,7 +97,7 @@ final class OnnxModel implements BackendModel {
     }
 
     OrtSession session() {
-        return session;
+        return graph.session();
     }
 
     OrtSettings settings() {
@@ -143,7 +143,7 @@ final class OnnxModel implements BackendModel {
     void drop() {
         if (holds.decrementAndGet() == 0) {
             try {
-                session.close();
+                graph.close();
             } catch (OrtException e) {
                 LOG.log(Level.WARNING, "closing model '" + config.name() + "' failed", e);
             }

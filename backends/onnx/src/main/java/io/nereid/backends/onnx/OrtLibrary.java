@@ -35,7 +35,7 @@ final class OrtLibrary {
     static final String TELEMETRY_SWITCH = "ORT_DISABLE_TELEMETRY";
 
     private static final Logger LOG = System.getLogger(OrtLibrary.class.getName());
-    private static final String VERSION = "1.28.0";
+    static final String VERSION = "1.28.0";
     private static final List<String> NAMES = List.of("onnxruntime", "onnxruntime4j_jni");
     private static final Set<PosixFilePermission> OTHERS_WRITE =
             Set.of(PosixFilePermission.GROUP_WRITE, PosixFilePermission.OTHERS_WRITE);

@@ -6,6 +6,7 @@ import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtProvider;
 import ai.onnxruntime.OrtSession.SessionOptions;
 import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Accelerator;
@@ -127,7 +128,16 @@ record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> librari
     /** Sets a new session up. */
     void applyTo(SessionOptions options) throws OrtException {
         for (Path library : libraries) {
-            options.registerCustomOpLibrary(library.toString());
+            try {
+                options.registerCustomOpLibrary(library.toString());
+            } catch (OrtException e) {
+                throw ServingException.wrap(
+                        Code.INVALID_ARGUMENT,
+                        "cannot load the operators in '" + library + "': " + OrtErrors.text(e),
+                        "the library must be built for this machine and for ONNX Runtime " + OrtLibrary.VERSION
+                                + " or older",
+                        e);
+            }
         }
         if (tensorRt) {
             options.addTensorrt(gpu);

@@ -418,7 +418,8 @@ class OnnxConfigTest {
                         source,
                         config.operatorLibraries(List.of("libmine.so")).build(),
                         fixtures().context(Map.of())),
-                "unable to load model 'relu'",
-                "libmine.so");
+                "cannot load the operators in",
+                "libmine.so",
+                "must be built for this machine");
     }
 }
