@@ -27,6 +27,7 @@ final class ResponseCache implements AutoCloseable {
     private final @Nullable LocalCache local;
     private final @Nullable CacheStore store;
     private final Clock clock;
+    private final long process = new SecureRandom().nextLong();
     private final AtomicLong loads = new AtomicLong();
 
     private ResponseCache(KeyHash hash, @Nullable LocalCache local, @Nullable CacheStore store, Clock clock) {
@@ -116,11 +117,9 @@ final class ResponseCache implements AutoCloseable {
         if (!config.responseCache() || config.decoupled() || config.sequence() != null) {
             return null;
         }
-        if (store != null && config.ensemble() != null) {
-            // What its members were loaded from is not in an ensemble's fingerprint, so its answers may not outlive it.
-            return null;
-        }
-        String load = local == null ? fingerprint : fingerprint + "#" + loads.incrementAndGet();
+        // What its members were loaded from is not in an ensemble's fingerprint: no other load may find its answers.
+        boolean alone = local != null || config.ensemble() != null;
+        String load = alone ? fingerprint + "#" + process + "-" + loads.incrementAndGet() : fingerprint;
         return new VersionCache(id, load, hash, local, store, missed, clock);
     }
 

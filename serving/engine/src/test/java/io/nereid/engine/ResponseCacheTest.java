@@ -332,6 +332,27 @@ class ResponseCacheTest {
         }
     }
 
+    @Test
+    void anEnsemblesAnswersInAStoreOutsideAreFoundByTheSameLoadOnly() {
+        FakeStore store = new FakeStore();
+        ModelConfig ensemble = CONFIG.toBuilder()
+                .ensemble(new ModelConfig.Ensemble(List.of(), 0))
+                .build();
+        try (ResponseCache cache = ResponseCache.remote(store, Clock.system())) {
+            VersionCache load = Objects.requireNonNull(cache.of(ID, ensemble, "f", misses::add));
+            VersionCache next = Objects.requireNonNull(cache.of(ID, ensemble, "f", misses::add));
+            Played first = play(load, request(List.of(), Map.of(), x(1)), 5);
+            store.answer();
+            Played again = play(load, request(List.of(), Map.of(), x(1)), 6);
+            store.answer();
+            Played anew = play(next, request(List.of(), Map.of(), x(1)), 7);
+            store.answer();
+            assertThat(first.values).containsExactly(5);
+            assertThat(again.values).containsExactly(5);
+            assertThat(anew.values).containsExactly(7);
+        }
+    }
+
     private VersionCache version(ResponseCache cache, String fingerprint) {
         return Objects.requireNonNull(cache.of(ID, CONFIG, fingerprint, misses::add));
     }
