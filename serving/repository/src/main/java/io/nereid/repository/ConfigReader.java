@@ -266,7 +266,7 @@ final class ConfigReader {
             if (versions.isEmpty()) {
                 scope.error(
                         policy.place("specific"),
-                        "version policy 'specific' lists no versions" + scope.forModel(),
+                        "at least one version must be available under the version policy of model '" + scope.model() + "'",
                         "write specific { versions: [ 1 ] }");
             }
             return new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.copyOf(versions));
