@@ -139,6 +139,23 @@ class EnsembleEngineTest {
     }
 
     @Test
+    void anEnsembleFollowsItsMembersWithoutBeingLoadedByHand() throws Exception {
+        adder("a", 1, "");
+        ensemble("e", "response_cache { enable: true }\n", "a");
+        try (Engine engine = engine(new EngineOptions.Cache("local", Map.of("size", "1000000")))) {
+            join(engine.start());
+            assertThat(infer(engine, "e", 5, 0)).isEqualTo("6.0");
+            Files.writeString(root.resolve("a/1/model.adder"), "200");
+            join(engine.load("a"));
+            long end = Clock.system().nanos() + TimeUnit.SECONDS.toNanos(10);
+            while (!infer(engine, "e", 5, 0).equals("205.0")) {
+                assertThat(Clock.system().nanos()).isLessThan(end);
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    @Test
     void anErrorOfAMemberNamesTheEnsembleAndTheRequestOnce() throws Exception {
         adder("a", 1, "");
         ensemble("e", "", "a");
