@@ -212,7 +212,7 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
         return again;
     }
 
-    /** One row for each place up to the last that has a request, with null for those that have none. */
+    /** One row for each place, with null for those that have no request that fits. */
     private List<@Nullable SequenceJob> form(Outbox out, long now) {
         SequenceJob first = passedOver < 0 ? null : head(slots[passedOver]);
         for (int i = 0; first == null && i < slots.length; i++) {
@@ -220,7 +220,6 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
         }
         passedOver = -1;
         List<@Nullable SequenceJob> rows = new ArrayList<>(slots.length);
-        int length = 0;
         for (Slot slot : slots) {
             SequenceJob head = head(slot);
             if (head == null || first == null) {
@@ -230,10 +229,8 @@ final class DirectLane extends SequenceLane implements DevicePool.Ready {
                 rows.add(null);
             } else {
                 rows.add(head);
-                length = rows.size();
             }
         }
-        rows.subList(length, rows.size()).clear();
         // Taken only now: until then the states that the shapes are compared by must stay.
         for (SequenceJob job : rows) {
             if (job != null) {
