@@ -341,6 +341,21 @@ def strings() -> None:
     )
 
 
+def foreign_operators() -> None:
+    put(
+        "string_upper.onnx",
+        model(
+            [helper.make_node("StringUpper", ["X"], ["Y"], domain="ai.onnx.contrib")],
+            [tensor("X", STR, "batch", "n")],
+            [tensor("Y", STR, "batch", "n")],
+            domains=[("ai.onnx.contrib", 1)],
+            check=False,
+        ),
+        "refused",
+        "X string[batch,n] -> Y, ASCII letters in upper case: loads only with the library onnxruntime-extensions",
+    )
+
+
 def long_running() -> None:
     body = helper.make_graph(
         [node("Identity", ["go"], ["go_on"]), node("Add", ["sum", "one"], ["sum_next"])],
@@ -569,6 +584,7 @@ def main() -> None:
     fed_by_the_server()
     failures_at_run()
     strings()
+    foreign_operators()
     long_running()
     not_tensors()
     odd_types()

@@ -30,6 +30,7 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
@@ -37,6 +38,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Assumptions;
@@ -421,5 +423,30 @@ class OnnxConfigTest {
                 "cannot load the operators in",
                 "libmine.so",
                 "must be built for this machine");
+    }
+
+    @Test
+    void operatorsOfALibraryRunAsLongAsTheModelIsLoaded() throws Exception {
+        String entry = "/ai/onnxruntime/extensions/native/linux-x64/libonnxruntime_extensions4j_jni.so";
+        Assumptions.assumeTrue(OrtLibrary.platform().equals("linux-x64"), "NOT TESTED: the library is for linux-x64");
+        ModelSource source = fixtures().source("string_upper");
+        try (InputStream library = Objects.requireNonNull(OnnxConfigTest.class.getResourceAsStream(entry))) {
+            Files.copy(library, source.modelDirectory().resolve("operators.so"));
+        }
+        assertRefused(() -> load("string_upper", ModelConfig.builder("string_upper")), "StringUpper");
+        ModelConfig config = ModelConfig.builder("string_upper")
+                .operatorLibraries(List.of("operators.so"))
+                .build();
+        try (BackendModel model = Fixtures.BACKEND.load(source, config, fixtures().context(Map.of()))) {
+            for (int round = 0; round < 3; round++) {
+                assertThat(Fixtures.run(
+                                        model,
+                                        List.of(Fixtures.strings(
+                                                "X", Shape.of(1, 2), Fixtures.utf8("abc"), Fixtures.utf8("Grün"))))
+                                .get(0)
+                                .strings())
+                        .containsExactly("ABC", "GRüN");
+            }
+        }
     }
 }
