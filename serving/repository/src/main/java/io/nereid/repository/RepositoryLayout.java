@@ -288,6 +288,13 @@ final class RepositoryLayout {
             if (!config.warmups().isEmpty() && Files.isDirectory(warmup)) {
                 common.files(warmup, p -> true);
             }
+            Path states = entry.directory().resolve("initial_state");
+            if (config.sequence() != null && Files.isDirectory(states)) {
+                common.files(states, p -> true);
+            }
+            for (String library : problems.hasErrors() ? List.<String>of() : config.operatorLibraries()) {
+                common.file(entry.directory(), entry.directory().resolve(library));
+            }
             if (file.equals(configFile) && Files.exists(configFile)) {
                 common.file(entry.directory(), configFile);
             }

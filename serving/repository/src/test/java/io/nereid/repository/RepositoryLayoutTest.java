@@ -292,4 +292,22 @@ class RepositoryLayoutTest {
         String fourth = oneWell(root).versions().get(0).fingerprint();
         assertThat(List.of(first, second, third, fourth)).doesNotHaveDuplicates();
     }
+
+    @Test
+    void theFingerprintFollowsTheFilesThatTheConfigurationNames() {
+        Fakes.write(root.resolve("m/1/model.onnx"), "x");
+        Fakes.write(root.resolve("m/ops.so"), "x");
+        Fakes.write(root.resolve("m/initial_state/s"), "1234");
+        Fakes.write(root.resolve("m/config.pbtxt"), """
+                model_operations { op_library_filename: "ops.so" }
+                sequence_batching { state { input_name: "i" output_name: "o" data_type: TYPE_FP32 dims: 1
+                  initial_state { name: "s" data_type: TYPE_FP32 dims: 1 data_file: "s" } } }
+                """);
+        String first = oneWell(root).versions().get(0).fingerprint();
+        Fakes.write(root.resolve("m/ops.so"), "xy");
+        String second = oneWell(root).versions().get(0).fingerprint();
+        Fakes.write(root.resolve("m/initial_state/s"), "12345");
+        String third = oneWell(root).versions().get(0).fingerprint();
+        assertThat(List.of(first, second, third)).doesNotHaveDuplicates();
+    }
 }
