@@ -47,4 +47,9 @@ final class AvailabilityPreserving implements TransitionPolicy {
     public boolean reloadsBeside() {
         return true;
     }
+
+    @Override
+    public boolean allOrNothing() {
+        return false;
+    }
 }

@@ -31,4 +31,9 @@ final class ResourcePreserving implements TransitionPolicy {
     public boolean reloadsBeside() {
         return false;
     }
+
+    @Override
+    public boolean allOrNothing() {
+        return false;
+    }
 }

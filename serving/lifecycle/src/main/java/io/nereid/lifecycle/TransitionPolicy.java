@@ -30,9 +30,7 @@ public interface TransitionPolicy {
     boolean reloadsBeside();
 
     /** Whether new versions of a model that serves are shown together or not at all. */
-    default boolean allOrNothing() {
-        return false;
-    }
+    boolean allOrNothing();
 
     /**
      * How one version stands. Immutable.

@@ -69,7 +69,7 @@ public final class RepositoryValidator {
                         Emitter.places(same)));
                 continue;
             }
-            StoredModel model = layout.read(entry);
+            StoredModel model = Checksums.verified(layout.read(entry));
             read.add(model);
             problems.addAll(model.problems());
             for (Version v : model.versions()) {

@@ -63,6 +63,17 @@ class RepositoryValidatorTest {
                 .allMatch(p -> p.message().contains("model 'a' "));
     }
 
+    @Test
+    void aFileThatHasNotTheSumGivenIsFound() {
+        Fakes.write(root.resolve("a/1/model.onnx"), "x");
+        Fakes.write(
+                root.resolve("a/config.pbtxt"),
+                "model_repository_agents { agents { name: 'checksum' parameters { key: 'MD5:1/model.onnx' value: '00' } } }");
+        assertThat(validator.validate(root))
+                .singleElement()
+                .matches(p -> p.message().startsWith("Mismatched MD5 hash for file '1/model.onnx'"));
+    }
+
     private void ensemble(String name, String... parts) {
         StringBuilder text = new StringBuilder("platform: 'ensemble' input { name: 'a' data_type: TYPE_FP32 dims: 1 } ");
         for (String part : parts) {
