@@ -1,0 +1,116 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.repository.BackendChooser.Choice;
+import io.nereid.repository.Fakes.FakeBackend;
+import io.nereid.spi.ModelConfig;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Which backend, platform and file each mark of a model stands for. */
+class BackendChooserTest {
+    private static final Path FILE = Path.of("config.pbtxt");
+
+    /** Backends that name neither platforms nor files of their own. */
+    private final BackendChooser bare = new BackendChooser(List.of(
+            bare("tensorflow"),
+            bare("tensorrt"),
+            bare("onnxruntime"),
+            bare("openvino"),
+            bare("pytorch"),
+            bare("python"),
+            bare("identity")));
+
+    private final BackendChooser own = new BackendChooser(List.of(Fakes.ONNX, Fakes.IDENTITY));
+
+    private static FakeBackend bare(String name) {
+        return new FakeBackend(name, List.of(), List.of());
+    }
+
+    private static Choice choose(BackendChooser chooser, String platform, String backend, Problems problems, String... files) {
+        ModelConfig config =
+                ModelConfig.builder("m").platform(platform).backend(backend).build();
+        Choice choice = chooser.choose(config, List.of(files), FILE, Position.NONE, Position.NONE, problems);
+        return choice == null ? new Choice(null, "", "") : choice;
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "model.savedmodel, tensorflow_savedmodel, tensorflow",
+        "model.graphdef, tensorflow_graphdef, tensorflow",
+        "model.plan, tensorrt_plan, tensorrt",
+        "model.onnx, onnxruntime_onnx, onnxruntime",
+        "model.xml, '', openvino",
+        "model.pt, pytorch_libtorch, pytorch",
+        "model.pt2, torch_aoti, pytorch",
+        "model.py, '', python"
+    })
+    void filesAreRecognised(String file, String platform, String backend) {
+        Problems problems = new Problems();
+        Choice choice = choose(bare, "", "", problems, "labels.txt", file);
+        assertThat(problems.list()).isEmpty();
+        assertThat(Objects.requireNonNull(choice.backend()).name()).isEqualTo(backend);
+        assertThat(choice.platform()).isEqualTo(platform);
+        assertThat(choice.modelFile()).isEqualTo(file);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "tensorflow_savedmodel, tensorflow",
+        "tensorflow_graphdef, tensorflow",
+        "tensorrt_plan, tensorrt",
+        "onnxruntime_onnx, onnxruntime",
+        "pytorch_libtorch, pytorch",
+        "libtorch, pytorch",
+        "torch_aoti, pytorch"
+    })
+    void platformsOfOldAloneStillMeanTheirBackend(String platform, String backend) {
+        Problems problems = new Problems();
+        Choice choice = choose(bare, platform, "", problems);
+        assertThat(problems.list()).isEmpty();
+        assertThat(Objects.requireNonNull(choice.backend()).name()).isEqualTo(backend);
+        assertThat(choice.platform()).isEqualTo(platform.equals("libtorch") ? "pytorch_libtorch" : platform);
+        assertThat(choose(bare, platform, backend, problems).backend()).isSameAs(choice.backend());
+        assertThat(problems.list()).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "tensorrt_plan, onnxruntime, true",
+        "anything, onnxruntime, true",
+        "onnxruntime_onnx, identity, true",
+        "tensorrt_plan, identity, true",
+        "ensemble, identity, true",
+        "anything, identity, false"
+    })
+    void aPlatformMayNotBeAnotherBackends(String platform, String backend, boolean refused) {
+        Problems problems = new Problems();
+        Choice choice = choose(own, platform, backend, problems, "model.onnx");
+        if (refused) {
+            assertThat(problems.list().get(0).message())
+                    .isEqualTo("unexpected 'platform' and 'backend' pair, got:" + platform + ", " + backend);
+        } else {
+            assertThat(problems.list()).isEmpty();
+            assertThat(choice.platform()).isEqualTo(platform);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "tensorrt_plan, it needs the backend 'tensorrt'",
+        "libtorch, it needs the backend 'pytorch'",
+        "custom, 'this server has onnxruntime, identity'"
+    })
+    void anUnknownPlatformIsToldWhatItNeeds(String platform, String remedy) {
+        Problems problems = new Problems();
+        assertThat(choose(own, platform, "", problems).backend()).isNull();
+        assertThat(problems.list().get(0).message()).isEqualTo("unexpected platform type '" + platform + "' for m");
+        assertThat(problems.list().get(0).remedy()).contains(remedy);
+    }
+}
