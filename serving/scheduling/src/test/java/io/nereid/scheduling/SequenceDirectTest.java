@@ -413,4 +413,30 @@ class SequenceDirectTest {
             assertThatThrownBy(stage::open).hasMessageContaining("Resource count for \"R\" is limited to 1");
         }
     }
+
+    @Test
+    void fillsTheRowOfARequestWhoseClientGoesAtTheLastMoment() {
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, "1 S");
+        Turn gone = stage.submit(batcher, "2 S");
+        Turn behind = stage.submit(batcher, "2");
+        stage.submit(batcher, "3 S");
+        gone.onTaken = gone::cancel;
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1", "-", "r4"));
+        assertThat(gone.code).isEqualTo(Code.CANCELLED);
+        assertThat(behind.code).isEqualTo(Code.CANCELLED);
+        stage.end(batcher);
+    }
+
+    @Test
+    void runsNothingWhenAllClientsGoAtTheLastMoment() {
+        SequenceBatcher batcher = stage.open();
+        Turn gone = stage.submit(batcher, "1 S");
+        gone.onTaken = gone::cancel;
+        stage.runAll();
+        assertThat(stage.ran()).isEmpty();
+        assertThat(gone.code).isEqualTo(Code.CANCELLED);
+        stage.end(batcher);
+    }
 }

@@ -28,6 +28,8 @@ final class Turn implements InferenceJob {
     volatile @Nullable Code code;
     volatile @Nullable ServingException error;
     Consumer<Turn> onEnd = turn -> {};
+    /** When the batcher takes its action on cancellation back. */
+    Runnable onTaken = () -> {};
     int rows = 1;
     long deadline = Long.MAX_VALUE;
     long timeout;
@@ -92,6 +94,9 @@ final class Turn implements InferenceJob {
 
     @Override
     public void onCancel(@Nullable Runnable action) {
+        if (action == null) {
+            onTaken.run();
+        }
         boolean now;
         synchronized (this) {
             onCancel = action;
