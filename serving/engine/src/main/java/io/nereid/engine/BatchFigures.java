@@ -35,9 +35,13 @@ final class BatchFigures {
     void add(int rows, long inputNanos, long inferNanos, long outputNanos) {
         Size size = size(rows);
         size.runs.increment();
-        size.input.add(inputNanos);
         size.infer.add(inferNanos);
-        size.output.add(outputNanos);
+        if (inputNanos != 0) {
+            size.input.add(inputNanos);
+        }
+        if (outputNanos != 0) {
+            size.output.add(outputNanos);
+        }
     }
 
     private Size size(int rows) {

@@ -190,7 +190,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
             trace.model(id.model(), id.version(), request.id());
             trace.event(RequestTrace.Event.REQUEST_START, clock.nanos());
         }
-        servable.statistics().inFlight.increment();
+        servable.statistics().accepted.increment();
         Job job = new Job(checked, request, rows, servable, handle, sink, clock);
         if (refusal != null) {
             job.fail(refusal);

@@ -49,7 +49,9 @@ final class Histogram {
             i++;
         }
         counts[i].increment();
-        sum.add(value);
+        if (value != 0) {
+            sum.add(value);
+        }
     }
 
     long[] bounds() {

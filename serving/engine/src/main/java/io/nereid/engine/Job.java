@@ -46,19 +46,19 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
     private final AutoCloseable handle;
     private final ResponseSink sink;
     private final Clock clock;
-    private final @Nullable RequestTrace trace;
 
-    private long queuedAt;
+    /** Until the start since when it waits, from then on how long it did. */
+    private long waited;
+
     private long startedAt;
-    private long queueNanos;
     private long ranTo;
     private long inputNanos;
     private long inferNanos;
-    private long outputNanos;
     private boolean started;
+    /** The times were told; {@link #ranTo} is then how long handing out outputs took. */
     private boolean told;
-    private int responses;
-    private long respondedAt;
+
+    private @Nullable Answers answers;
     private @Nullable AnswerKeeper keeper;
     private volatile boolean ended;
 
@@ -83,7 +83,6 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
         this.handle = handle;
         this.sink = sink;
         this.clock = clock;
-        this.trace = request.options().trace();
     }
 
     @Override
@@ -130,7 +129,8 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
 
     @Override
     public void queued(long nanos) {
-        queuedAt = nanos;
+        waited = nanos;
+        RequestTrace trace = request.options().trace();
         if (trace != null) {
             trace.event(Event.QUEUE_START, nanos);
             tensors(trace, "TENSOR_QUEUE_INPUT", request.inputs());
@@ -140,10 +140,11 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
     @Override
     public void started(long nanos) {
         if (!started) {
-            queueNanos = nanos - queuedAt;
+            waited = nanos - waited;
             started = true;
         }
         startedAt = nanos;
+        RequestTrace trace = request.options().trace();
         if (trace != null) {
             trace.event(Event.COMPUTE_START, nanos);
             tensors(trace, "TENSOR_BACKEND_INPUT", request.inputs());
@@ -155,6 +156,7 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
         inputNanos += from - startedAt;
         inferNanos += to - from;
         ranTo = to;
+        RequestTrace trace = request.options().trace();
         if (trace != null) {
             trace.event(Event.COMPUTE_INPUT_END, from);
             trace.event(Event.COMPUTE_OUTPUT_START, to);
@@ -177,11 +179,16 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
         }
         long now = clock.nanos();
         answering(response, now);
-        long since = responses == 0 ? startedAt : respondedAt;
-        int index = responses++;
+        Answers given = answers;
+        if (given == null) {
+            given = new Answers(startedAt);
+            answers = given;
+        }
+        long since = given.last;
+        int index = given.count++;
         sink.next(response, false);
-        respondedAt = clock.nanos();
-        servable.statistics().responses.answered(index, now - since, respondedAt - now);
+        given.last = clock.nanos();
+        servable.statistics().responses.answered(index, now - since, given.last - now);
     }
 
     @Override
@@ -228,8 +235,8 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
         }
         answering(response, now);
         owned.release();
-        statistics.inFlight.decrement();
         closeHandle();
+        RequestTrace trace = request.options().trace();
         if (trace != null) {
             if (started) {
                 trace.event(Event.COMPUTE_END, now);
@@ -240,13 +247,11 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
     }
 
     private void succeeded(ModelStatistics statistics, long now) {
-        if (!told && started) {
-            outputNanos = now - ranTo;
-        }
+        long outputNanos = told ? ranTo : started ? now - ranTo : 0;
         statistics.succeeded(
                 now,
                 now - request.arrivedNanos(),
-                queueNanos,
+                waited,
                 inputNanos,
                 inferNanos,
                 outputNanos,
@@ -261,7 +266,7 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
     public void took(long input, long infer, long output) {
         inputNanos = input;
         inferNanos = infer;
-        outputNanos = output;
+        ranTo = output;
         told = true;
     }
 
@@ -271,18 +276,22 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
     }
 
     private void completed(List<Tensor> outputs, long now) {
-        long since = responses == 0 ? startedAt : respondedAt;
+        Answers given = answers == null ? new Answers(startedAt) : answers;
+        ResponseFigures figures = servable.statistics().responses;
         if (outputs.isEmpty()) {
-            servable.statistics().responses.ended(responses, now - since);
+            figures.ended(given.count, now - given.last);
+        } else if (told) {
+            figures.answered(given.count, inferNanos, ranTo);
         } else {
-            servable.statistics().responses.answered(responses, Math.max(0, ranTo - since), now - ranTo);
+            figures.answered(given.count, Math.max(0, ranTo - given.last), now - ranTo);
         }
     }
 
     private void answering(InferenceResponse response, long now) {
-        if (responses == 0) {
+        if (answers == null) {
             servable.statistics().firstAnswer(now - request.arrivedNanos());
         }
+        RequestTrace trace = request.options().trace();
         if (trace != null) {
             tensors(trace, "TENSOR_BACKEND_OUTPUT", response.outputs());
             trace.event(Event.INFER_RESPONSE_COMPLETE, now);
@@ -307,12 +316,12 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
         ModelStatistics statistics = servable.statistics();
         statistics.failed(now, e.code(), started, now - request.arrivedNanos());
         if (servable.config().decoupled() && started) {
-            long since = responses == 0 ? startedAt : respondedAt;
-            statistics.responses.failed(responses, e.code() == Code.CANCELLED, now - since);
+            Answers given = answers == null ? new Answers(startedAt) : answers;
+            statistics.responses.failed(given.count, e.code() == Code.CANCELLED, now - given.last);
         }
-        statistics.inFlight.decrement();
         owned.release();
         closeHandle();
+        RequestTrace trace = request.options().trace();
         if (trace != null) {
             trace.event(Event.REQUEST_END, now);
         }
@@ -331,6 +340,16 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
             handle.close();
         } catch (Exception e) {
             throw ServingException.internal("handle of " + servable.metadata().id() + " did not close", e);
+        }
+    }
+
+    /** How many answers there have been, and when the last one left. Confined to whoever has the job. */
+    private static final class Answers {
+        int count;
+        long last;
+
+        Answers(long since) {
+            this.last = since;
         }
     }
 }

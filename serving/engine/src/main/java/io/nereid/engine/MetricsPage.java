@@ -143,7 +143,7 @@ final class MetricsPage {
         gauge(
                 "nereid_inference_in_flight",
                 "Requests accepted and not yet answered",
-                s -> s.statistics().inFlight.sum());
+                s -> s.statistics().inFlight());
         gauge(
                 "nereid_model_memory_bytes",
                 "Memory held by a model, by its backend's estimate",

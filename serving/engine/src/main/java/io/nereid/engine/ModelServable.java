@@ -6,6 +6,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.base.Clock;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.InitialStates;
 import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.spi.InferenceJob;
@@ -33,11 +34,12 @@ final class ModelServable extends EngineServable {
             ModelStatistics statistics,
             DevicePool pool,
             SchedulerOptions options,
+            InitialStates states,
             Clock clock) {
         super(id, config, statistics);
         this.model = model;
         this.execution = new BatchExecution(model, id, statistics, clock);
-        this.scheduler = Scheduler.of(model.config(), execution, pool, options);
+        this.scheduler = Scheduler.of(model.config(), execution, pool, options, states);
     }
 
     /**
@@ -45,6 +47,7 @@ final class ModelServable extends EngineServable {
      * model stays with the caller and the strategy is closed.
      *
      * @param config that of the model, as clients get it
+     * @param states files that the states of its sequences begin with
      */
     static ModelServable of(
             ServableId id,
@@ -53,9 +56,10 @@ final class ModelServable extends EngineServable {
             ModelStatistics statistics,
             DevicePool pool,
             SchedulerOptions options,
+            InitialStates states,
             Clock clock) {
         try {
-            return new ModelServable(id, model, config, statistics, pool, options, clock);
+            return new ModelServable(id, model, config, statistics, pool, options, states, clock);
         } catch (RuntimeException e) {
             BatchStrategy strategy = options.strategy();
             if (strategy != null) {

@@ -65,7 +65,7 @@ final class ModelStatistics {
     final LongAdder[] failures = new LongAdder[Failure.values().length];
     final LongAdder failureNanos = new LongAdder();
     final LongAdder inferences = new LongAdder();
-    final LongAdder inFlight = new LongAdder();
+    final LongAdder accepted = new LongAdder();
     final LongAdder computeInput = new LongAdder();
     final LongAdder computeOutput = new LongAdder();
     final Timed cacheHits = new Timed();
@@ -173,6 +173,12 @@ final class ModelStatistics {
             last = now;
             used = true;
         }
+    }
+
+    /** Requests accepted and not yet answered. */
+    long inFlight() {
+        long ended = success() + failure();
+        return accepted.sum() - ended;
     }
 
     long success() {

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.base.ServingException;
+import java.nio.file.Path;
+import java.nio.file.Files;
+import java.io.IOException;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
@@ -45,6 +49,21 @@ final class Servables {
     }
 
     /** Puts a loaded model behind its queue. On an exception the model stays with the caller. */
+    private static byte[] initialState(ModelSource source, String file) {
+        Path directory = source.modelDirectory().resolve("initial_state");
+        Path path = directory.resolve(file).normalize();
+        try {
+            if (path.startsWith(directory)) {
+                return Files.readAllBytes(path);
+            }
+        } catch (IOException e) {
+            // Told below.
+        }
+        throw ServingException.invalidArgument(
+                "initial state file '" + file + "' of model '" + source.id().model() + "' cannot be read",
+                "put it into " + directory);
+    }
+
     ModelServable make(ModelSource source, BackendModel model) {
         DevicePool own = pools.of(model.config());
         SchedulerOptions scheduler = scheduling.withStrategy(StrategyJar.find(source, model.config()));
@@ -60,6 +79,7 @@ final class Servables {
                 statistics(source.id(), model.config()),
                 own,
                 scheduler,
+                file -> initialState(source, file),
                 clock);
     }
 

@@ -33,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -136,7 +137,14 @@ class EngineTest {
                     .isInstanceOfSatisfying(
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
             assertThat(engine.metrics()).contains("nv_inference_count{model=\"other\",version=\"1\"} 0\n");
+            CountDownLatch gone = new CountDownLatch(1);
+            engine.onState(s -> {
+                if (s.phase() == Phase.GONE) {
+                    gone.countDown();
+                }
+            });
             join(engine.unload("m"));
+            assertThat(gone.await(5, TimeUnit.SECONDS)).isTrue();
             assertThatThrownBy(() -> engine.statistics("m", -1)).hasMessage("requested model 'm' is not available");
             assertThat(engine.metrics()).doesNotContain("model=\"m\"");
             join(engine.load("m"));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.scheduling.InitialStates;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -233,7 +234,7 @@ class MetricsPageTest {
                 new ModelStatistics(id, config, options, clock),
                 pool,
                 SchedulerOptions.DEFAULT,
-                clock);
+                InitialStates.NONE, clock);
         Client client = new Client(servable, clock);
         client.send(List.of(tensors.ints("IN", Shape.of(2, 1), 1, 2)));
         assertThat(client.nextText()).isEqualTo("OUT 1 2.");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.scheduling.InitialStates;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -254,7 +255,7 @@ class ModelRequestTest {
     private ModelServable servable(ModelConfig config, Consumer<List<ModelRequest>> requests) {
         FakeModel model = new FakeModel(config, requests);
         return ModelServable.of(
-                ID, model, config, new ModelStatistics(ID), pool, SchedulerOptions.DEFAULT, Clock.system());
+                ID, model, config, new ModelStatistics(ID), pool, SchedulerOptions.DEFAULT, InitialStates.NONE, Clock.system());
     }
 
     private static ModelConfig config(int maxBatch, boolean decoupled) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.scheduling.InitialStates;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.IoTraits;
@@ -251,7 +252,7 @@ class ModelServableTest {
                         new ServableId("m", 1), model.config(), MetricsOptions.DEFAULT, Clock.system()),
                 pool,
                 new SchedulerOptions(100, SchedulerOptions.Inline.MEASURED),
-                Clock.system());
+                InitialStates.NONE, Clock.system());
     }
 
     private CompletableFuture<InferenceResponse> infer(

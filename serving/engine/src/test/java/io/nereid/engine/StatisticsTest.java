@@ -164,7 +164,7 @@ class StatisticsTest {
                 .isEqualTo(2L * threads * each);
         assertThat(report.batches().stream().mapToLong(b -> b.computeInfer().count()).sum())
                 .isEqualTo(report.executions());
-        assertThat(servable.statistics().inFlight.sum()).isZero();
+        assertThat(servable.statistics().inFlight()).isZero();
         clients.forEach(Client::assertNothingUnderWay);
         servable.unload();
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.scheduling.InitialStates;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.IoTraits;
@@ -104,7 +105,7 @@ class TraceTest {
 
     private ModelServable servable(FakeModel model) {
         return ModelServable.of(
-                ID, model, model.config(), new ModelStatistics(ID), pool, SchedulerOptions.DEFAULT, Clock.system());
+                ID, model, model.config(), new ModelStatistics(ID), pool, SchedulerOptions.DEFAULT, InitialStates.NONE, Clock.system());
     }
 
     private static ModelConfig config(boolean decoupled) {
