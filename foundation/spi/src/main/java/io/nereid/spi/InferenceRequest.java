@@ -42,6 +42,19 @@ public record InferenceRequest(
         this(model, id, inputs, outputs, parameters, deadlineNanos, arrivedNanos, Options.NONE);
     }
 
+    /** This request as one of a sequence that the server made up. */
+    public InferenceRequest in(Sequence sequence) {
+        return new InferenceRequest(
+                model,
+                id,
+                inputs,
+                outputs,
+                parameters,
+                deadlineNanos,
+                arrivedNanos,
+                new Options(options.priority, options.timeoutNanos, sequence, options.trace));
+    }
+
     /** This request with other inputs and outputs, for a wrapper around it. */
     public InferenceRequest with(List<Tensor> newInputs, List<RequestedOutput> newOutputs) {
         return new InferenceRequest(

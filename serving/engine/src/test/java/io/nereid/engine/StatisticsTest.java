@@ -219,6 +219,7 @@ class StatisticsTest {
                 new ModelStatistics(ID, config, MetricsOptions.DEFAULT, time),
                 time == clock ? new DevicePool("fake", 1, clock) : pool,
                 SchedulerOptions.DEFAULT,
+                io.nereid.scheduling.InitialStates.NONE,
                 time);
     }
 }

@@ -72,7 +72,9 @@ final class SequenceJob implements InferenceJob, Reschedulable, Comparable<Seque
         controls.append(inputs, start, end, strand.idTensor(controls));
         states.append(inputs, strand);
         extras = inputs.subList(raw.inputs().size(), inputs.size());
-        full = raw.with(inputs, states.withStates(raw.outputs()));
+        InferenceRequest seen = raw.with(inputs, states.withStates(raw.outputs()));
+        // The model knows the request again, when it comes back, by the sequence that stands for it.
+        full = sequences.iterative ? seen.in(new InferenceRequest.Sequence(strand.id, start, false)) : seen;
     }
 
     /** The model gets it now. */
