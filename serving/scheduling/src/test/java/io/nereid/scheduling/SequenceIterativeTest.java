@@ -9,7 +9,9 @@ import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig.Control;
 import io.nereid.spi.ModelConfig.Control.Kind;
+import io.nereid.spi.ModelConfig.Sequence.Oldest;
 import io.nereid.tensor.DataType;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -178,6 +180,14 @@ class SequenceIterativeTest {
             assertThat(stage.puppet.seen.get(0)).containsExactly("ID=1");
             stage.end(batcher);
         }
+    }
+
+    @Nested
+    class InPlaces extends Rules {
+        @Override
+        void choose() {
+            stage.strategy = SequenceStage.DIRECT;
+        }
 
         @Test
         void cannotComeBackToAModelThatIsNotIterative() {
@@ -193,18 +203,18 @@ class SequenceIterativeTest {
     }
 
     @Nested
-    class InPlaces extends Rules {
-        @Override
-        void choose() {
-            stage.strategy = SequenceStage.DIRECT;
-        }
-    }
-
-    @Nested
     class OldestFirst extends Rules {
         @Override
         void choose() {
             stage.strategy = SequenceStage.oldest(4, 0);
+        }
+    }
+
+    @Nested
+    class OldestFirstWithOrderedAnswers extends Rules {
+        @Override
+        void choose() {
+            stage.strategy = new Oldest(4, List.of(), Duration.ZERO, true);
         }
     }
 }

@@ -494,4 +494,19 @@ class SequenceLifeTest {
             own.end(batcher);
         }
     }
+
+    @Test
+    void isNotDrainedBeforeTheLastRunHasReturned() {
+        SequenceBatcher batcher = stage.open();
+        List<Boolean> drained = new java.util.ArrayList<>();
+        stage.puppet.instead = job -> {
+            batcher.close();
+            job.complete(List.of(), java.util.Map.of());
+            drained.add(batcher.drained().toCompletableFuture().isDone());
+        };
+        stage.submit(batcher, "1 S");
+        stage.runAll();
+        assertThat(drained).containsExactly(false);
+        stage.end(batcher);
+    }
 }

@@ -221,6 +221,22 @@ class SequenceStateTest {
     }
 
     @Test
+    void haveTheFirstShapeAgainWhenALiveSequenceIsStarted() {
+        stage.maxBatch = 2;
+        stage.states = List.of(state("S", -1));
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.instead = job ->
+                job.complete(List.of(stage.ledger.ints("SOUT", Shape.of(1, 3), 1, 2, 3)), Map.of());
+        stage.submit(batcher, "7 S");
+        stage.runAll();
+        stage.submit(batcher, "7 S");
+        stage.submit(batcher, "8 S");
+        stage.runAll();
+        assertThat(stage.ran()).containsExactly(List.of("r1"), List.of("r2", "r3"));
+        stage.end(batcher);
+    }
+
+    @Test
     void giveARowWithoutARequestSomethingOfTheRightShape() {
         stage.maxBatch = 2;
         stage.controls = SequenceStage.allControls();
