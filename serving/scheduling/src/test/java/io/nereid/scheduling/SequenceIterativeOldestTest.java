@@ -1,0 +1,10 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling;
+
+class SequenceIterativeOldestTest extends SequenceIterativeRules {
+    @Override
+    void choose() {
+        stage.strategy = SequenceStage.oldest(4, 0);
+    }
+}

@@ -1,0 +1,14 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling;
+
+import io.nereid.spi.ModelConfig.Sequence.Oldest;
+import java.time.Duration;
+import java.util.List;
+
+class SequenceIterativeOrderedTest extends SequenceIterativeRules {
+    @Override
+    void choose() {
+        stage.strategy = new Oldest(4, List.of(), Duration.ZERO, true);
+    }
+}

@@ -1,0 +1,179 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.scheduling;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.ModelConfig.Control;
+import io.nereid.spi.ModelConfig.Control.Kind;
+import io.nereid.tensor.DataType;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Requests that come back until their model is done with them; for each strategy a subclass. */
+abstract class SequenceIterativeRules {
+    final SequenceStage stage = new SequenceStage();
+    private final Map<String, Integer> runs = new HashMap<>();
+
+    abstract void choose();
+
+    @BeforeEach
+    void iterative() {
+        stage.iterative = true;
+        stage.maxBatch = 4;
+        stage.controls = SequenceStage.allControls();
+        choose();
+    }
+
+    /** Answers one piece a run, and is done after three. */
+    private void threeTimes(InferenceJob job) {
+        if (runs.merge(job.request().id(), 1, Integer::sum) < 3) {
+            job.respond(stage.puppet.sums(job), Map.of());
+            ((Reschedulable) job).reschedule();
+        } else {
+            job.complete(stage.puppet.sums(job), Map.of());
+        }
+    }
+
+    @Test
+    void comeBackUntilTheyAreDone() {
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.instead = this::threeTimes;
+        Turn turn = stage.turn("1");
+        turn.sequence = null;
+        stage.submit(batcher, turn);
+        stage.runAll();
+        assertThat(stage.puppet.seen)
+                .containsExactly(
+                        List.of("START=1 READY=1 END=0 CORRID=1"),
+                        List.of("START=0 READY=1 END=0 CORRID=1"),
+                        List.of("START=0 READY=1 END=0 CORRID=1"));
+        assertThat(turn.answers).hasSize(3);
+        assertThat(turn.code).isEqualTo(Code.OK);
+        stage.end(batcher);
+    }
+
+    @Test
+    void joinOthersThatHaveBegunEarlier() {
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.instead = this::threeTimes;
+        stage.submit(batcher, stage.turn("5"));
+        stage.runOne();
+        stage.submit(batcher, stage.turn("5"));
+        stage.runAll();
+        assertThat(stage.ran()).hasSize(4);
+        assertThat(stage.ran().get(1)).containsExactlyInAnyOrder("r1", "r2");
+        assertThat(stage.puppet.seen.get(1).stream().map(s -> s.substring(s.indexOf("CORRID"))))
+                .as("the server gives ids of its own")
+                .containsExactlyInAnyOrder("CORRID=1", "CORRID=2");
+        stage.end(batcher);
+    }
+
+    @Test
+    void areNotEndedForSilence() {
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.instead = this::threeTimes;
+        Turn turn = stage.submit(batcher, stage.turn("1"));
+        for (int i = 0; i < 3; i++) {
+            stage.time.advance(2 * SequenceStage.IDLE);
+            assertThat(stage.runOne()).isTrue();
+        }
+        assertThat(turn.code).isEqualTo(Code.OK);
+        stage.end(batcher);
+    }
+
+    @Test
+    void endWithTheModelHearingOfItWhenTheirClientGoes() {
+        SequenceBatcher batcher = stage.open();
+        List<Boolean> heard = new ArrayList<>();
+        stage.puppet.instead = job -> {
+            heard.add(job.cancelled());
+            ((Reschedulable) job).reschedule();
+        };
+        Turn turn = stage.submit(batcher, stage.turn("1"));
+        stage.runOne();
+        turn.cancel();
+        stage.runAll();
+        assertThat(heard).containsExactly(false, true);
+        assertThat(turn.code).isEqualTo(Code.CANCELLED);
+        stage.end(batcher);
+    }
+
+    @Test
+    void endWithTheModelHearingOfItWhenTheirDeadlinePasses() {
+        SequenceBatcher batcher = stage.open();
+        List<Boolean> heard = new ArrayList<>();
+        stage.puppet.instead = job -> {
+            heard.add(job.cancelled());
+            ((Reschedulable) job).reschedule();
+        };
+        Turn turn = stage.submit(batcher, stage.turn("1").until(stage.time.nanos() + 100));
+        stage.runOne();
+        stage.time.advance(100);
+        stage.runAll();
+        assertThat(heard).containsExactly(false, true);
+        assertThat(turn.code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        stage.end(batcher);
+    }
+
+    @Test
+    void areDroppedWhenTheirClientGoesBeforeTheFirstRun() {
+        SequenceBatcher batcher = stage.open();
+        Turn turn = stage.submit(batcher, stage.turn("1"));
+        turn.cancel();
+        assertThat(turn.code).isEqualTo(Code.CANCELLED);
+        stage.runAll();
+        assertThat(stage.ran()).isEmpty();
+        stage.end(batcher);
+    }
+
+    @Test
+    void endWhenTheModelFails() {
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.failure = ServingException.of(Code.INTERNAL, "no");
+        Turn turn = stage.submit(batcher, stage.turn("1"));
+        stage.runAll();
+        assertThat(turn.code).isEqualTo(Code.INTERNAL);
+        stage.end(batcher);
+    }
+
+    @Test
+    void finishAfterTheBatcherIsClosed() {
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.instead = this::threeTimes;
+        Turn turn = stage.submit(batcher, stage.turn("1"));
+        stage.runOne();
+        batcher.close();
+        stage.end(batcher);
+        assertThat(turn.answers).hasSize(3);
+    }
+
+    @Test
+    void carryStates() {
+        stage.controls = List.of();
+        stage.states = List.of(SequenceStage.state("S", 1));
+        SequenceBatcher batcher = stage.open();
+        stage.puppet.instead = this::threeTimes;
+        stage.submit(batcher, stage.turn("1"));
+        stage.runAll();
+        assertThat(stage.puppet.seen).containsExactly(List.of("SIN=0"), List.of("SIN=1"), List.of("SIN=2"));
+        stage.end(batcher);
+    }
+
+    @Test
+    void haveIdsOfTheTypeTheModelReads() {
+        stage.controls = List.of(new Control("ID", Kind.CORRID, DataType.BYTES, 0, 0));
+        SequenceBatcher batcher = stage.open();
+        stage.submit(batcher, stage.turn("17"));
+        stage.runAll();
+        assertThat(stage.puppet.seen.get(0)).containsExactly("ID=1");
+        stage.end(batcher);
+    }
+}
