@@ -283,7 +283,8 @@ class H2Test {
         stream.close();
         Reply fromLoop = ask("GET", "/stream/3", new byte[0], false);
         assertThat(fromLoop.text()).isEqualTo("<0,1,2,");
-        assertThat(ask("GET", "/headers", new byte[0], false, "x-a", "1").text()).contains("x-a=1;");
+        assertThat(ask("GET", "/headers", new byte[0], false, "x-a", "1").text())
+                .contains("x-a=1;");
     }
 
     @Test

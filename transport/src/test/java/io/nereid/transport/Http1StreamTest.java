@@ -200,7 +200,8 @@ class Http1StreamTest {
     @Test
     void headersAreTold() throws Exception {
         try (Rig.Raw c = RIG.connect()) {
-            assertThat(c.ask("GET /headers HTTP/1.1\r\nHost: x\r\nX-Two: b c\r\n\r\n").text())
+            assertThat(c.ask("GET /headers HTTP/1.1\r\nHost: x\r\nX-Two: b c\r\n\r\n")
+                            .text())
                     .isEqualTo("host=x;x-two=b c;");
         }
     }

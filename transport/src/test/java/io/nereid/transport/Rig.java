@@ -91,7 +91,8 @@ final class Rig implements AutoCloseable, ProtocolCodec {
                 HttpRoute.get("/stream/{n}", Rig::stream),
                 HttpRoute.get("/headers", x -> {
                     StringBuilder all = new StringBuilder();
-                    x.headers((name, value) -> all.append(name).append('=').append(value).append(';'));
+                    x.headers((name, value) ->
+                            all.append(name).append('=').append(value).append(';'));
                     x.reply(HttpReply.text(200, "text/plain", all.toString()));
                 }),
                 HttpRoute.post("/park", this::park),

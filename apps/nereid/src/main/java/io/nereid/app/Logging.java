@@ -125,7 +125,13 @@ final class Logging {
         shown.put("log_warning", s.warning);
         shown.put("log_error", s.error);
         shown.put("log_verbose_level", s.verbose);
-        shown.put("log_format", s.format == Format.DEFAULT ? "default" : s.format == Format.ISO8601 ? "ISO8601" : s.format.name().toLowerCase(Locale.ROOT));
+        shown.put(
+                "log_format",
+                s.format == Format.DEFAULT
+                        ? "default"
+                        : s.format == Format.ISO8601
+                                ? "ISO8601"
+                                : s.format.name().toLowerCase(Locale.ROOT));
         return shown;
     }
 
@@ -165,7 +171,8 @@ final class Logging {
         if (value instanceof Boolean b) {
             return b;
         }
-        throw ServingException.invalidArgument("log setting '" + name + "' is '" + value + "' (expected: true or false)");
+        throw ServingException.invalidArgument(
+                "log setting '" + name + "' is '" + value + "' (expected: true or false)");
     }
 
     private static long number(String name, Object value) {
@@ -272,8 +279,9 @@ final class Logging {
     private static final class TritonFormatter extends Formatter {
         private static final DateTimeFormatter SHORT =
                 DateTimeFormatter.ofPattern("MMdd HH:mm:ss.SSSSSS", Locale.ROOT).withZone(ZoneOffset.UTC);
-        private static final DateTimeFormatter LONG =
-                DateTimeFormatter.ofPattern("yyyy-MM-dd'T'HH:mm:ss'Z'", Locale.ROOT).withZone(ZoneOffset.UTC);
+        private static final DateTimeFormatter LONG = DateTimeFormatter.ofPattern(
+                        "yyyy-MM-dd'T'HH:mm:ss'Z'", Locale.ROOT)
+                .withZone(ZoneOffset.UTC);
 
         private final boolean iso;
         private final long pid = ProcessHandle.current().pid();

@@ -55,7 +55,9 @@ public final class Main {
             String given = unmatched.getUnmatched().get(0);
             int equals = given.indexOf('=');
             String refused = command.getCommandName().equals("serve") ? RefusedFlags.why(given) : null;
-            String hint = refused != null ? refused : Suggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
+            String hint = refused != null
+                    ? refused
+                    : Suggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
             if (!hint.isEmpty()) {
                 err.println("  " + hint);
             }

@@ -7,8 +7,10 @@ import org.jspecify.annotations.Nullable;
 
 /** What to say of options of {@code tritonserver} that this server does not have. Immutable. */
 final class RefusedFlags {
-    private static final String GPU = "this build runs models on processors, so there is no GPU memory to set up; leave it out";
-    private static final String TLS = "connections are not encrypted by this version; put a proxy that ends TLS in front";
+    private static final String GPU =
+            "this build runs models on processors, so there is no GPU memory to set up; leave it out";
+    private static final String TLS =
+            "connections are not encrypted by this version; put a proxy that ends TLS in front";
     private static final String GRPC_TUNING =
             "HTTP/2 connections are kept alive and their memory is bounded by rules of this server; leave it out";
 
@@ -20,10 +22,18 @@ final class RefusedFlags {
             Map.entry("--model-load-gpu-limit", GPU),
             Map.entry("--pinned-memory-pool-byte-size", GPU),
             Map.entry("--allow-gpu-metrics", GPU),
-            Map.entry("--backend-directory", "backends are jars on the class path; libtriton_*.so libraries are not loaded"),
-            Map.entry("--repoagent-directory", "the checksum agent is built in; libtritonrepoagent_*.so libraries are not loaded"),
-            Map.entry("--cache-directory", "caches are built in (see --cache-config); libtritoncache_*.so libraries are not loaded"),
-            Map.entry("--buffer-manager-thread-count", "inputs are gathered by the thread that runs the model; leave it out"),
+            Map.entry(
+                    "--backend-directory",
+                    "backends are jars on the class path; libtriton_*.so libraries are not loaded"),
+            Map.entry(
+                    "--repoagent-directory",
+                    "the checksum agent is built in; libtritonrepoagent_*.so libraries are not loaded"),
+            Map.entry(
+                    "--cache-directory",
+                    "caches are built in (see --cache-config); libtritoncache_*.so libraries are not loaded"),
+            Map.entry(
+                    "--buffer-manager-thread-count",
+                    "inputs are gathered by the thread that runs the model; leave it out"),
             Map.entry("--model-namespacing", "a model's name must be unique over all repositories; rename one of two"),
             Map.entry("--allow-http", "REST and gRPC share a port and are both always there; leave it out"),
             Map.entry("--allow-grpc", "REST and gRPC share a port and are both always there; leave it out"),

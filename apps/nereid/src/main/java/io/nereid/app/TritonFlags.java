@@ -68,7 +68,10 @@ final class TritonFlags {
     @Option(names = "--strict-model-config", arity = "0..1", fallbackValue = "true", hidden = true)
     Boolean strictModelConfig;
 
-    @Option(names = "--repository-poll-secs", paramLabel = "N", description = "The same as --poll-interval, in seconds.")
+    @Option(
+            names = "--repository-poll-secs",
+            paramLabel = "N",
+            description = "The same as --poll-interval, in seconds.")
     Integer repositoryPollSecs;
 
     @Option(
@@ -102,7 +105,8 @@ final class TritonFlags {
             split = ",",
             paramLabel = "PATTERN",
             defaultValue = "*",
-            description = "Which shared memory keys clients may name; * stands for anything (default: ${DEFAULT-VALUE}).")
+            description =
+                    "Which shared memory keys clients may name; * stands for anything (default: ${DEFAULT-VALUE}).")
     List<String> clientShmKeys = List.of("*");
 
     @Option(
@@ -117,7 +121,8 @@ final class TritonFlags {
     @Option(
             names = "--rate-limit",
             defaultValue = "off",
-            description = "off, or execution_count: instances take turns by their resources (default: ${DEFAULT-VALUE}).")
+            description =
+                    "off, or execution_count: instances take turns by their resources (default: ${DEFAULT-VALUE}).")
     RateLimit rateLimit;
 
     @Option(
@@ -245,8 +250,8 @@ final class TritonFlags {
                 String of = text.substring(0, comma);
                 String key = text.substring(comma + 1, equals);
                 if (!of.equals("triton") && !of.equals("opentelemetry")) {
-                    throw ServingException.invalidArgument(
-                            "--trace-config '" + text + "' is for mode '" + of + "' (expected: triton or opentelemetry)");
+                    throw ServingException.invalidArgument("--trace-config '" + text + "' is for mode '" + of
+                            + "' (expected: triton or opentelemetry)");
                 }
                 if (of.equals("opentelemetry") && key.equals("resource")) {
                     int inner = value.indexOf('=');
@@ -329,7 +334,8 @@ final class TritonFlags {
             int comma = text.substring(0, Math.max(0, equals)).indexOf(',');
             if (equals < 1) {
                 throw ServingException.invalidArgument(
-                        "--metrics-config '" + text + "' is not [FAMILY,]KEY=VALUE", "for example summary_latencies=true");
+                        "--metrics-config '" + text + "' is not [FAMILY,]KEY=VALUE",
+                        "for example summary_latencies=true");
             }
             metrics = metrics.with(text.substring(comma + 1, equals), text.substring(equals + 1));
         }
@@ -397,7 +403,8 @@ final class TritonFlags {
     }
 
     private static Pattern glob(String text) {
-        return Pattern.compile(Arrays.stream(text.split("\\*", -1)).map(Pattern::quote).collect(Collectors.joining(".*")));
+        return Pattern.compile(
+                Arrays.stream(text.split("\\*", -1)).map(Pattern::quote).collect(Collectors.joining(".*")));
     }
 
     private static Pattern pattern(String option, String text) {

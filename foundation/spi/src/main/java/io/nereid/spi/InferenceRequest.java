@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
+import io.nereid.observe.RequestTrace;
 import io.nereid.tensor.Tensor;
 import java.util.List;
 import java.util.Map;
-import io.nereid.observe.RequestTrace;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -57,8 +57,7 @@ public record InferenceRequest(
 
     /** This request with other inputs and outputs, for a wrapper around it. */
     public InferenceRequest with(List<Tensor> newInputs, List<RequestedOutput> newOutputs) {
-        return new InferenceRequest(
-                model, id, newInputs, newOutputs, parameters, deadlineNanos, arrivedNanos, options);
+        return new InferenceRequest(model, id, newInputs, newOutputs, parameters, deadlineNanos, arrivedNanos, options);
     }
 
     /**

@@ -17,7 +17,12 @@ import org.jspecify.annotations.Nullable;
  * @param reshape its dimensions as the model sees them, when they differ; without the batch dimension
  */
 public record TensorSpec(
-        String name, DataType dataType, Shape shape, boolean optional, boolean ragged, @Nullable Shape reshape) {
+        String name,
+        DataType dataType,
+        Shape shape,
+        boolean optional,
+        boolean ragged,
+        @Nullable Shape reshape) {
     /** A tensor that must be given. */
     public TensorSpec(String name, DataType dataType, Shape shape) {
         this(name, dataType, shape, false);

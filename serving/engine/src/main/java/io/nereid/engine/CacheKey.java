@@ -128,5 +128,4 @@ final class CacheKey {
             throw new IllegalStateException("every Java has SHA-256", e);
         }
     }
-
 }

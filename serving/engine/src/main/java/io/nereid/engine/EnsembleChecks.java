@@ -90,9 +90,11 @@ final class EnsembleChecks {
                             + " which only allows maximum batch size to be " + most,
                     "set max_batch_size of the ensemble to " + most + " or less");
         }
-        step.inputs().forEach((input, tensor) -> use(tensor, member, port("input", member.inputs(), input, tensor, step)));
+        step.inputs()
+                .forEach((input, tensor) -> use(tensor, member, port("input", member.inputs(), input, tensor, step)));
         step.outputs()
-                .forEach((output, tensor) -> use(tensor, member, port("output", member.outputs(), output, tensor, step)));
+                .forEach((output, tensor) ->
+                        use(tensor, member, port("output", member.outputs(), output, tensor, step)));
         for (TensorSpec spec : member.inputs()) {
             if (!spec.optional() && !step.inputs().containsKey(spec.name())) {
                 throw ServingException.invalidArgument(
@@ -103,8 +105,7 @@ final class EnsembleChecks {
         }
     }
 
-    private TensorSpec port(
-            String kind, List<TensorSpec> specs, String name, String tensor, ModelConfig.Step step) {
+    private TensorSpec port(String kind, List<TensorSpec> specs, String name, String tensor, ModelConfig.Step step) {
         TensorSpec spec = RequestChecks.find(specs, name);
         if (spec == null) {
             throw ServingException.invalidArgument(
@@ -160,10 +161,11 @@ final class EnsembleChecks {
             return ServingException.of(
                     Code.FAILED_PRECONDITION,
                     "ensemble '" + ensemble.name() + "' depends on '" + step.model() + "' whose required version "
-                            + step.version() + " is not loaded." + failure(step.model(), state(states, step.version())));
+                            + step.version() + " is not loaded."
+                            + failure(step.model(), state(states, step.version())));
         }
-        StringBuilder text = new StringBuilder("ensemble '" + ensemble.name() + "' depends on '" + step.model()
-                + "' which has no loaded version.");
+        StringBuilder text = new StringBuilder(
+                "ensemble '" + ensemble.name() + "' depends on '" + step.model() + "' which has no loaded version.");
         for (ServableState state : states) {
             text.append(failure(step.model(), state));
         }

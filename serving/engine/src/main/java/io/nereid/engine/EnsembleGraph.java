@@ -287,8 +287,7 @@ final class EnsembleGraph {
         private final List<ModelConfig> members = new ArrayList<>();
         private final Map<String, Integer> numbers = new LinkedHashMap<>();
 
-        Compiler(
-                ModelConfig config, ModelConfig.Ensemble ensemble, Function<ModelConfig.Step, ModelConfig> member) {
+        Compiler(ModelConfig config, ModelConfig.Ensemble ensemble, Function<ModelConfig.Step, ModelConfig> member) {
             this.config = config;
             this.written = ensemble.steps();
             written.forEach(step -> members.add(member.apply(step)));
@@ -338,8 +337,7 @@ final class EnsembleGraph {
                             "output '" + output.name() + "' for ensemble '" + config.name() + "' is not written");
                 }
             }
-            return new EnsembleGraph(
-                    config, all, List.copyOf(numbers.keySet()), scopes, producers, inputs, outputs);
+            return new EnsembleGraph(config, all, List.copyOf(numbers.keySet()), scopes, producers, inputs, outputs);
         }
 
         /** Goes through the steps as their tensors come to exist. */

@@ -61,7 +61,10 @@ final class EnsembleLoader implements Loader {
         ModelConfig.Ensemble ensemble = config.ensemble();
         return ensemble == null
                 ? List.of()
-                : ensemble.steps().stream().map(ModelConfig.Step::model).distinct().toList();
+                : ensemble.steps().stream()
+                        .map(ModelConfig.Step::model)
+                        .distinct()
+                        .toList();
     }
 
     @Override

@@ -68,12 +68,7 @@ final class EnsembleRun {
     private long inferNanos;
     private long outputNanos;
 
-    EnsembleRun(
-            EnsembleGraph graph,
-            EnsembleMembers members,
-            InferenceJob job,
-            Executions executions,
-            Clock clock) {
+    EnsembleRun(EnsembleGraph graph, EnsembleMembers members, InferenceJob job, Executions executions, Clock clock) {
         this.graph = graph;
         this.plan = graph.plan(job.request().outputs());
         this.members = members;
@@ -305,9 +300,13 @@ final class EnsembleRun {
         final EnsembleFrame frame;
         final Step step;
         final List<Tensor> inputs;
+
         @Nullable RequestTrace trace;
+
         @Nullable StepCall previous;
+
         @Nullable StepCall next;
+
         long inputNanos;
         long inferNanos;
         long outputNanos;

@@ -320,8 +320,8 @@ final class EnsembleState {
         }
         if (shape.dim(0) != 1) {
             throw ServingException.invalidArgument(
-                    "ensemble tensor '" + graph.tensors.get(taker.tensor()) + "' has shape " + shape + ", but '"
-                            + model + "' takes no batches (expected first dimension 1)",
+                    "ensemble tensor '" + graph.tensors.get(taker.tensor()) + "' has shape " + shape + ", but '" + model
+                            + "' takes no batches (expected first dimension 1)",
                     "send one row a request, or give '" + model + "' a max_batch_size");
         }
         return shape.withoutFirst();

@@ -25,8 +25,7 @@ final class Gather {
     Gather(ModelConfig config, IoPlan plan, int alignment) {
         this.plan = plan;
         this.alignment = alignment;
-        this.batchInputs =
-                config.batchInputs().isEmpty() ? null : new BatchInputs(config.name(), config.batchInputs());
+        this.batchInputs = config.batchInputs().isEmpty() ? null : new BatchInputs(config.name(), config.batchInputs());
     }
 
     /**

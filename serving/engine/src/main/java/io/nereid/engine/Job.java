@@ -248,14 +248,7 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
 
     private void succeeded(ModelStatistics statistics, long now) {
         long outputNanos = told ? ranTo : started ? now - ranTo : 0;
-        statistics.succeeded(
-                now,
-                now - request.arrivedNanos(),
-                waited,
-                inputNanos,
-                inferNanos,
-                outputNanos,
-                batchSize);
+        statistics.succeeded(now, now - request.arrivedNanos(), waited, inputNanos, inferNanos, outputNanos, batchSize);
         if (sink instanceof StepTimes times) {
             times.took(inputNanos, inferNanos, outputNanos);
         }

@@ -92,13 +92,17 @@ interface KeyHash {
 
         @Override
         public long high() {
-            return spread(Long.rotateLeft(a, 1) + Long.rotateLeft(b, 7) + Long.rotateLeft(c, 12) + Long.rotateLeft(d, 18)
+            return spread(Long.rotateLeft(a, 1)
+                    + Long.rotateLeft(b, 7)
+                    + Long.rotateLeft(c, 12)
+                    + Long.rotateLeft(d, 18)
                     + length);
         }
 
         @Override
         public long low() {
-            return spread(spread(a) + Long.rotateLeft(spread(b), 21) + Long.rotateLeft(spread(c), 42) + M1 * d + length);
+            return spread(
+                    spread(a) + Long.rotateLeft(spread(b), 21) + Long.rotateLeft(spread(c), 42) + M1 * d + length);
         }
     }
 }

@@ -148,12 +148,7 @@ final class LocalCache implements AutoCloseable {
     }
 
     private static @Nullable Entry copy(
-            Object owner,
-            CacheKey key,
-            List<Tensor> outputs,
-            Map<String, Object> parameters,
-            int length,
-            long size) {
+            Object owner, CacheKey key, List<Tensor> outputs, Map<String, Object> parameters, int length, long size) {
         MemoryRegion keyBytes;
         MemoryRegion values;
         try {

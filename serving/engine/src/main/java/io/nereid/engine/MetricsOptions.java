@@ -52,8 +52,7 @@ public record MetricsOptions(
             case "summary_latencies" ->
                 new MetricsOptions(counterLatencies, histogramLatencies, flag(name, value), quantiles, host);
             case "summary_quantiles" ->
-                new MetricsOptions(
-                        counterLatencies, histogramLatencies, summaryLatencies, parseQuantiles(value), host);
+                new MetricsOptions(counterLatencies, histogramLatencies, summaryLatencies, parseQuantiles(value), host);
             default ->
                 throw ServingException.invalidArgument(
                         "metrics setting '" + name + "' is unknown (expected: one of " + SETTINGS + ")",

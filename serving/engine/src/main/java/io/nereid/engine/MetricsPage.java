@@ -48,10 +48,7 @@ final class MetricsPage {
                 "nv_inference_count",
                 "Number of inferences performed (each row of a batch counts)",
                 s -> s.inferences.sum());
-        counter(
-                "nv_inference_exec_count",
-                "Number of model executions performed",
-                s -> s.batches.executions());
+        counter("nv_inference_exec_count", "Number of model executions performed", s -> s.batches.executions());
         if (options.counterLatencies()) {
             durations();
         }
@@ -93,7 +90,10 @@ final class MetricsPage {
 
     private void firstResponses() {
         if (options.histogramLatencies()) {
-            family(MetricsOptions.FIRST_RESPONSE, "histogram", "Duration from request to first response in milliseconds");
+            family(
+                    MetricsOptions.FIRST_RESPONSE,
+                    "histogram",
+                    "Duration from request to first response in milliseconds");
             for (EngineServable servable : servables) {
                 Histogram first = servable.statistics().firstResponse;
                 if (first != null) {
@@ -295,7 +295,11 @@ final class MetricsPage {
             String name = "_" + tag.replaceAll("[^a-zA-Z0-9_]", "_");
             // Two tags may become one label, which may be given once.
             if (names.add(name)) {
-                labels.append(',').append(name).append("=\"").append(escaped(value)).append('"');
+                labels.append(',')
+                        .append(name)
+                        .append("=\"")
+                        .append(escaped(value))
+                        .append('"');
             }
         });
         return labels.toString();

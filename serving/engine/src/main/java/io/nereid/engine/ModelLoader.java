@@ -123,8 +123,7 @@ final class ModelLoader implements Loader {
                 || !loaded.same(FileStamps.of(source))) {
             return false;
         }
-        ModelConfig.Builder changed =
-                serving.config().toBuilder().versionPolicy(other.config.versionPolicy());
+        ModelConfig.Builder changed = serving.config().toBuilder().versionPolicy(other.config.versionPolicy());
         if (!config.instanceGroups().equals(other.config.instanceGroups())) {
             changed.instanceGroups(other.config.instanceGroups());
         }
@@ -151,7 +150,14 @@ final class ModelLoader implements Loader {
                 && !next.isEmpty()
                 && Stream.concat(now.stream(), next.stream())
                                 .map(g -> new InstanceGroup(
-                                        "", g.kind(), 1, g.gpus(), g.passive(), g.hostPolicy(), g.resources(), g.priority()))
+                                        "",
+                                        g.kind(),
+                                        1,
+                                        g.gpus(),
+                                        g.passive(),
+                                        g.hostPolicy(),
+                                        g.resources(),
+                                        g.priority()))
                                 .distinct()
                                 .count()
                         == 1

@@ -72,12 +72,7 @@ final class ModelServable extends EngineServable {
     /** Options with another answer to whether runs may happen on the submitting thread. */
     static SchedulerOptions inline(SchedulerOptions o, SchedulerOptions.Inline inline) {
         return new SchedulerOptions(
-                o.maxQueueSize(),
-                inline,
-                o.strategy(),
-                o.limiter(),
-                o.delayScheduler(),
-                o.backlogDelayScheduler());
+                o.maxQueueSize(), inline, o.strategy(), o.limiter(), o.delayScheduler(), o.backlogDelayScheduler());
     }
 
     @Override
@@ -115,7 +110,10 @@ final class ModelServable extends EngineServable {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException e) {
-            LOG.error("{} still has work after 30 s; its memory stays in use", metadata().id(), e);
+            LOG.error(
+                    "{} still has work after 30 s; its memory stays in use",
+                    metadata().id(),
+                    e);
             return;
         }
         execution.close();

@@ -92,8 +92,9 @@ final class ResponseCache implements AutoCloseable {
         long most = outsideHeap();
         if (bytes > most / 4 * 3) {
             throw ServingException.invalidArgument(
-                    "the size of the local response cache is " + bytes + " bytes (expected: at most three quarters of the "
-                            + most + " bytes that this Java may use outside its heap, as requests need the rest)",
+                    "the size of the local response cache is " + bytes
+                            + " bytes (expected: at most three quarters of the " + most
+                            + " bytes that this Java may use outside its heap, as requests need the rest)",
                     "give a smaller size, or a larger -XX:MaxDirectMemorySize");
         }
         return bytes;

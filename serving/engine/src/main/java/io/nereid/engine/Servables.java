@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.base.ServingException;
-import java.nio.file.Path;
-import java.nio.file.Files;
-import java.io.IOException;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
 import io.nereid.repository.ConfigDocument;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.RateLimiter;
@@ -16,6 +13,9 @@ import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
@@ -101,8 +101,7 @@ final class Servables {
     void show(EngineServable servable, String fingerprint) {
         if (cache != null) {
             ModelStatistics statistics = servable.statistics();
-            servable.cache(cache.of(
-                    servable.metadata().id(), servable.config(), fingerprint, statistics::cacheMissed));
+            servable.cache(cache.of(servable.metadata().id(), servable.config(), fingerprint, statistics::cacheMissed));
         }
         shown.add(servable);
     }

@@ -93,13 +93,12 @@ final class WarmupRequests {
         fed.addAll(added);
         if (config.sequence() != null) {
             for (TensorSpec feed : config.feeds()) {
-                boolean batchInput = config.batchInputs().stream()
-                        .anyMatch(b -> b.targets().contains(feed.name()));
+                boolean batchInput =
+                        config.batchInputs().stream().anyMatch(b -> b.targets().contains(feed.name()));
                 if (!batchInput
                         && RequestChecks.find(config.inputs(), feed.name()) == null
                         && fed.stream().noneMatch(t -> t.name().equals(feed.name()))) {
-                    WarmupInput zero =
-                            new WarmupInput(feed.dataType(), ones(feed.shape()), WarmupInput.Data.ZERO, "");
+                    WarmupInput zero = new WarmupInput(feed.dataType(), ones(feed.shape()), WarmupInput.Data.ZERO, "");
                     Tensor t = tensor(feed.name(), zero);
                     inputs.add(t);
                     fed.add(t);
@@ -169,8 +168,7 @@ final class WarmupRequests {
         }
         byte[] row = row(name, input);
         Shape shape = servable.config().batched() ? input.shape().prepend(1) : input.shape();
-        return Tensor.over(
-                name, input.dataType(), shape, MemoryRegion.copyOf(row, 0, row.length), 0, row.length);
+        return Tensor.over(name, input.dataType(), shape, MemoryRegion.copyOf(row, 0, row.length), 0, row.length);
     }
 
     private byte[] row(String name, WarmupInput input) {

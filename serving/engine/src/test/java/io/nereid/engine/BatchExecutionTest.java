@@ -150,8 +150,8 @@ class BatchExecutionTest {
                 .toBuilder()
                 .batchOutputs(List.of(new BatchOutput(List.of("out"), "in")))
                 .build();
-        BatchExecution execution = execution(config, (in, out) ->
-                List.of(in.get(0).retainAs("out", in.get(0).shape())));
+        BatchExecution execution = execution(
+                config, (in, out) -> List.of(in.get(0).retainAs("out", in.get(0).shape())));
         FakeJob alone = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 2), 8, 9)));
         FakeJob a = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
         FakeJob b = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 3), 2, 3, 4)));
@@ -194,8 +194,10 @@ class BatchExecutionTest {
         BatchExecution execution = execution(config, this::identity);
         List<FakeJob> jobs = new ArrayList<>();
         FakeJob base = job(jobs, 1, "open", 2, "ragged", 2);
-        assertThat(execution.joinable(base, job(jobs, 3, "open", 2, "ragged", 3))).isTrue();
-        assertThat(execution.joinable(base, job(jobs, 1, "open", 3, "ragged", 2))).isFalse();
+        assertThat(execution.joinable(base, job(jobs, 3, "open", 2, "ragged", 3)))
+                .isTrue();
+        assertThat(execution.joinable(base, job(jobs, 1, "open", 3, "ragged", 2)))
+                .isFalse();
         FakeJob withExtra = job(jobs, 1, "open", 2, "ragged", 2, "extra", 1);
         assertThat(execution.joinable(base, withExtra)).isFalse();
         assertThat(execution.joinable(withExtra, job(jobs, 1, "open", 2, "ragged", 9, "extra", 1)))
@@ -293,8 +295,8 @@ class BatchExecutionTest {
         BatchExecution execution = execution(config, (in, out) -> {
             asked.add(out);
             List<Tensor> answer = new ArrayList<>();
-            out.forEach(name ->
-                    answer.add(in.get(name.equals("x") ? 0 : 1).retainAs(name, in.get(0).shape())));
+            out.forEach(name -> answer.add(
+                    in.get(name.equals("x") ? 0 : 1).retainAs(name, in.get(0).shape())));
             return answer;
         });
         FakeJob one = new FakeJob(1, pair(1, 2), "y");
@@ -401,8 +403,7 @@ class BatchExecutionTest {
 
     private static BatchExecution execution(
             ModelConfig config, BiFunction<List<Tensor>, List<String>, List<Tensor>> function) {
-        return new BatchExecution(
-                new FakeModel(config, PLAIN, function), ID, new ModelStatistics(ID), Clock.system());
+        return new BatchExecution(new FakeModel(config, PLAIN, function), ID, new ModelStatistics(ID), Clock.system());
     }
 
     private static void run(BatchExecution execution, InferenceJob... jobs) {

@@ -26,7 +26,10 @@ import org.jspecify.annotations.Nullable;
 /** Sends requests to one servable and keeps their answers. Thread-safe. */
 final class Client {
     /** One answer, or the failure. */
-    record Answer(@Nullable InferenceResponse response, boolean last, @Nullable ServingException failure) {}
+    record Answer(
+            @Nullable InferenceResponse response,
+            boolean last,
+            @Nullable ServingException failure) {}
 
     private final EngineServable servable;
     private final Clock clock;

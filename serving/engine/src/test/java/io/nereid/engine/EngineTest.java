@@ -127,7 +127,8 @@ class EngineTest {
             join(engine.load("other"));
             assertThat(infer(engine, "m").get(5, TimeUnit.SECONDS)).hasSize(3);
             assertThat(engine.statistics(null, -1))
-                    .extracting(r -> r.model() + " " + r.version() + " " + r.success().count())
+                    .extracting(r ->
+                            r.model() + " " + r.version() + " " + r.success().count())
                     .containsExactly("m 1 1", "other 1 0");
             assertThat(engine.statistics("m", 1)).hasSize(1);
             assertThatThrownBy(() -> engine.statistics("m", 2))

@@ -121,7 +121,9 @@ class EnsembleEngineTest {
                 assertThat(infer(engine, "e", 5, 1)).isEqualTo("6.000000:0");
             }
             ModelReport report = engine.statistics("a", -1).get(0);
-            assertThat(report.success().count()).as("three of clients, two of the ensemble's first runs").isEqualTo(5);
+            assertThat(report.success().count())
+                    .as("three of clients, two of the ensemble's first runs")
+                    .isEqualTo(5);
             assertThat(report.executions()).isEqualTo(1);
             assertThat(report.inferences()).isEqualTo(1);
             assertThat(report.cacheHit().count()).isEqualTo(4);

@@ -73,12 +73,14 @@ class EnsembleLoaderTest {
         member("a", 8, List.of(spec("in", DataType.FP32, 4)), List.of(spec("out", DataType.BYTES, 4)));
         step("a", Map.of("in", "X"), Map.of("out", "Y"));
         assertThat(refusal())
-                .isEqualTo("in ensemble e, ensemble tensor Y: inconsistent data type: TYPE_FP32 is inferred from model e"
-                        + " while TYPE_STRING is inferred from model a");
+                .isEqualTo(
+                        "in ensemble e, ensemble tensor Y: inconsistent data type: TYPE_FP32 is inferred from model e"
+                                + " while TYPE_STRING is inferred from model a");
         member("a", 8, List.of(spec("in", DataType.FP32, 5)), List.of(spec("out", DataType.FP32, 4)));
         assertThat(refusal())
-                .isEqualTo("in ensemble e, ensemble tensor X: inconsistent shape: [4] is inferred from model e while [5]"
-                        + " is inferred from model a");
+                .isEqualTo(
+                        "in ensemble e, ensemble tensor X: inconsistent shape: [4] is inferred from model e while [5]"
+                                + " is inferred from model a");
     }
 
     @Test
@@ -94,7 +96,8 @@ class EnsembleLoaderTest {
     void aStepNamesWhatItsModelHas() {
         member("a", 8, List.of(spec("in", DataType.FP32, 4)), List.of(spec("out", DataType.FP32, 4)));
         step("a", Map.of("in", "X", "more", "X"), Map.of("out", "Y"));
-        assertThat(refusal()).isEqualTo("in ensemble e, ensemble tensor X is mapping to non-existing input more in model a");
+        assertThat(refusal())
+                .isEqualTo("in ensemble e, ensemble tensor X is mapping to non-existing input more in model a");
         steps.clear();
         step("a", Map.of("in", "X"), Map.of("out", "Y", "more", "Z"));
         assertThat(refusal())
@@ -140,7 +143,8 @@ class EnsembleLoaderTest {
         step("s", Map.of("in", "X"), Map.of("out", "q"));
         step("j", Map.of("l", "p", "r", "q"), Map.of("out", "Y"));
         assertThat(refusal())
-                .isEqualTo("in ensemble e, step of model 'j' receives inputs originated from different decoupled models");
+                .isEqualTo(
+                        "in ensemble e, step of model 'j' receives inputs originated from different decoupled models");
     }
 
     @Test
@@ -153,8 +157,9 @@ class EnsembleLoaderTest {
         member("b", 8, List.of(spec("in", DataType.FP32, 4)), List.of(spec("out", DataType.FP32, 4)));
         step("a", Map.of("in", "X", "back", "Y"), Map.of("out", "mid"));
         step("b", Map.of("in", "mid"), Map.of("out", "Y"));
-        assertThat(refusal()).isEqualTo("in ensemble e, step 0 of model 'a' never runs: tensor 'Y' depends on a step that"
-                + " never runs");
+        assertThat(refusal())
+                .isEqualTo("in ensemble e, step 0 of model 'a' never runs: tensor 'Y' depends on a step that"
+                        + " never runs");
     }
 
     @Test

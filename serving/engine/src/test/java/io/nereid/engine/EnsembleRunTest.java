@@ -86,7 +86,9 @@ class EnsembleRunTest {
         PuppetJob job = start(x(1));
         only("a").complete(out(2));
         Started b = only("b");
-        assertThat(ledger.open).as("the request's input, which its job holds, and what b reads").hasValue(2);
+        assertThat(ledger.open)
+                .as("the request's input, which its job holds, and what b reads")
+                .hasValue(2);
         b.request.release();
         assertThat(ledger.open).hasValue(1);
         b.sink.fail(ServingException.of(Code.INTERNAL, "enough"));
@@ -127,8 +129,9 @@ class EnsembleRunTest {
 
         PuppetJob two = start(ledger.int32("X", Shape.of(2, 1), 5, 6));
         assertThat(failure(two))
-                .isEqualTo("in ensemble 'e', ensemble tensor 'X' has shape [2,1], but 'a' takes no batches (expected first"
-                        + " dimension 1)");
+                .isEqualTo(
+                        "in ensemble 'e', ensemble tensor 'X' has shape [2,1], but 'a' takes no batches (expected first"
+                                + " dimension 1)");
     }
 
     @Test
@@ -341,7 +344,9 @@ class EnsembleRunTest {
             step.complete();
         };
         PuppetJob job = start(x(1));
-        assertThat(job.answers.stream().filter(g -> !g.values().isEmpty()).map(g -> g.values().get("Y")))
+        assertThat(job.answers.stream()
+                        .filter(g -> !g.values().isEmpty())
+                        .map(g -> g.values().get("Y")))
                 .containsExactly(100, 101, 102, 110, 111, 112, 120, 121, 122);
         assertThat(job.ended).isTrue();
     }
@@ -380,7 +385,8 @@ class EnsembleRunTest {
         for (int i = 0; i <= EnsembleRun.MAX_WAITING + 1; i++) {
             r.respond(Map.of(), out(i));
         }
-        assertThat(failure(job)).startsWith("in ensemble 'e', more than 10000 requests of its steps wait for model 'b'");
+        assertThat(failure(job))
+                .startsWith("in ensemble 'e', more than 10000 requests of its steps wait for model 'b'");
         assertThat(r.cancelled).isTrue();
         r.fail(Code.CANCELLED, "stopped");
         only("b").fail(Code.CANCELLED, "stopped");

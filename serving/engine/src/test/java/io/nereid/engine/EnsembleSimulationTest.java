@@ -78,9 +78,7 @@ class EnsembleSimulationTest {
 
     private static int outcome(PuppetJob job) {
         var e = job.failure;
-        return e == null
-                ? 0
-                : e.code() == Code.CANCELLED ? 3 : e.getMessage().contains("unexpected deadlock") ? 1 : 2;
+        return e == null ? 0 : e.code() == Code.CANCELLED ? 3 : e.getMessage().contains("unexpected deadlock") ? 1 : 2;
     }
 
     @Test
@@ -195,8 +193,7 @@ class EnsembleSimulationTest {
 
         PuppetJob job() {
             List<Tensor> tensors = new ArrayList<>();
-            given.forEach((name, v) ->
-                    tensors.add(ledger.tensor(name, DataType.BOOL, Shape.of(4), bytes(v))));
+            given.forEach((name, v) -> tensors.add(ledger.tensor(name, DataType.BOOL, Shape.of(4), bytes(v))));
             return new PuppetJob(new InferenceRequest(
                     ModelRef.latest("e"), "", tensors, wanted, Map.of(), Long.MAX_VALUE, 0, Options.NONE));
         }
@@ -320,7 +317,8 @@ class EnsembleSimulationTest {
             config.inputs().forEach(s -> root.put(s.name(), given.getOrDefault(s.name(), ABSENT)));
             List<Step> needed = needed(names);
             for (Step s : needed) {
-                decoupled += Objects.requireNonNull(members.configs.get(s.model())).decoupled() ? 1 : 0;
+                decoupled +=
+                        Objects.requireNonNull(members.configs.get(s.model())).decoupled() ? 1 : 0;
             }
             List<Map<String, Integer>> answers = new ArrayList<>();
             boolean settled = scope(root, null, needed, names, answers);
@@ -380,8 +378,8 @@ class EnsembleSimulationTest {
                 }
             }
             boolean any = here.stream()
-                    .anyMatch(n -> (Objects.requireNonNull(graph).scope(graph.tensors.indexOf(n)) == 0)
-                            == (opener == null));
+                    .anyMatch(n ->
+                            (Objects.requireNonNull(graph).scope(graph.tensors.indexOf(n)) == 0) == (opener == null));
             if (any && (opener != null || openers.isEmpty())) {
                 Map<String, Integer> answer = new TreeMap<>();
                 for (String name : here) {
@@ -471,7 +469,8 @@ class EnsembleSimulationTest {
                     return LEFT_OUT;
                 }
             }
-            List<TensorSpec> specs = Objects.requireNonNull(members.configs.get(s.model())).inputs();
+            List<TensorSpec> specs =
+                    Objects.requireNonNull(members.configs.get(s.model())).inputs();
             boolean leftOut = false;
             boolean absent = false;
             for (TensorSpec spec : specs) {

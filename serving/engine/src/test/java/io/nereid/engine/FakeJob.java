@@ -22,8 +22,11 @@ final class FakeJob implements InferenceJob, Reschedulable {
     private final int rows;
     final List<List<Tensor>> responses = new ArrayList<>();
     final List<Map<String, Object>> parameters = new ArrayList<>();
+
     @Nullable List<Tensor> outputs;
+
     @Nullable ServingException failure;
+
     boolean cancelled;
     int rescheduled;
 

@@ -31,8 +31,7 @@ class HostPoolsTest {
     @Test
     @EnabledOnOs(OS.LINUX)
     void modelsRunWhereTheirPolicySaysAndOthersInTheCommonPool() {
-        EngineOptions options = EngineOptions.of(Path.of("."))
-                .toBuilder()
+        EngineOptions options = EngineOptions.of(Path.of(".")).toBuilder()
                 .deviceThreads(4)
                 .hostPolicies(Map.of("gold", Map.of("cpu-cores", "0"), "model", Map.of("cpu-cores", "0")))
                 .build();
@@ -40,22 +39,24 @@ class HostPoolsTest {
             DevicePool gold = pools.of(config(group("gold", Kind.CPU), group("gold", Kind.CPU)));
             assertThat(gold).isNotSameAs(common);
             assertThat(gold.threads()).as("one for each processor").isEqualTo(1);
-            assertThat(pools.of(config(group("", Kind.MODEL)))).isNotSameAs(common).isNotSameAs(gold);
+            assertThat(pools.of(config(group("", Kind.MODEL))))
+                    .isNotSameAs(common)
+                    .isNotSameAs(gold);
             assertThat(pools.of(config(group("", Kind.CPU)))).isSameAs(common);
             assertThat(pools.of(config(group("unknown", Kind.CPU)))).isSameAs(common);
             assertThat(pools.of(config())).isSameAs(common);
             assertThatThrownBy(() -> pools.of(config(group("gold", Kind.CPU), group("", Kind.CPU))))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                        assertThat(e).hasMessageStartingWith("model 'm' has instance groups of different host policies");
+                        assertThat(e)
+                                .hasMessageStartingWith("model 'm' has instance groups of different host policies");
                     });
         }
     }
 
     @Test
     void aPolicyThatIsNotUnderstoodStopsTheStart() {
-        EngineOptions options = EngineOptions.of(Path.of("."))
-                .toBuilder()
+        EngineOptions options = EngineOptions.of(Path.of(".")).toBuilder()
                 .hostPolicies(Map.of("gold", Map.of("cores", "0")))
                 .build();
         assertThatThrownBy(() -> new HostPools(common, options, Clock.system()))

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.scheduling.InitialStates;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -11,6 +10,7 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.InitialStates;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -89,7 +89,9 @@ class MetricsPageTest {
         assertThat(cuts).isEqualTo(1);
         assertThat(samples.keySet())
                 .as("what was not asked for")
-                .noneMatch(s -> s.contains("summary") || s.contains("first_response") || s.contains("nv_cache")
+                .noneMatch(s -> s.contains("summary")
+                        || s.contains("first_response")
+                        || s.contains("nv_cache")
                         || s.contains("nv_cpu"));
         servable.unload();
     }
@@ -115,8 +117,7 @@ class MetricsPageTest {
                 .containsEntry(bucket + "2000\"}", 1.0)
                 .containsEntry(bucket + "5000\"}", 1.0)
                 .containsEntry(bucket + "+Inf\"}", 1.0)
-                .containsEntry(
-                        "nv_inference_first_response_histogram_ms_sum{model=\"m\",version=\"1\"}", 200.0)
+                .containsEntry("nv_inference_first_response_histogram_ms_sum{model=\"m\",version=\"1\"}", 200.0)
                 .containsEntry("nv_inference_request_summary_us_count{model=\"m\",version=\"1\"}", 1.0)
                 .containsEntry("nv_inference_request_summary_us_sum{model=\"m\",version=\"1\"}", 200_000.0)
                 .containsEntry("nv_inference_queue_summary_us{model=\"m\",version=\"1\",quantile=\"0.5\"}", 0.0);
@@ -137,8 +138,8 @@ class MetricsPageTest {
         tags.put("team", "a \"b\" \\ \n c");
         tags.put("cost-centre", "7");
         tags.put("cost.centre", "8");
-        ModelServable servable =
-                used(MetricsOptions.DEFAULT, config("m").toBuilder().metricTags(tags).build());
+        ModelServable servable = used(
+                MetricsOptions.DEFAULT, config("m").toBuilder().metricTags(tags).build());
         Map<String, Double> samples = parse(page(servable, MetricsOptions.DEFAULT));
         assertThat(samples)
                 .containsEntry(
@@ -150,7 +151,8 @@ class MetricsPageTest {
     @Test
     void cacheFiguresAreShownForModelsWithOneOnly() throws Exception {
         MetricsOptions options = MetricsOptions.DEFAULT.with("summary_latencies", "true");
-        ModelServable with = used(options, config("with").toBuilder().responseCache(true).build());
+        ModelServable with =
+                used(options, config("with").toBuilder().responseCache(true).build());
         ModelServable without = used(options, config("without"));
         with.cache(ResponseCache.local(1 << 20, KeyHash.seeded(1), clock)
                 .of(with.metadata().id(), with.config(), "f", n -> {}));
@@ -191,9 +193,10 @@ class MetricsPageTest {
         stat("cpu  130 0 120 840 10 0 0 0 0 0");
         assertThat(host.read().busy()).isEqualTo(0.5);
         assertThat(host.read().busy()).as("no time has passed").isEqualTo(0.5);
-        Map<String, Double> samples =
-                parse(new MetricsPage(List.of(), MetricsOptions.DEFAULT).write(host, Map.of()));
-        assertThat(samples).containsEntry("nv_cpu_utilization", 0.5).containsEntry("nv_cpu_memory_used_bytes", 614_400.0);
+        Map<String, Double> samples = parse(new MetricsPage(List.of(), MetricsOptions.DEFAULT).write(host, Map.of()));
+        assertThat(samples)
+                .containsEntry("nv_cpu_utilization", 0.5)
+                .containsEntry("nv_cpu_memory_used_bytes", 614_400.0);
     }
 
     @Test
@@ -234,7 +237,8 @@ class MetricsPageTest {
                 new ModelStatistics(id, config, options, clock),
                 pool,
                 SchedulerOptions.DEFAULT,
-                InitialStates.NONE, clock);
+                InitialStates.NONE,
+                clock);
         Client client = new Client(servable, clock);
         client.send(List.of(tensors.ints("IN", Shape.of(2, 1), 1, 2)));
         assertThat(client.nextText()).isEqualTo("OUT 1 2.");
@@ -288,7 +292,9 @@ class MetricsPageTest {
             Set<String> names = new HashSet<>();
             Matcher label = Pattern.compile("([a-zA-Z_][a-zA-Z0-9_]*)=\"").matcher(labels);
             while (label.find()) {
-                assertThat(names.add(label.group(1))).as("a label is given once: " + line).isTrue();
+                assertThat(names.add(label.group(1)))
+                        .as("a label is given once: " + line)
+                        .isTrue();
             }
             Double before = samples.put(name + labels, Double.valueOf(sample.group(5)));
             assertThat(before).as("a sample is given once: " + line).isNull();

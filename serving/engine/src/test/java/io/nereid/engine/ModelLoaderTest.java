@@ -96,12 +96,7 @@ class ModelLoaderTest {
         loader.warm();
         assertThat(seen)
                 .containsExactly(
-                        "IN[1,1] 0",
-                        "IN[1,1] 0",
-                        "IN[3,1] 9 9 9",
-                        "IN[3,1] 9 9 9",
-                        "IN[3,1] 9 9 9",
-                        "IN[3,1] 9 9 9");
+                        "IN[1,1] 0", "IN[1,1] 0", "IN[3,1] 9 9 9", "IN[3,1] 9 9 9", "IN[3,1] 9 9 9", "IN[3,1] 9 9 9");
         assertThat(models.get(0).invocations).as("instances").hasValue(2);
         ModelReport report = servable.report();
         assertThat(report.executions()).isZero();
@@ -236,7 +231,8 @@ class ModelLoaderTest {
         assertThat(models).as("nothing is loaded").hasSize(1);
         assertThat(servable.config().instances()).isEqualTo(3);
         assertThat(servable.config().versionPolicy().kind()).isEqualTo(VersionPolicy.Kind.ALL);
-        assertThat(servable.config().document().get("instance_group").toString()).contains("count=3");
+        assertThat(servable.config().document().get("instance_group").toString())
+                .contains("count=3");
         Client client = new Client(servable, Clock.system());
         for (int i = 0; i < 3; i++) {
             client.send(List.of(tensors.ints("IN", Shape.of(1, 1), i)));
@@ -262,13 +258,14 @@ class ModelLoaderTest {
     @Test
     void whateverElseDiffersTakesAReload() throws Exception {
         ModelLoader loader = loader(config(1, 4).build());
-        assertThat(loader.adopt(loader(config(2, 4).build()))).as("not loaded yet").isFalse();
+        assertThat(loader.adopt(loader(config(2, 4).build())))
+                .as("not loaded yet")
+                .isFalse();
         ModelServable servable = (ModelServable) loader.load();
         loader.warm();
         String before = loader.fingerprint();
         assertThat(loader.adopt(loader(config(1, 5).build()))).isFalse();
-        assertThat(loader.adopt(loader(
-                        config(1, 4).parameters(Map.of("a", "b")).build())))
+        assertThat(loader.adopt(loader(config(1, 4).parameters(Map.of("a", "b")).build())))
                 .isFalse();
         assertThat(loader.adopt(loader(config(1, 4)
                         .instanceGroups(List.of(new InstanceGroup(
@@ -276,8 +273,7 @@ class ModelLoaderTest {
                         .build())))
                 .as("other processors")
                 .isFalse();
-        assertThat(loader.adopt(loader(
-                        config(1, 4).instanceGroups(List.of()).build())))
+        assertThat(loader.adopt(loader(config(1, 4).instanceGroups(List.of()).build())))
                 .as("the backend's choice")
                 .isFalse();
         Files.writeString(directory.resolve("config.pbtxt"), "name: 'm' # changed");
@@ -322,9 +318,13 @@ class ModelLoaderTest {
         Map<String, String> named = Map.of(StrategyJar.PARAMETER, "lib/mine.jar");
         failsToLoad(config(1, 8).parameters(named).build(), "parameter TRITON_BATCH_STRATEGY_PATH of model 'm' names ");
         jar(directory.resolve("lib/mine.jar"), "two", 2);
-        failsToLoad(config(1, 8).parameters(named).build(), "batching strategy " + directory + "/lib/mine.jar of model 'm' has 2 providers");
+        failsToLoad(
+                config(1, 8).parameters(named).build(),
+                "batching strategy " + directory + "/lib/mine.jar of model 'm' has 2 providers");
         jar(directory.resolve("lib/mine.jar"), "none", 0);
-        failsToLoad(config(1, 8).parameters(named).build(), "batching strategy " + directory + "/lib/mine.jar of model 'm' has 0 providers");
+        failsToLoad(
+                config(1, 8).parameters(named).build(),
+                "batching strategy " + directory + "/lib/mine.jar of model 'm' has 0 providers");
         failsToLoad(
                 config(1, 8).batching(null).parameters(named).build(),
                 "model 'm' has a batching strategy, " + directory + "/lib/mine.jar, but no dynamic_batching");
@@ -352,7 +352,8 @@ class ModelLoaderTest {
                 + "   public void close() { System.setProperty(\"nereid.test.strategy\", \"closed\"); }"
                 + "  }; }"
                 + " public static class Other extends " + name + " {} }";
-        Path classes = Files.createDirectories(directory.resolve("../classes-" + name).normalize());
+        Path classes =
+                Files.createDirectories(directory.resolve("../classes-" + name).normalize());
         Path file = classes.resolve(name + ".java");
         Files.writeString(file, source);
         int failed = ToolProvider.getSystemJavaCompiler()

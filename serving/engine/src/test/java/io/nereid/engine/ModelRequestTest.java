@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.scheduling.InitialStates;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -13,6 +12,7 @@ import io.nereid.base.ServingException;
 import io.nereid.observe.ModelReport;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.InitialStates;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.ModelConfig;
@@ -111,8 +111,7 @@ class ModelRequestTest {
     @Test
     void anAnswerThatIsNotAsConfiguredFailsTheRequest() throws Exception {
         ModelServable servable = servable(
-                config(0, true),
-                r -> r.get(0).respond(List.of(tensors.floats("out", Shape.of(1), 1)), Map.of()));
+                config(0, true), r -> r.get(0).respond(List.of(tensors.floats("out", Shape.of(1), 1)), Map.of()));
         Client client = new Client(servable, Clock.system());
         client.send(List.of(tensors.ints("in", Shape.of(1), 1)));
         assertThat(client.nextFailure().getMessage()).contains("model 'm' gave output 'out' of type FP32");
@@ -205,22 +204,19 @@ class ModelRequestTest {
     @Test
     void aModelSeesItsOwnShapesAndOnlyWantedOutputsReachTheClient() throws Exception {
         ModelConfig config = FakeModel.config(
-                        4,
-                        Duration.ZERO,
-                        List.of(new TensorSpec("in", DataType.INT32, Shape.of(4), false, false, Shape.of(2, 2))),
-                        List.of(
-                                new TensorSpec("out", DataType.INT32, Shape.of(4), false, false, Shape.of(2, 2)),
-                                new TensorSpec("more", DataType.INT32, Shape.of(1))));
+                4,
+                Duration.ZERO,
+                List.of(new TensorSpec("in", DataType.INT32, Shape.of(4), false, false, Shape.of(2, 2))),
+                List.of(
+                        new TensorSpec("out", DataType.INT32, Shape.of(4), false, false, Shape.of(2, 2)),
+                        new TensorSpec("more", DataType.INT32, Shape.of(1))));
         List<String> seen = new ArrayList<>();
         ModelServable servable = servable(config, requests -> {
             Tensor in = requests.get(0).request().inputs().get(0);
             seen.add(in.shape().toString());
             requests.get(0)
                     .complete(
-                            List.of(
-                                    tensors.ints("more", Shape.of(1, 1), 5),
-                                    in.retainAs("out", in.shape())),
-                            Map.of());
+                            List.of(tensors.ints("more", Shape.of(1, 1), 5), in.retainAs("out", in.shape())), Map.of());
         });
         Client client = new Client(servable, Clock.system());
         client.send(List.of(tensors.ints("in", Shape.of(1, 4), 1, 2, 3, 4)), "out");
@@ -255,7 +251,14 @@ class ModelRequestTest {
     private ModelServable servable(ModelConfig config, Consumer<List<ModelRequest>> requests) {
         FakeModel model = new FakeModel(config, requests);
         return ModelServable.of(
-                ID, model, config, new ModelStatistics(ID), pool, SchedulerOptions.DEFAULT, InitialStates.NONE, Clock.system());
+                ID,
+                model,
+                config,
+                new ModelStatistics(ID),
+                pool,
+                SchedulerOptions.DEFAULT,
+                InitialStates.NONE,
+                Clock.system());
     }
 
     private static ModelConfig config(int maxBatch, boolean decoupled) {

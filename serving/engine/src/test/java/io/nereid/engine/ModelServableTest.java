@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.scheduling.InitialStates;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.IoTraits;
@@ -10,6 +9,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.InitialStates;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.InferenceRequest;
@@ -248,11 +248,11 @@ class ModelServableTest {
                 new ServableId("m", 1),
                 model,
                 model.config(),
-                new ModelStatistics(
-                        new ServableId("m", 1), model.config(), MetricsOptions.DEFAULT, Clock.system()),
+                new ModelStatistics(new ServableId("m", 1), model.config(), MetricsOptions.DEFAULT, Clock.system()),
                 pool,
                 new SchedulerOptions(100, SchedulerOptions.Inline.MEASURED),
-                InitialStates.NONE, Clock.system());
+                InitialStates.NONE,
+                Clock.system());
     }
 
     private CompletableFuture<InferenceResponse> infer(

@@ -101,7 +101,9 @@ final class PuppetJob implements InferenceJob, StepTimes {
         Map<String, Integer> values = new TreeMap<>();
         Map<String, String> shapes = new TreeMap<>();
         for (Tensor t : outputs) {
-            values.put(t.name(), t.byteLength() < 4 ? t.buffer().get(0) : t.buffer().getInt(0));
+            values.put(
+                    t.name(),
+                    t.byteLength() < 4 ? t.buffer().get(0) : t.buffer().getInt(0));
             shapes.put(t.name(), t.shape().toString());
         }
         Tensor.closeAll(outputs);

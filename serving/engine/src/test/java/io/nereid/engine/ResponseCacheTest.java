@@ -76,18 +76,27 @@ class ResponseCacheTest {
             int n = 0;
             for (List<RequestedOutput> outputs : wanted) {
                 for (Map<String, Object> parameters : List.<Map<String, Object>>of(
-                        Map.of(), Map.of("a", 1L), Map.of("a", 2L), Map.of("a", "1"), Map.of("a", true), Map.of("a", 1.0))) {
-                    assertThat(play(version, request(outputs, parameters, x(1, 2)), ++n).computed).isTrue();
+                        Map.of(),
+                        Map.of("a", 1L),
+                        Map.of("a", 2L),
+                        Map.of("a", "1"),
+                        Map.of("a", true),
+                        Map.of("a", 1.0))) {
+                    assertThat(play(version, request(outputs, parameters, x(1, 2)), ++n).computed)
+                            .isTrue();
                 }
             }
-            assertThat(play(version, request(List.of(), Map.of(), x(1, 3)), ++n).computed).isTrue();
+            assertThat(play(version, request(List.of(), Map.of(), x(1, 3)), ++n).computed)
+                    .isTrue();
             Tensor column = ledger.int32("X", Shape.of(2, 1), 1, 2);
-            assertThat(play(version, request(List.of(), Map.of(), column), ++n).computed).isTrue();
+            assertThat(play(version, request(List.of(), Map.of(), column), ++n).computed)
+                    .isTrue();
             Tensor other = ledger.int32("Z", Shape.of(2), 1, 2);
-            assertThat(play(version, request(List.of(), Map.of(), other), ++n).computed).isTrue();
-            Tensor unsigned = ledger.tensor(
-                    "X", DataType.UINT32, Shape.of(2), new byte[] {1, 0, 0, 0, 2, 0, 0, 0});
-            assertThat(play(version, request(List.of(), Map.of(), unsigned), ++n).computed).isTrue();
+            assertThat(play(version, request(List.of(), Map.of(), other), ++n).computed)
+                    .isTrue();
+            Tensor unsigned = ledger.tensor("X", DataType.UINT32, Shape.of(2), new byte[] {1, 0, 0, 0, 2, 0, 0, 0});
+            assertThat(play(version, request(List.of(), Map.of(), unsigned), ++n).computed)
+                    .isTrue();
             assertThat(cache.figures()).containsEntry("entries", (long) n);
         }
     }
@@ -101,7 +110,8 @@ class ResponseCacheTest {
             play(version, request(List.of(), Map.of("x", 1L, "y", 2L), a, b), 1);
             Tensor a2 = ledger.int32("A", Shape.of(1), 1);
             Tensor b2 = ledger.int32("B", Shape.of(1), 2);
-            assertThat(play(version, request(List.of(), Map.of("y", 2L, "x", 1L), b2, a2), 2).computed).isFalse();
+            assertThat(play(version, request(List.of(), Map.of("y", 2L, "x", 1L), b2, a2), 2).computed)
+                    .isFalse();
         }
     }
 
@@ -143,13 +153,16 @@ class ResponseCacheTest {
             play(version, request(List.of(), Map.of(), x(2, 2)), 2);
             play(version, request(List.of(), Map.of(), x(3, 3)), 3);
             play(version, request(List.of(), Map.of(), x(4, 4)), 4);
-            assertThat(play(version, request(List.of(), Map.of(), x(1, 1)), 9).computed).isFalse();
+            assertThat(play(version, request(List.of(), Map.of(), x(1, 1)), 9).computed)
+                    .isFalse();
             for (int i = 5; cache.figures().get("evictions") == 0; i++) {
                 play(version, request(List.of(), Map.of(), x(i, i)), i);
                 assertThat(cache.figures().get("bytes")).isLessThanOrEqualTo(3_000);
             }
-            assertThat(play(version, request(List.of(), Map.of(), x(1, 1)), 9).computed).isFalse();
-            assertThat(play(version, request(List.of(), Map.of(), x(2, 2)), 9).computed).isTrue();
+            assertThat(play(version, request(List.of(), Map.of(), x(1, 1)), 9).computed)
+                    .isFalse();
+            assertThat(play(version, request(List.of(), Map.of(), x(2, 2)), 9).computed)
+                    .isTrue();
         }
     }
 
@@ -188,7 +201,9 @@ class ResponseCacheTest {
         cache.put(this, key, List.of(small), Map.of());
         small.close();
         slab.close();
-        assertThat(ledger.open).as("the slab is not held, the request's input is").hasValue(1);
+        assertThat(ledger.open)
+                .as("the slab is not held, the request's input is")
+                .hasValue(1);
         CachedAnswer answer = Objects.requireNonNull(cache.get(key));
         CachedAnswer twin = Objects.requireNonNull(cache.get(key));
         MemoryRegion shared = answer.outputs().get(0).region();
@@ -205,8 +220,10 @@ class ResponseCacheTest {
     void aModelWithManyAnswersOrWithMemoryIsNotCached() {
         ResponseCache cache = ResponseCache.local(1 << 20, KeyHash.seeded(1), Clock.system());
         assertThat(cache.of(ID, CONFIG, "f", misses::add)).isNotNull();
-        assertThat(cache.of(ID, CONFIG.toBuilder().responseCache(false).build(), "f", misses::add)).isNull();
-        assertThat(cache.of(ID, CONFIG.toBuilder().decoupled(true).build(), "f", misses::add)).isNull();
+        assertThat(cache.of(ID, CONFIG.toBuilder().responseCache(false).build(), "f", misses::add))
+                .isNull();
+        assertThat(cache.of(ID, CONFIG.toBuilder().decoupled(true).build(), "f", misses::add))
+                .isNull();
     }
 
     @Test

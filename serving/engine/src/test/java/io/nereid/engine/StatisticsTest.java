@@ -91,9 +91,13 @@ class StatisticsTest {
         assertThat(report.success().count()).isZero();
         assertThat(report.inferences()).isZero();
         assertThat(report.executions()).isZero();
-        assertThat(servable.statistics().failures[ModelStatistics.Failure.BACKEND.ordinal()].sum())
+        assertThat(servable.statistics()
+                        .failures[ModelStatistics.Failure.BACKEND.ordinal()]
+                        .sum())
                 .isEqualTo(2);
-        assertThat(servable.statistics().failures[ModelStatistics.Failure.OTHER.ordinal()].sum())
+        assertThat(servable.statistics()
+                        .failures[ModelStatistics.Failure.OTHER.ordinal()]
+                        .sum())
                 .isEqualTo(1);
         servable.unload();
     }
@@ -162,7 +166,9 @@ class StatisticsTest {
                         .mapToLong(b -> b.size() * b.computeInfer().count())
                         .sum())
                 .isEqualTo(2L * threads * each);
-        assertThat(report.batches().stream().mapToLong(b -> b.computeInfer().count()).sum())
+        assertThat(report.batches().stream()
+                        .mapToLong(b -> b.computeInfer().count())
+                        .sum())
                 .isEqualTo(report.executions());
         assertThat(servable.statistics().inFlight()).isZero();
         clients.forEach(Client::assertNothingUnderWay);

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.scheduling.InitialStates;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.IoTraits;
 import io.nereid.base.Clock;
 import io.nereid.observe.RequestTrace;
 import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.InitialStates;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -39,7 +39,8 @@ class TraceTest {
 
     @Test
     void aRequestTellsItsMomentsInTheirOrderWithWhyItsBatchWasCut() throws Exception {
-        ModelServable servable = servable(new FakeModel(config(false), new IoTraits(1, false, false), FakeModel::identity));
+        ModelServable servable =
+                servable(new FakeModel(config(false), new IoTraits(1, false, false), FakeModel::identity));
         Notes notes = new Notes(false);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
@@ -63,7 +64,8 @@ class TraceTest {
 
     @Test
     void tensorsAreToldWhereTheyAreWanted() throws Exception {
-        ModelServable servable = servable(new FakeModel(config(false), new IoTraits(1, false, false), FakeModel::identity));
+        ModelServable servable =
+                servable(new FakeModel(config(false), new IoTraits(1, false, false), FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
@@ -78,7 +80,8 @@ class TraceTest {
 
     @Test
     void aRefusedRequestBeginsAndEnds() throws Exception {
-        ModelServable servable = servable(new FakeModel(config(false), new IoTraits(1, false, false), FakeModel::identity));
+        ModelServable servable =
+                servable(new FakeModel(config(false), new IoTraits(1, false, false), FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.floats("IN", Shape.of(1, 1), 5)));
@@ -98,14 +101,22 @@ class TraceTest {
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
         assertThat(client.nextText()).isEqualTo("OUT 1");
         assertThat(client.nextText()).isEqualTo("OUT 2.");
-        assertThat(notes.told.stream().filter(t -> t.equals("INFER_RESPONSE_COMPLETE"))).hasSize(2);
+        assertThat(notes.told.stream().filter(t -> t.equals("INFER_RESPONSE_COMPLETE")))
+                .hasSize(2);
         assertThat(notes.told).endsWith("COMPUTE_END", "REQUEST_END");
         servable.unload();
     }
 
     private ModelServable servable(FakeModel model) {
         return ModelServable.of(
-                ID, model, model.config(), new ModelStatistics(ID), pool, SchedulerOptions.DEFAULT, InitialStates.NONE, Clock.system());
+                ID,
+                model,
+                model.config(),
+                new ModelStatistics(ID),
+                pool,
+                SchedulerOptions.DEFAULT,
+                InitialStates.NONE,
+                Clock.system());
     }
 
     private static ModelConfig config(boolean decoupled) {

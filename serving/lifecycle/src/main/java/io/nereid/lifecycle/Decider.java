@@ -238,7 +238,8 @@ final class Decider {
     void advance(Model model) {
         while (true) {
             Step step = options.policy().next(model.snapshot(this::waits));
-            if (step == null || (step.kind() == Step.Kind.UNLOAD
+            if (step == null
+                    || (step.kind() == Step.Kind.UNLOAD
                             && options.policy().allOrNothing()
                             && Takeover.undecided(model))) {
                 return;
@@ -354,9 +355,7 @@ final class Decider {
     boolean anythingLeaving() {
         return board.models().stream()
                 .flatMap(m -> m.versions.stream())
-                .anyMatch(v -> v.phase == Phase.DRAINING
-                        || v.phase == Phase.UNLOADING
-                        || (v.unwanted && v.loads()));
+                .anyMatch(v -> v.phase == Phase.DRAINING || v.phase == Phase.UNLOADING || (v.unwanted && v.loads()));
     }
 
     // ---- who waits ----

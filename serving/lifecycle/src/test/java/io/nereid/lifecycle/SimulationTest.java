@@ -95,10 +95,9 @@ class SimulationTest {
         }
         for (String model : all) {
             for (ServableState state : rig.manager.states(model)) {
-                assertThat(state.phase())
-                        .as("%s %s", as, state)
-                        .isNotIn(Phase.TRACKED, Phase.LOADING, Phase.WARMING);
-                FakeServable servable = rig.serving(ModelRef.exact(model, state.id().version()));
+                assertThat(state.phase()).as("%s %s", as, state).isNotIn(Phase.TRACKED, Phase.LOADING, Phase.WARMING);
+                FakeServable servable =
+                        rig.serving(ModelRef.exact(model, state.id().version()));
                 if (servable == null) {
                     continue;
                 }
@@ -119,6 +118,7 @@ class SimulationTest {
     /** What serves only because its successors failed is not kept up to date. */
     private static boolean aspired(Rig rig, String model, ServableState state) {
         return rig.manager.states(model).stream()
-                .allMatch(s -> s.phase() == Phase.AVAILABLE && s.reason() == null || s.equals(state) && s.reason() == null);
+                .allMatch(s ->
+                        s.phase() == Phase.AVAILABLE && s.reason() == null || s.equals(state) && s.reason() == null);
     }
 }

@@ -62,7 +62,8 @@ final class BackendChooser {
             Position platformAt,
             Position backendAt,
             Problems problems) {
-        if (config.ensemble() != null || (config.platform().equals(ENSEMBLE) && config.backend().isEmpty())) {
+        if (config.ensemble() != null
+                || (config.platform().equals(ENSEMBLE) && config.backend().isEmpty())) {
             return new Choice(null, ENSEMBLE, "");
         }
         if (!config.backend().isEmpty()) {
@@ -161,8 +162,11 @@ final class BackendChooser {
 
     private static String platform(Backend backend, ModelConfig config) {
         String given = ALIASES.getOrDefault(config.platform(), config.platform());
-        boolean own = backend.platforms().contains(given) || (!given.isEmpty() && backendOf(given).equals(backend.name()));
-        return own || backend.platforms().isEmpty() ? given : backend.platforms().get(0);
+        boolean own = backend.platforms().contains(given)
+                || (!given.isEmpty() && backendOf(given).equals(backend.name()));
+        return own || backend.platforms().isEmpty()
+                ? given
+                : backend.platforms().get(0);
     }
 
     /** The only file of the backend's kind, or empty when there is none or more than one. */

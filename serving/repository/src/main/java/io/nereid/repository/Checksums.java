@@ -28,7 +28,8 @@ final class Checksums {
 
     /** The model, with an error for the first file that is not what it should be. */
     static StoredModel verified(StoredModel model) {
-        for (Object agent : list(map(model.config().document().get("model_repository_agents")).get("agents"))) {
+        for (Object agent : list(
+                map(model.config().document().get("model_repository_agents")).get("agents"))) {
             String name = String.valueOf(map(agent).get("name"));
             if (!name.equals(NAME)) {
                 return model.but(
@@ -62,8 +63,8 @@ final class Checksums {
                 return model;
             }
             return model.but(
-                    "Mismatched " + key.substring(0, colon) + " hash for file " + Problems.quote(name) + ": it is " + sum
-                            + ", expected " + Problems.quote(expected),
+                    "Mismatched " + key.substring(0, colon) + " hash for file " + Problems.quote(name) + ": it is "
+                            + sum + ", expected " + Problems.quote(expected),
                     "copy the file again, or correct the sum");
         } catch (ServingException e) {
             return model.but("agent 'checksum': " + e.getMessage(), e.remedy());

@@ -161,8 +161,7 @@ final class ConfigBinder {
 
     private void unsupported(Position at, String type, String path, String field) {
         ConfigRefusals.Reason reason = ConfigRefusals.of(type, field);
-        problems.error(
-                file, at, "field '" + path + field + "' is not supported, " + reason.why(), reason.remedy());
+        problems.error(file, at, "field '" + path + field + "' is not supported, " + reason.why(), reason.remedy());
     }
 
     private boolean isDefault(Object value, Field field) {

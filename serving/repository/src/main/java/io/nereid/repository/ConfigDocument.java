@@ -176,7 +176,9 @@ public final class ConfigDocument {
         for (int i = 0; i < recorded.size(); i++) {
             Map<String, Object> r = map(recorded.get(i));
             Map<String, Object> g = byName.get(r.getOrDefault("name", ""));
-            if (g == null && given.size() == recorded.size() && !map(given.get(i)).containsKey("name")) {
+            if (g == null
+                    && given.size() == recorded.size()
+                    && !map(given.get(i)).containsKey("name")) {
                 g = map(given.get(i));
             }
             members.add(g == null ? r : merged(type, g, r));

@@ -266,7 +266,8 @@ final class ConfigReader {
             if (versions.isEmpty()) {
                 scope.error(
                         policy.place("specific"),
-                        "at least one version must be available under the version policy of model '" + scope.model() + "'",
+                        "at least one version must be available under the version policy of model '" + scope.model()
+                                + "'",
                         "write specific { versions: [ 1 ] }");
             }
             return new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.copyOf(versions));

@@ -13,7 +13,8 @@ final class ConfigRefusals {
     private static final Map<String, Reason> REASONS = Map.of(
             "ModelConfig.cc_model_filenames",
             new Reason(
-                    "it chooses a file by the compute capability of a GPU", "name the one file in default_model_filename"),
+                    "it chooses a file by the compute capability of a GPU",
+                    "name the one file in default_model_filename"),
             "ModelConfig.runtime",
             new Reason(
                     "it chooses among the libraries of one backend, of which there is only one here",

@@ -109,8 +109,8 @@ final class Emitter {
                                     "it is loaded when its files stop changing"))));
             return;
         }
-        StoredModel part = new StoredModel(
-                model.entry(), model.config(), model.backend(), settled, model.problems(), true, "", 0);
+        StoredModel part =
+                new StoredModel(model.entry(), model.config(), model.backend(), settled, model.problems(), true, "", 0);
         emit(t, aspired(t, part, null));
     }
 
@@ -124,8 +124,7 @@ final class Emitter {
     void duplicate(List<ModelEntry> entries, Tracked t) {
         List<Problem> problems = new ArrayList<>();
         for (ModelEntry e : entries) {
-            problems.add(new Problem(
-                    Problem.Severity.ERROR, e.place(), 0, 0, duplicateText(t.name), places(entries)));
+            problems.add(new Problem(Problem.Severity.ERROR, e.place(), 0, 0, duplicateText(t.name), places(entries)));
         }
         report(t, problems);
         if (!t.serving && !DUPLICATE.equals(t.takenUp)) {

@@ -34,7 +34,9 @@ final class EnsembleGraph {
         final String name;
         final Position at;
         final List<Node> readers = new ArrayList<>();
+
         @Nullable Node writer;
+
         boolean ready;
 
         Tensor(String name, Position at) {

@@ -27,7 +27,8 @@ final class EnsembleReader {
                 || (c.text("platform").isEmpty() && !c.text("backend").isEmpty())) {
             scope.error(
                     c.place("ensemble_scheduling"),
-                    "ensemble scheduling cannot be set for model '" + scope.model() + "' whose platform is not ensemble",
+                    "ensemble scheduling cannot be set for model '" + scope.model()
+                            + "' whose platform is not ensemble",
                     "write platform: \"ensemble\" and no backend");
         }
         absent(c, "instance_group", "instance group should not be specified for ensemble", "its steps have instances");
@@ -66,7 +67,9 @@ final class EnsembleReader {
     private Step step(Value v, int index, Map<String, Integer> writers) {
         BoundMessage s = v.message();
         for (String field : List.of("model_name", "input_map", "output_map")) {
-            if (s.has(field) ? field.equals("model_name") && s.text(field).isEmpty() : !s.faulty().contains(field)) {
+            if (s.has(field)
+                    ? field.equals("model_name") && s.text(field).isEmpty()
+                    : !s.faulty().contains(field)) {
                 scope.error(
                         v.at(),
                         "must specify '" + field + "' in step " + index + " of ensemble '" + scope.model() + "'",

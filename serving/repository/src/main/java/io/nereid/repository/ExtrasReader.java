@@ -22,8 +22,7 @@ final class ExtrasReader {
     Map<String, String> parameters(List<Value> given) {
         Map<String, String> parameters = new LinkedHashMap<>();
         for (Value v : given) {
-            parameters.put(
-                    v.entry().key(), v.entry().value() instanceof BoundMessage m ? m.text("string_value") : "");
+            parameters.put(v.entry().key(), v.entry().value() instanceof BoundMessage m ? m.text("string_value") : "");
         }
         return Collections.unmodifiableMap(parameters);
     }

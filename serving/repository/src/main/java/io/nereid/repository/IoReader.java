@@ -48,7 +48,10 @@ final class IoReader {
             } else if (!name.isEmpty()) {
                 who = prefix + Problems.quote(name) + " ";
                 if (!names.add(name)) {
-                    error(io.place("name"), who + "is given twice (expected: names differ)", "rename or remove one of them");
+                    error(
+                            io.place("name"),
+                            who + "is given twice (expected: names differ)",
+                            "rename or remove one of them");
                 }
             }
             DataType type = dataType(io, v.at(), who);
@@ -59,8 +62,8 @@ final class IoReader {
                 labels(io, name, labels);
             }
             if (type != null && shape != null) {
-                specs.add(new TensorSpec(
-                        name, type, shape, io.flag("optional"), io.flag("allow_ragged_batch"), reshape));
+                specs.add(
+                        new TensorSpec(name, type, shape, io.flag("optional"), io.flag("allow_ragged_batch"), reshape));
             }
         }
         return List.copyOf(specs);
@@ -136,9 +139,7 @@ final class IoReader {
                     "give the shape that the model has");
             return null;
         }
-        Shape shape = given.faulty().contains("shape")
-                ? null
-                : sizes(given, "shape", who, "reshape dimensions");
+        Shape shape = given.faulty().contains("shape") ? null : sizes(given, "shape", who, "reshape dimensions");
         if (shape == null || dims == null) {
             return null;
         }
@@ -201,7 +202,8 @@ final class IoReader {
                 }
                 type = DataType.INT32;
             }
-            List<String> targets = b.all("target_name").stream().map(Value::text).toList();
+            List<String> targets =
+                    b.all("target_name").stream().map(Value::text).toList();
             if (b.lacks("target_name")) {
                 error(v.at(), "batch input kind '" + kind + "' must specify 'target_name'", "name the model's input");
             }
@@ -215,8 +217,7 @@ final class IoReader {
         Set<String> seen = new HashSet<>();
         for (Value v : given) {
             BoundMessage b = v.message();
-            String source =
-                    source(b, v.at(), "batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE'", inputNames);
+            String source = source(b, v.at(), "batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE'", inputNames);
             List<String> targets = new ArrayList<>();
             for (Value target : b.all("target_name")) {
                 if (!outputNames.contains(target.text())) {

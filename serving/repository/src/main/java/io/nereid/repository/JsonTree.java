@@ -145,9 +145,8 @@ final class JsonTree {
         while (reader.nextField()) {
             String key = reader.key();
             Position at = here();
-            TextValue spelled = field.keyType().equals("string")
-                    ? new Scalar(Kind.STRING, key, false, at)
-                    : number(key, true, at);
+            TextValue spelled =
+                    field.keyType().equals("string") ? new Scalar(Kind.STRING, key, false, at) : number(key, true, at);
             into.add(new Block(
                     List.of(
                             new TextValue.Field("key", true, false, List.of(spelled), at),

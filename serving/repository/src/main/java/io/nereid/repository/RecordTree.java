@@ -52,12 +52,30 @@ final class RecordTree {
         t.put("version_policy", versionPolicy(c.versionPolicy()));
         t.put("input", list(c.inputs(), s -> tensor(s, true)));
         t.put("output", list(c.outputs(), s -> tensor(s, false)));
-        t.put("batch_input", list(c.batchInputs(), b -> message(
-                "kind", "BATCH_" + b.kind(), "target_name", b.targets(), "data_type", type(b.dataType()),
-                "source_input", List.of(b.source()))));
-        t.put("batch_output", list(c.batchOutputs(), b -> message(
-                "target_name", b.targets(), "kind", "BATCH_SCATTER_WITH_INPUT_SHAPE", "source_input",
-                List.of(b.source()))));
+        t.put(
+                "batch_input",
+                list(
+                        c.batchInputs(),
+                        b -> message(
+                                "kind",
+                                "BATCH_" + b.kind(),
+                                "target_name",
+                                b.targets(),
+                                "data_type",
+                                type(b.dataType()),
+                                "source_input",
+                                List.of(b.source()))));
+        t.put(
+                "batch_output",
+                list(
+                        c.batchOutputs(),
+                        b -> message(
+                                "target_name",
+                                b.targets(),
+                                "kind",
+                                "BATCH_SCATTER_WITH_INPUT_SHAPE",
+                                "source_input",
+                                List.of(b.source()))));
         Batching batching = c.batching();
         Sequence sequence = c.sequence();
         Ensemble ensemble = c.ensemble();
@@ -88,8 +106,12 @@ final class RecordTree {
         }
         if (!c.histogramBuckets().isEmpty()) {
             List<Object> controls = new ArrayList<>();
-            c.histogramBuckets().forEach((family, buckets) -> controls.add(message(
-                    "metric_identifier", message("family", family), "histogram_options", message("buckets", buckets))));
+            c.histogramBuckets()
+                    .forEach((family, buckets) -> controls.add(message(
+                            "metric_identifier",
+                            message("family", family),
+                            "histogram_options",
+                            message("buckets", buckets))));
             t.put("model_metrics", message("metric_control", controls));
         }
         return t;
@@ -153,15 +175,19 @@ final class RecordTree {
     private Map<String, Object> sequence(Sequence s) {
         Map<String, Object> t = message();
         if (s.strategy() instanceof Sequence.Oldest o) {
-            t.put("oldest", message(
-                    "max_candidate_sequences", (long) o.maxCandidates(),
-                    "preferred_batch_size", preferred(o.preferredSizes()),
-                    "max_queue_delay_microseconds", micros(o.maxQueueDelay()),
-                    "preserve_ordering", o.preserveOrdering()));
+            t.put(
+                    "oldest",
+                    message(
+                            "max_candidate_sequences", (long) o.maxCandidates(),
+                            "preferred_batch_size", preferred(o.preferredSizes()),
+                            "max_queue_delay_microseconds", micros(o.maxQueueDelay()),
+                            "preserve_ordering", o.preserveOrdering()));
         } else if (s.strategy() instanceof Sequence.Direct d && !d.equals(PLAIN)) {
-            t.put("direct", message(
-                    "max_queue_delay_microseconds", micros(d.maxQueueDelay()),
-                    "minimum_slot_utilization", d.minimumSlotUtilization()));
+            t.put(
+                    "direct",
+                    message(
+                            "max_queue_delay_microseconds", micros(d.maxQueueDelay()),
+                            "minimum_slot_utilization", d.minimumSlotUtilization()));
         }
         t.put("max_sequence_idle_microseconds", micros(s.maxIdle()));
         t.put("control_input", list(s.controls(), RecordTree::control));
@@ -193,8 +219,8 @@ final class RecordTree {
                 "use_same_buffer_for_input_output", s.sameBuffer());
         InitialState initial = s.initial();
         if (initial != null) {
-            Map<String, Object> i = message(
-                    "data_type", type(s.dataType()), "dims", dims(initial.shape()), "name", initial.name());
+            Map<String, Object> i =
+                    message("data_type", type(s.dataType()), "dims", dims(initial.shape()), "name", initial.name());
             if (initial.file().isEmpty()) {
                 i.put("zero_data", true);
             } else {
@@ -206,8 +232,7 @@ final class RecordTree {
     }
 
     private static Map<String, Object> ensemble(Ensemble e) {
-        return message(
-                "step", list(e.steps(), RecordTree::step), "max_inflight_requests", (long) e.maxInflight());
+        return message("step", list(e.steps(), RecordTree::step), "max_inflight_requests", (long) e.maxInflight());
     }
 
     private static Map<String, Object> step(Step s) {
@@ -240,10 +265,15 @@ final class RecordTree {
                 "passive", g.passive(),
                 "host_policy", g.hostPolicy());
         if (!g.resources().isEmpty() || g.priority() != 0) {
-            t.put("rate_limiter", message(
-                    "resources", list(g.resources(), r -> message(
-                            "name", r.name(), "global", r.global(), "count", (long) r.count())),
-                    "priority", (long) g.priority()));
+            t.put(
+                    "rate_limiter",
+                    message(
+                            "resources",
+                            list(
+                                    g.resources(),
+                                    r -> message("name", r.name(), "global", r.global(), "count", (long) r.count())),
+                            "priority",
+                            (long) g.priority()));
         }
         return t;
     }
@@ -273,7 +303,9 @@ final class RecordTree {
         List<Object> gpu = list(c.optimization().gpuAccelerators(), RecordTree::accelerator);
         List<Object> cpu = list(c.optimization().cpuAccelerators(), RecordTree::accelerator);
         if (!gpu.isEmpty() || !cpu.isEmpty()) {
-            t.put("execution_accelerators", message("gpu_execution_accelerator", gpu, "cpu_execution_accelerator", cpu));
+            t.put(
+                    "execution_accelerators",
+                    message("gpu_execution_accelerator", gpu, "cpu_execution_accelerator", cpu));
         }
         return t;
     }

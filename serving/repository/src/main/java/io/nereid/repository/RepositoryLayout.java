@@ -239,8 +239,8 @@ final class RepositoryLayout {
         Path configFile = configFile(entry.directory());
         if (json != null) {
             text = json;
-            ConfigReader.Result result = ConfigReader.readJson(
-                    file, json, entry.directory(), entry.name(), entry.named(), problems);
+            ConfigReader.Result result =
+                    ConfigReader.readJson(file, json, entry.directory(), entry.name(), entry.named(), problems);
             config = result.config();
             platformAt = result.platformAt();
             backendAt = result.backendAt();
@@ -303,7 +303,8 @@ final class RepositoryLayout {
         }
         String commonSum = common.sum();
         List<Version> versions = new ArrayList<>();
-        directories.forEach((number, directory) -> versions.add(VersionFolders.read(entry, number, directory, commonSum)));
+        directories.forEach(
+                (number, directory) -> versions.add(VersionFolders.read(entry, number, directory, commonSum)));
         StoredModel model = new StoredModel(
                 entry,
                 config,

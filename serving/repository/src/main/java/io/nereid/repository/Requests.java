@@ -80,8 +80,8 @@ final class Requests {
 
     private static void checkOverride(ModelEntry entry, String config) {
         Problems problems = new Problems();
-        var unused = ConfigReader.readJson(
-                entry.place(), config, entry.directory(), entry.name(), entry.named(), problems);
+        var unused =
+                ConfigReader.readJson(entry.place(), config, entry.directory(), entry.name(), entry.named(), problems);
         if (problems.hasErrors()) {
             ServingException why = Problems.refusal(problems.list());
             throw ServingException.invalidArgument("Invalid config override: " + why.getMessage(), why.remedy());

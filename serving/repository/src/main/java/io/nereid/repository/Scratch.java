@@ -81,8 +81,8 @@ final class Scratch {
         try {
             file = directory.resolve(name).normalize();
         } catch (InvalidPathException e) {
-            throw ServingException.invalidArgument("Invalid file parameter " + Problems.quote(PREFIX + name)
-                    + ", it is not the name of a file");
+            throw ServingException.invalidArgument(
+                    "Invalid file parameter " + Problems.quote(PREFIX + name) + ", it is not the name of a file");
         }
         if (name.indexOf('\\') >= 0 || !file.startsWith(directory) || file.equals(directory)) {
             throw ServingException.invalidArgument(

@@ -140,14 +140,17 @@ final class SequenceReader {
             }
             return new Control(name, kind, DataType.INT32, 0, 1);
         }
-        DataType type =
-                switch (pair) {
-                    case "int32_false_true" -> DataType.INT32;
-                    case "fp32_false_true" -> DataType.FP32;
-                    default -> DataType.BOOL;
-                };
+        DataType type = switch (pair) {
+            case "int32_false_true" -> DataType.INT32;
+            case "fp32_false_true" -> DataType.FP32;
+            default -> DataType.BOOL;
+        };
         return new Control(
-                name, kind, type, number(values.get(0).value()), number(values.get(1).value()));
+                name,
+                kind,
+                type,
+                number(values.get(0).value()),
+                number(values.get(1).value()));
     }
 
     private Control correlationId(String name, BoundMessage c, Position at, List<String> pairs) {

@@ -39,7 +39,8 @@ final class StateReader {
                 scope.warning(
                         v.at(),
                         "state with input " + Problems.quote(s.text("input_name")) + " and output "
-                                + Problems.quote(s.text("output_name")) + " is ignored, one of the names was used before"
+                                + Problems.quote(s.text("output_name"))
+                                + " is ignored, one of the names was used before"
                                 + scope.forModel(),
                         "rename or remove it");
                 continue;
@@ -100,8 +101,8 @@ final class StateReader {
         if (initial.size() > 1) {
             scope.error(
                     initial.get(1).at(),
-                    "initial_state field for state input '" + input + "' must contain exactly one or zero element. Found '"
-                            + initial.size() + "' elements.",
+                    "initial_state field for state input '" + input
+                            + "' must contain exactly one or zero element. Found '" + initial.size() + "' elements.",
                     "remove all but one");
         }
         InitialState first = initial.isEmpty() ? null : initial(initial.get(0), s, input, sizes, type);

@@ -61,8 +61,8 @@ final class VersionFolders {
                 sum.files(directory, p -> true);
             } else {
                 String stem = RepositoryLayout.stem(RepositoryLayout.fileName(file));
-                try (DirectoryStream<Path> own =
-                        Files.newDirectoryStream(directory, p -> RepositoryLayout.fileName(p).startsWith(stem))) {
+                try (DirectoryStream<Path> own = Files.newDirectoryStream(
+                        directory, p -> RepositoryLayout.fileName(p).startsWith(stem))) {
                     List<Path> paths = new ArrayList<>();
                     own.forEach(paths::add);
                     Collections.sort(paths);

@@ -45,8 +45,7 @@ final class WarmupReader {
             }
             long count = Math.max(1, w.number("count"));
             if (count > MAX_COUNT) {
-                scope.error(
-                        w.place("count"), who + "has count " + count + " (expected: <= " + MAX_COUNT + ")", null);
+                scope.error(w.place("count"), who + "has count " + count + " (expected: <= " + MAX_COUNT + ")", null);
             }
             Map<String, WarmupInput> inputs = new LinkedHashMap<>();
             for (Value input : w.all("inputs")) {
@@ -62,8 +61,7 @@ final class WarmupReader {
                 }
             }
             if (w.lacks("inputs")) {
-                scope.error(
-                        v.at(), who + "must specify 'inputs'", "give one entry for every input of the model");
+                scope.error(v.at(), who + "must specify 'inputs'", "give one entry for every input of the model");
             }
             warmups.add(new Warmup(
                     w.text("name"),

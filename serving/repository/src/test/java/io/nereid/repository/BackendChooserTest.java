@@ -33,7 +33,8 @@ class BackendChooserTest {
         return new FakeBackend(name, List.of(), List.of());
     }
 
-    private static Choice choose(BackendChooser chooser, String platform, String backend, Problems problems, String... files) {
+    private static Choice choose(
+            BackendChooser chooser, String platform, String backend, Problems problems, String... files) {
         ModelConfig config =
                 ModelConfig.builder("m").platform(platform).backend(backend).build();
         Choice choice = chooser.choose(config, List.of(files), FILE, Position.NONE, Position.NONE, problems);

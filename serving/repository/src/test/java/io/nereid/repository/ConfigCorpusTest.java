@@ -73,33 +73,35 @@ class ConfigCorpusTest {
 
     @TestFactory
     Stream<DynamicTest> everyCaseGivesWhatIsExpected() {
-        return directories().map(d -> dynamicTest(d.getFileName().toString(), () -> {
-            Case c = Case.of(d);
-            Problems problems = new Problems();
-            Result result = c.run(problems);
-            List<String> actual = problems.list().stream()
-                    .map(p -> p.severity() + " " + p.line() + ":" + p.column() + " "
-                            + p.message().replace(d.toString(), "$MODEL"))
-                    .toList();
-            if (RECORD) {
-                assertThat(actual.stream().map(ConfigCorpusTest::bare))
-                        .containsExactlyInAnyOrderElementsOf(
-                                c.expected.stream().map(ConfigCorpusTest::bare).toList());
-                List<String> lines = new ArrayList<>(c.gpus ? List.of("# gpus") : List.of());
-                lines.addAll(actual);
-                write(d.resolve("expected"), String.join("\n", lines) + (lines.isEmpty() ? "" : "\n"));
-            } else {
-                assertThat(actual).containsExactlyInAnyOrderElementsOf(c.expected);
-            }
-            assertThat(Files.exists(c.document())).isEqualTo(!problems.hasErrors());
-            if (!problems.hasErrors()) {
-                String document = PrettyJson.of(ConfigDocument.of(result.config()));
-                if (RECORD) {
-                    write(c.document(), document);
-                }
-                assertThat(document).isEqualTo(read(c.document()));
-            }
-        }));
+        return directories()
+                .map(d -> dynamicTest(d.getFileName().toString(), () -> {
+                    Case c = Case.of(d);
+                    Problems problems = new Problems();
+                    Result result = c.run(problems);
+                    List<String> actual = problems.list().stream()
+                            .map(p -> p.severity() + " " + p.line() + ":" + p.column() + " "
+                                    + p.message().replace(d.toString(), "$MODEL"))
+                            .toList();
+                    if (RECORD) {
+                        assertThat(actual.stream().map(ConfigCorpusTest::bare))
+                                .containsExactlyInAnyOrderElementsOf(c.expected.stream()
+                                        .map(ConfigCorpusTest::bare)
+                                        .toList());
+                        List<String> lines = new ArrayList<>(c.gpus ? List.of("# gpus") : List.of());
+                        lines.addAll(actual);
+                        write(d.resolve("expected"), String.join("\n", lines) + (lines.isEmpty() ? "" : "\n"));
+                    } else {
+                        assertThat(actual).containsExactlyInAnyOrderElementsOf(c.expected);
+                    }
+                    assertThat(Files.exists(c.document())).isEqualTo(!problems.hasErrors());
+                    if (!problems.hasErrors()) {
+                        String document = PrettyJson.of(ConfigDocument.of(result.config()));
+                        if (RECORD) {
+                            write(c.document(), document);
+                        }
+                        assertThat(document).isEqualTo(read(c.document()));
+                    }
+                }));
     }
 
     /** What the server shows can be given back to it, whole, and means the same. */
@@ -129,7 +131,8 @@ class ConfigCorpusTest {
                 .distinct()
                 .toList();
         assertThat(sorts)
-                .contains("syntax", "type", "top", "refused", "input", "output", "batch", "dynamic", "sequence", "state")
+                .contains(
+                        "syntax", "type", "top", "refused", "input", "output", "batch", "dynamic", "sequence", "state")
                 .contains("group", "metrics", "warmup", "ensemble", "json", "model");
         assertThat(directories().count()).isGreaterThan(200);
     }

@@ -59,8 +59,10 @@ class ConfigDocumentTest {
         assertThat(at(document, "max_batch_size")).isEqualTo(4L);
         assertThat(at(document, "dynamic_batching", "preferred_batch_size")).isEqualTo(List.of(4L));
         assertThat(at(document, "optimization", "priority")).isEqualTo("PRIORITY_MIN");
-        assertThat(at(document, "optimization", "input_pinned_memory", "enable")).isEqualTo(true);
-        assertThat(at(document, "optimization", "output_pinned_memory", "enable")).isEqualTo(false);
+        assertThat(at(document, "optimization", "input_pinned_memory", "enable"))
+                .isEqualTo(true);
+        assertThat(at(document, "optimization", "output_pinned_memory", "enable"))
+                .isEqualTo(false);
         assertThat(at(document, "instance_group", 0, "name")).isEqualTo("m");
     }
 
@@ -80,7 +82,8 @@ class ConfigDocumentTest {
         assertThat(at(document, "instance_group", 1, "name")).isEqualTo("other");
         assertThat(document).doesNotContainKey("dynamic_batching");
         assertThat(at(document, "response_cache", "enable")).isEqualTo(true);
-        ModelConfig off = changed.toBuilder().document(document).responseCache(false).build();
+        ModelConfig off =
+                changed.toBuilder().document(document).responseCache(false).build();
         assertThat(at(ConfigDocument.of(off), "response_cache", "enable")).isEqualTo(false);
     }
 
@@ -98,7 +101,8 @@ class ConfigDocumentTest {
     void aCompletedConfigurationIsLookedAtOnceMore() {
         ModelConfig config = read("dynamic_batching { preferred_batch_size: [ 4, 8 ] }");
         ConfigDocument.check(config.toBuilder().maxBatchSize(8).build(), model, false);
-        assertThatThrownBy(() -> ConfigDocument.check(config.toBuilder().maxBatchSize(4).build(), model, false))
+        assertThatThrownBy(() ->
+                        ConfigDocument.check(config.toBuilder().maxBatchSize(4).build(), model, false))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("dynamic batching preferred size must be <= max batch size for m");
     }

@@ -110,14 +110,13 @@ class ConfigFuzzTest {
     /** Whatever is taken for good can be shown, and means the same when it is read again. */
     private void agree(ModelConfig read) {
         // sizes that are too big for the batch cannot be told before the backend has said what the batch is
-        ModelConfig config = read.maxBatchSize() < 0
-                ? read.toBuilder().maxBatchSize(1 << 30).build()
-                : read;
+        ModelConfig config =
+                read.maxBatchSize() < 0 ? read.toBuilder().maxBatchSize(1 << 30).build() : read;
         Map<String, Object> document = ConfigDocument.of(config);
         Problems problems = new Problems();
-        ModelConfig again =
-                ConfigReader.readJson(model.resolve("again"), PrettyJson.of(document), model, "m", true, problems)
-                        .config();
+        ModelConfig again = ConfigReader.readJson(
+                        model.resolve("again"), PrettyJson.of(document), model, "m", true, problems)
+                .config();
         assertThat(problems.list()).noneMatch(Problem::isError);
         assertThat(ConfigDocument.of(again)).isEqualTo(document);
         ConfigDocument.check(config, model, false);
@@ -207,8 +206,16 @@ class ConfigFuzzTest {
         }
         text.append("ensemble_scheduling{step{model_name:'n' ");
         for (int i = 0; i < 2_000; i++) {
-            text.append("input_map{key:'i").append(i).append("' value:'i").append(i).append("'} ");
-            text.append("output_map{key:'o").append(i).append("' value:'o").append(i).append("'} ");
+            text.append("input_map{key:'i")
+                    .append(i)
+                    .append("' value:'i")
+                    .append(i)
+                    .append("'} ");
+            text.append("output_map{key:'o")
+                    .append(i)
+                    .append("' value:'o")
+                    .append(i)
+                    .append("'} ");
         }
         text.append("}}");
         Problems problems = new Problems();

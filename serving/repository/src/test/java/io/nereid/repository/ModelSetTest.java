@@ -323,7 +323,8 @@ class ModelSetTest {
                 "{\"backend\": \"onnxruntime\"}",
                 Map.of("file:4/model.onnx", bytes("weights"), "labels.txt", bytes("cat")));
         assertThat(versions).singleElement().matches(id -> id.version() == 4);
-        Loader loader = Objects.requireNonNull(target.last("new").versions().get(0).loader());
+        Loader loader =
+                Objects.requireNonNull(target.last("new").versions().get(0).loader());
         Path directory = Fakes.FACTORY.directory(loader.id());
         assertThat(directory).startsWith(scratch).hasFileName("4");
         assertThat(directory.resolve("model.onnx")).hasContent("weights");
@@ -376,8 +377,7 @@ class ModelSetTest {
         model("a");
         start(EXPLICIT);
         source.load("a");
-        assertThatThrownBy(() -> source.load(
-                        "a", "{}", Map.of(path, bytes("x"), "1/model.onnx", bytes("x"))))
+        assertThatThrownBy(() -> source.load("a", "{}", Map.of(path, bytes("x"), "1/model.onnx", bytes("x"))))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
                 .hasMessageContaining(text);

@@ -75,15 +75,17 @@ class RepositoryValidatorTest {
     }
 
     private void ensemble(String name, String... parts) {
-        StringBuilder text = new StringBuilder("platform: 'ensemble' input { name: 'a' data_type: TYPE_FP32 dims: 1 } ");
+        StringBuilder text =
+                new StringBuilder("platform: 'ensemble' input { name: 'a' data_type: TYPE_FP32 dims: 1 } ");
         for (String part : parts) {
             String output = name + "_" + part;
             text.append("output { name: '" + output + "' data_type: TYPE_FP32 dims: 1 } ");
         }
         text.append("ensemble_scheduling { ");
         for (String part : parts) {
-            text.append("step { model_name: '" + part + "' input_map { key: 'x' value: 'a' } output_map { key: 'y' value: '"
-                    + name + "_" + part + "' } } ");
+            text.append(
+                    "step { model_name: '" + part + "' input_map { key: 'x' value: 'a' } output_map { key: 'y' value: '"
+                            + name + "_" + part + "' } } ");
         }
         Fakes.write(root.resolve(name + "/config.pbtxt"), text + "}");
         Fakes.write(root.resolve(name + "/1/.keep"), "");
@@ -94,7 +96,8 @@ class RepositoryValidatorTest {
         Fakes.write(root.resolve("good/1/model.onnx"), "x");
         ensemble("both", "good", "gone");
         assertThat(validator.validate(root)).singleElement().satisfies(p -> {
-            assertThat(p.message()).isEqualTo("ensemble 'both' contains models that are not available or ambiguous: gone");
+            assertThat(p.message())
+                    .isEqualTo("ensemble 'both' contains models that are not available or ambiguous: gone");
             assertThat(p.isError()).isFalse();
         });
     }

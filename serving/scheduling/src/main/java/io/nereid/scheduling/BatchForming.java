@@ -55,8 +55,7 @@ final class BatchForming {
     }
 
     /** By the batcher's settings; every job alone when the model takes no batches. */
-    static BatchForming of(
-            int maxBatchSize, Batching batching, BatchRunner runner, @Nullable BatchStrategy strategy) {
+    static BatchForming of(int maxBatchSize, Batching batching, BatchRunner runner, @Nullable BatchStrategy strategy) {
         if (maxBatchSize <= 1) {
             return single();
         }

@@ -75,13 +75,12 @@ final class ControlTensors implements AutoCloseable {
         if (!(id instanceof Long n)) {
             return;
         }
-        boolean fits =
-                switch (type) {
-                    case INT32 -> n >= 0 && n <= Integer.MAX_VALUE;
-                    case UINT32 -> n >= 0 && n <= MAX_UINT32;
-                    case INT64 -> n >= 0;
-                    default -> true;
-                };
+        boolean fits = switch (type) {
+            case INT32 -> n >= 0 && n <= Integer.MAX_VALUE;
+            case UINT32 -> n >= 0 && n <= MAX_UINT32;
+            case INT64 -> n >= 0;
+            default -> true;
+        };
         if (!fits) {
             throw ServingException.invalidArgument("correlation ID " + Long.toUnsignedString(n) + " does not fit into"
                     + " sequence batching control '" + control.name() + "' of model '" + model + "', which is "
@@ -97,13 +96,12 @@ final class ControlTensors implements AutoCloseable {
     /** Adds the controls of a request, each with a count of its own. */
     void append(List<Tensor> inputs, boolean start, boolean end, @Nullable Tensor id) {
         for (Made made : controls) {
-            boolean yes =
-                    switch (made.kind) {
-                        case START -> start;
-                        case END -> end;
-                        case READY -> true;
-                        case CORRID -> false;
-                    };
+            boolean yes = switch (made.kind) {
+                case START -> start;
+                case END -> end;
+                case READY -> true;
+                case CORRID -> false;
+            };
             Tensor t = made.kind == Control.Kind.CORRID && id != null ? id : yes ? made.yes : made.no;
             inputs.add(t.retain());
         }
@@ -134,32 +132,29 @@ final class ControlTensors implements AutoCloseable {
 
     private Tensor value(Control control, double value) {
         DataType type = control.dataType();
-        byte[] bytes =
-                switch (type) {
-                    case INT32 -> littleEndian(4).putInt((int) value).array();
-                    case FP32 -> littleEndian(4).putFloat((float) value).array();
-                    case BOOL -> new byte[] {(byte) (value != 0 ? 1 : 0)};
-                    default -> throw unexpected(control, "TYPE_INT32, TYPE_FP32 and TYPE_BOOL");
-                };
+        byte[] bytes = switch (type) {
+            case INT32 -> littleEndian(4).putInt((int) value).array();
+            case FP32 -> littleEndian(4).putFloat((float) value).array();
+            case BOOL -> new byte[] {(byte) (value != 0 ? 1 : 0)};
+            default -> throw unexpected(control, "TYPE_INT32, TYPE_FP32 and TYPE_BOOL");
+        };
         return over(control, bytes);
     }
 
     private Tensor idTensor(Control control, Object id) {
         long n = id instanceof Long l ? l : 0;
-        byte[] bytes =
-                switch (control.dataType()) {
-                    case UINT64, INT64 -> littleEndian(8).putLong(n).array();
-                    case UINT32, INT32 -> littleEndian(4).putInt((int) n).array();
-                    case BYTES -> {
-                        byte[] text = id.toString().getBytes(StandardCharsets.UTF_8);
-                        yield littleEndian(4 + text.length)
-                                .putInt(text.length)
-                                .put(text)
-                                .array();
-                    }
-                    default -> throw unexpected(
-                            control, "TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING");
-                };
+        byte[] bytes = switch (control.dataType()) {
+            case UINT64, INT64 -> littleEndian(8).putLong(n).array();
+            case UINT32, INT32 -> littleEndian(4).putInt((int) n).array();
+            case BYTES -> {
+                byte[] text = id.toString().getBytes(StandardCharsets.UTF_8);
+                yield littleEndian(4 + text.length)
+                        .putInt(text.length)
+                        .put(text)
+                        .array();
+            }
+            default -> throw unexpected(control, "TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and TYPE_STRING");
+        };
         return over(control, bytes);
     }
 

@@ -48,11 +48,7 @@ public final class DevicePool implements AutoCloseable {
      * @throws io.nereid.base.ServingException FAILED_PRECONDITION when this machine cannot do that
      */
     public DevicePool(String name, int threads, Clock clock, HostPolicy policy) {
-        this(
-                atLeastOne(threads),
-                clock,
-                Timer.threaded(name + "-timer", clock),
-                bound(Threads.named(name), policy));
+        this(atLeastOne(threads), clock, Timer.threaded(name + "-timer", clock), bound(Threads.named(name), policy));
     }
 
     private static ThreadFactory bound(ThreadFactory factory, HostPolicy policy) {

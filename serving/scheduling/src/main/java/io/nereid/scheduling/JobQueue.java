@@ -438,7 +438,12 @@ final class JobQueue implements DevicePool.Ready {
             return;
         }
         long at = levels.nextExpiry();
-        if (forming.delays() && !blocked && held == 0 && !closed && claimed < instances.wanted() && claimed == running) {
+        if (forming.delays()
+                && !blocked
+                && held == 0
+                && !closed
+                && claimed < instances.wanted()
+                && claimed == running) {
             long due = forming.due(levels);
             // What is due already waits for an instance, not for the time.
             at = due - now > 0 ? Entry.earlier(at, due) : at;
@@ -454,7 +459,8 @@ final class JobQueue implements DevicePool.Ready {
 
     void instances(int count) {
         if (count < 1) {
-            throw ServingException.invalidArgument("instances of model '" + model + "': " + count + " (expected: >= 1)");
+            throw ServingException.invalidArgument(
+                    "instances of model '" + model + "': " + count + " (expected: >= 1)");
         }
         List<Integer> idle = new ArrayList<>();
         boolean enlist;
@@ -528,7 +534,11 @@ final class JobQueue implements DevicePool.Ready {
             try {
                 strategy.close();
             } catch (RuntimeException e) {
-                LOG.error("model {}: batching strategy {} did not close", model, strategy.getClass().getName(), e);
+                LOG.error(
+                        "model {}: batching strategy {} did not close",
+                        model,
+                        strategy.getClass().getName(),
+                        e);
             }
         }
         drained.complete(null);

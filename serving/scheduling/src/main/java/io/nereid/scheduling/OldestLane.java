@@ -39,8 +39,8 @@ final class OldestLane extends SequenceLane {
                 .queue(new Queue(0, Duration.ZERO, false))
                 .batching(new Batching(oldest.preferredSizes(), oldest.maxQueueDelay(), ordered))
                 .build();
-        SchedulerOptions unlimited = new SchedulerOptions(
-                Integer.MAX_VALUE, options.inline(), null, options.limiter(), 0, 0);
+        SchedulerOptions unlimited =
+                new SchedulerOptions(Integer.MAX_VALUE, options.inline(), null, options.limiter(), 0, 0);
         inner = new DynamicBatcher(own, new Renumbered(runner, sequences), pool, unlimited);
     }
 

@@ -100,7 +100,10 @@ final class Ordered implements InferenceJob {
 
     /** One answer, or the failure, of a job. Immutable, but for the tensors. */
     private record Answer(
-            List<Tensor> outputs, Map<String, Object> parameters, @Nullable ServingException error, boolean last) {
+            List<Tensor> outputs,
+            Map<String, Object> parameters,
+            @Nullable ServingException error,
+            boolean last) {
         void leave(InferenceJob job) {
             try {
                 if (error != null) {

@@ -3,8 +3,8 @@
 package io.nereid.scheduling;
 
 import io.nereid.base.ServingException;
-import io.nereid.spi.ModelConfig.InstanceGroup;
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.InstanceGroup;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Comparator;
@@ -146,8 +146,8 @@ public final class RateLimiter {
 
     /** An instance, as the limiter sees it. Guarded by the limiter. */
     private static final class Ticket {
-        static final Comparator<Ticket> ORDER = Comparator.comparingLong(Ticket::score)
-                .thenComparingLong(t -> t.staged);
+        static final Comparator<Ticket> ORDER =
+                Comparator.comparingLong(Ticket::score).thenComparingLong(t -> t.staged);
 
         final Member member;
         final int instance;
@@ -319,7 +319,9 @@ public final class RateLimiter {
                 if (!g.passive()) {
                     group = g;
                     int within = Math.max(0, instance - first);
-                    device = g.gpus().isEmpty() ? 0 : g.gpus().get(within % g.gpus().size());
+                    device = g.gpus().isEmpty()
+                            ? 0
+                            : g.gpus().get(within % g.gpus().size());
                     first += g.count();
                     if (instance < first) {
                         break;

@@ -112,9 +112,8 @@ final class Resources {
         }
         for (Key other : most.keySet()) {
             if (other.name.equals(key.name) && (other.device == Key.GLOBAL) != (key.device == Key.GLOBAL)) {
-                throw ServingException.invalidArgument(
-                        "Resource \"" + key.name
-                                + "\" is present as both global and device-specific resource in the model configuration.");
+                throw ServingException.invalidArgument("Resource \"" + key.name
+                        + "\" is present as both global and device-specific resource in the model configuration.");
             }
         }
     }

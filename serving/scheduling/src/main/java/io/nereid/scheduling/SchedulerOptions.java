@@ -31,14 +31,12 @@ public record SchedulerOptions(
 
     /** These options with a strategy. */
     public SchedulerOptions withStrategy(@Nullable BatchStrategy newStrategy) {
-        return new SchedulerOptions(
-                maxQueueSize, inline, newStrategy, limiter, delayScheduler, backlogDelayScheduler);
+        return new SchedulerOptions(maxQueueSize, inline, newStrategy, limiter, delayScheduler, backlogDelayScheduler);
     }
 
     /** These options with a limiter. */
     public SchedulerOptions withLimiter(@Nullable RateLimiter newLimiter) {
-        return new SchedulerOptions(
-                maxQueueSize, inline, strategy, newLimiter, delayScheduler, backlogDelayScheduler);
+        return new SchedulerOptions(maxQueueSize, inline, strategy, newLimiter, delayScheduler, backlogDelayScheduler);
     }
 
     /** These options with the delays for tests. */

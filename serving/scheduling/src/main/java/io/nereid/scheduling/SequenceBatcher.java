@@ -56,8 +56,7 @@ public final class SequenceBatcher implements Scheduler {
         this.controls = new ControlTensors(config, sequence.controls());
         DataType idType = controls.idType();
         this.ownIdsAreTexts = idType == DataType.BYTES;
-        this.greatestOwnId =
-                idType == DataType.INT32 || idType == DataType.UINT32 ? Integer.MAX_VALUE : Long.MAX_VALUE;
+        this.greatestOwnId = idType == DataType.INT32 || idType == DataType.UINT32 ? Integer.MAX_VALUE : Long.MAX_VALUE;
         StateTensors states = null;
         try {
             states = new StateTensors(config, sequence.states(), initialStates);

@@ -77,7 +77,9 @@ final class SequenceBook {
         } else {
             if (start) {
                 out.add(() -> LOG.warn(
-                        "model {}: sequence {} starts anew before its END", sequences.model, SequenceRefusals.show(id)));
+                        "model {}: sequence {} starts anew before its END",
+                        sequences.model,
+                        SequenceRefusals.show(id)));
             }
             if (end) {
                 live.remove(id);
@@ -171,8 +173,7 @@ final class SequenceBook {
         stir(strand, out, now);
     }
 
-    void fall(
-            Strand strand, @Nullable SequenceJob item, Function<InferenceJob, ServingException> because, Outbox out) {
+    void fall(Strand strand, @Nullable SequenceJob item, Function<InferenceJob, ServingException> because, Outbox out) {
         for (SequenceJob fallen : strand.fall(item, strand.backlogged)) {
             fallen.place = Place.GONE;
             waiting--;

@@ -234,9 +234,8 @@ final class StateTensors implements AutoCloseable {
                         "'initial_state' field for state input name '" + name + "' contains variable dimensions.");
             }
             if (wanted.dim(i) >= 0 && wanted.dim(i) != given.dim(i)) {
-                throw ServingException.invalidArgument(
-                        "'initial_state' dim for input name '" + name + "' doesn't match 'state' dim description. "
-                                + given.dim(i) + " != " + wanted.dim(i));
+                throw ServingException.invalidArgument("'initial_state' dim for input name '" + name
+                        + "' doesn't match 'state' dim description. " + given.dim(i) + " != " + wanted.dim(i));
             }
         }
         return given;

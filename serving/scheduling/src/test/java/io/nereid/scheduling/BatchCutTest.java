@@ -19,7 +19,8 @@ class BatchCutTest {
     private final DevicePool pool = new DevicePool("test", 0, time, time);
     private final Puppet puppet = new Puppet();
 
-    private Scheduler batcher(Inline inline, @Nullable BatchStrategy strategy, int max, long delay, Integer... preferred) {
+    private Scheduler batcher(
+            Inline inline, @Nullable BatchStrategy strategy, int max, long delay, Integer... preferred) {
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(max)
                 .batching(new Batching(List.of(preferred), Duration.ofNanos(delay), false))
@@ -149,7 +150,9 @@ class BatchCutTest {
         assertThat(puppet.ran).containsExactly(List.of(2, 3), List.of(1));
         assertThat(puppet.cuts).containsExactly(BatchCut.STRATEGY, BatchCut.DELAY);
         s.close();
-        assertThat(volume.log).as("every beginning has its end").containsExactly("begin", "end", "begin", "end", "close");
+        assertThat(volume.log)
+                .as("every beginning has its end")
+                .containsExactly("begin", "end", "begin", "end", "close");
     }
 
     @Test

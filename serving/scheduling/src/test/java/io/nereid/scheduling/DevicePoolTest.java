@@ -31,8 +31,16 @@ class DevicePoolTest {
         HostPolicy policy = HostPolicy.parse("gold,cpu-cores=0-2,5");
         assertThat(policy.name()).isEqualTo("gold");
         assertThat(policy.cores()).isEqualTo(BitSet.valueOf(new long[] {0b100111}));
-        for (String wrong : List.of("gold", "gold,cores=1", ",cpu-cores=1", "gold,cpu-cores=", "gold,cpu-cores=3-1",
-                "gold,cpu-cores=1-2-3", "gold,cpu-cores=-1", "gold,cpu-cores=1,,2", "gold,cpu-cores=99999")) {
+        for (String wrong : List.of(
+                "gold",
+                "gold,cores=1",
+                ",cpu-cores=1",
+                "gold,cpu-cores=",
+                "gold,cpu-cores=3-1",
+                "gold,cpu-cores=1-2-3",
+                "gold,cpu-cores=-1",
+                "gold,cpu-cores=1,,2",
+                "gold,cpu-cores=99999")) {
             assertThatThrownBy(() -> HostPolicy.parse(wrong)).hasMessageContaining("'" + wrong + "' is not understood");
         }
         assertThatThrownBy(() -> HostPolicy.parse("gold,numa-node=1"))

@@ -37,7 +37,10 @@ class ExpiriesTest {
                 expiries.remove(gone);
                 assertThat(gone.expiryIndex).isEqualTo(-1);
             }
-            long least = in.stream().map(e -> e.expiry).min(Comparator.naturalOrder()).orElse(-1L);
+            long least = in.stream()
+                    .map(e -> e.expiry)
+                    .min(Comparator.naturalOrder())
+                    .orElse(-1L);
             Entry next = expiries.next();
             assertThat(next == null ? -1 : next.expiry).isEqualTo(least);
         }

@@ -86,7 +86,8 @@ class LimiterStormTest {
                     .batching(new Batching(List.of(), Duration.ofNanos(20_000), need == 2, 0, 0, Map.of()))
                     .instanceGroups(List.of(group))
                     .build();
-            scheduler = Scheduler.of(config, this, pool, new SchedulerOptions(200, Inline.MEASURED).withLimiter(limiter));
+            scheduler =
+                    Scheduler.of(config, this, pool, new SchedulerOptions(200, Inline.MEASURED).withLimiter(limiter));
         }
 
         void life(CountDownLatch done) {

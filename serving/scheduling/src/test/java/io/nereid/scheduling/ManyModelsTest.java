@@ -39,7 +39,8 @@ class ManyModelsTest {
     void holdItsPromisesInAnyOrderOfEvents(RepetitionInfo info) {
         long seed = 104_729L * info.getCurrentRepetition();
         Random random = new Random(seed);
-        RateLimiter limiter = random.nextInt(3) == 0 ? null : new RateLimiter(List.of(RateLimiter.Total.parse("R:" + TOTAL)));
+        RateLimiter limiter =
+                random.nextInt(3) == 0 ? null : new RateLimiter(List.of(RateLimiter.Total.parse("R:" + TOTAL)));
         List<Model> models = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
             models.add(new Model("m" + i, random, limiter));
@@ -65,7 +66,9 @@ class ManyModelsTest {
             time.advance(100);
         }
         for (Model m : models) {
-            assertThat(m.scheduler.queued()).as("seed %s: lost wake-up of %s", seed, m.name).isZero();
+            assertThat(m.scheduler.queued())
+                    .as("seed %s: lost wake-up of %s", seed, m.name)
+                    .isZero();
             assertThat(m.scheduler.running()).as("seed %s", seed).isZero();
             assertThat(m.taken).as("seed %s", seed).allMatch(j -> j.ends.get() == 1);
             assertThat(m.taken).as("seed %s: actions left behind", seed).noneMatch(FakeJob::hasAction);
@@ -78,7 +81,9 @@ class ManyModelsTest {
             assertThat(wrong).isEmpty();
         }
         for (Model m : models) {
-            assertThat(m.scheduler.drained().toCompletableFuture()).as("seed %s: permits", seed).isCompleted();
+            assertThat(m.scheduler.drained().toCompletableFuture())
+                    .as("seed %s: permits", seed)
+                    .isCompleted();
         }
         assertThat(wrong).as("seed %s", seed).isEmpty();
         assertThat(used).isZero();

@@ -35,8 +35,7 @@ class PolicyTest {
     }
 
     private Scheduler levels(int maxBatch, long delay, int levels, int usual, Queue queue, Map<Long, Queue> others) {
-        return batcher(
-                maxBatch, queue, new Batching(List.of(), Duration.ofNanos(delay), false, levels, usual, others));
+        return batcher(maxBatch, queue, new Batching(List.of(), Duration.ofNanos(delay), false, levels, usual, others));
     }
 
     private Scheduler policy(Queue queue) {
@@ -145,7 +144,8 @@ class PolicyTest {
 
     @Test
     void givesEachLevelItsOwnLimit() {
-        Scheduler s = levels(1, 0, 2, 2, new Queue(1, Duration.ZERO, false), Map.of(1L, new Queue(2, Duration.ZERO, false)));
+        Scheduler s =
+                levels(1, 0, 2, 2, new Queue(1, Duration.ZERO, false), Map.of(1L, new Queue(2, Duration.ZERO, false)));
         s.submit(FakeJob.of(1));
         assertThatThrownBy(() -> s.submit(FakeJob.of(2))).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
@@ -153,7 +153,8 @@ class PolicyTest {
         });
         s.submit(FakeJob.of(3).priority(1));
         s.submit(FakeJob.of(4).priority(1));
-        assertThatThrownBy(() -> s.submit(FakeJob.of(5).priority(1))).hasMessageContaining("Exceeds maximum queue size");
+        assertThatThrownBy(() -> s.submit(FakeJob.of(5).priority(1)))
+                .hasMessageContaining("Exceeds maximum queue size");
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(3), List.of(4), List.of(1));
     }

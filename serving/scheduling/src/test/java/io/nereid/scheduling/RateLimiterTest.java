@@ -48,7 +48,8 @@ class RateLimiterTest {
             this.name = name;
             ModelConfig config =
                     ModelConfig.builder(name).instanceGroups(List.of(groups)).build();
-            scheduler = Scheduler.of(config, this, pool, new SchedulerOptions(1_000, Inline.ALWAYS).withLimiter(limiter));
+            scheduler =
+                    Scheduler.of(config, this, pool, new SchedulerOptions(1_000, Inline.ALWAYS).withLimiter(limiter));
         }
 
         void submit(int count) {
@@ -274,8 +275,9 @@ class RateLimiterTest {
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
                     assertThat(e.getMessage())
-                            .isEqualTo("Resource count for \"R\" is limited to 4 which will prevent scheduling of one or"
-                                    + " more model instances, the minimum required count is 5");
+                            .isEqualTo(
+                                    "Resource count for \"R\" is limited to 4 which will prevent scheduling of one or"
+                                            + " more model instances, the minimum required count is 5");
                 });
         runAll();
         assertThat(ran).containsExactly("a");

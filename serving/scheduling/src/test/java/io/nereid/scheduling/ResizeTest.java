@@ -144,12 +144,11 @@ class ResizeTest {
     @Test
     void takesNewInstancesIntoTheRateLimit() {
         RateLimiter limiter = new RateLimiter(List.of(Total.parse("R:4")));
-        InstanceGroup group = new InstanceGroup(
-                "m", Kind.CPU, 1, List.of(), false, "", List.of(new Resource("R", false, 2)), 0);
+        InstanceGroup group =
+                new InstanceGroup("m", Kind.CPU, 1, List.of(), false, "", List.of(new Resource("R", false, 2)), 0);
         ModelConfig config =
                 ModelConfig.builder("m").instanceGroups(List.of(group)).build();
-        Scheduler s =
-                Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter));
+        Scheduler s = Scheduler.of(config, puppet, pool, new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter));
         puppet.during = () -> {
             s.instances(3);
             puppet.during = () -> {

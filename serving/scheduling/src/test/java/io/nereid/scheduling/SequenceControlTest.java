@@ -105,8 +105,7 @@ class SequenceControlTest {
         stage.submit(batcher, id + " E");
         stage.runAll();
         assertThat(stage.puppet.seen.get(0).get(1)).isEqualTo("ID=" + id);
-        assertThat(stage.puppet.seen.get(1))
-                .containsExactly(type == DataType.BYTES ? "ID=" : "ID=0", "ID=" + id);
+        assertThat(stage.puppet.seen.get(1)).containsExactly(type == DataType.BYTES ? "ID=" : "ID=0", "ID=" + id);
         stage.end(batcher);
     }
 
@@ -147,8 +146,8 @@ class SequenceControlTest {
     void cannotBeOfOtherTypes() {
         stage.controls = List.of(control(Kind.START), new Control("ID", Kind.CORRID, DataType.FP32, 0, 0));
         assertThatThrownBy(stage::open)
-                .hasMessageContaining("Allowed data types are TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and"
-                        + " TYPE_STRING");
+                .hasMessageContaining(
+                        "Allowed data types are TYPE_UINT64, TYPE_INT64, TYPE_UINT32, TYPE_INT32 and" + " TYPE_STRING");
         stage.controls = List.of(new Control("S", Kind.START, DataType.INT8, 0, 0));
         assertThatThrownBy(stage::open).hasMessageContaining("unexpected data type for control START for m");
     }

@@ -308,7 +308,8 @@ class SequenceLifeTest {
         Turn gone = stage.turn("1 S");
         gone.cancel();
         assertThatThrownBy(() -> batcher.submit(gone))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.CANCELLED));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.CANCELLED));
         gone.drop();
         stage.turns.clear();
         stage.end(batcher);
@@ -389,7 +390,9 @@ class SequenceLifeTest {
             own.submit(batcher, "2 E");
             own.runAll();
             assertThat(own.puppet.retired).containsExactly(1);
-            assertThat(own.turns.get(2).ends.get()).as("the third stays in the backlog").isZero();
+            assertThat(own.turns.get(2).ends.get())
+                    .as("the third stays in the backlog")
+                    .isZero();
             assertThat(batcher.batches()).isEqualTo(4);
             batcher.instances(2);
             own.runAll();

@@ -33,6 +33,7 @@ final class SequencePuppet implements BatchRunner {
     Runnable during = () -> {};
     Runnable onRetired = () -> {};
     boolean keep;
+
     @Nullable ServingException failure;
     /** Ends one job instead of adding. */
     @Nullable Consumer<InferenceJob> instead;

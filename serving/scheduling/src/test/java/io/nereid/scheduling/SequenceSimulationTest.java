@@ -143,10 +143,11 @@ class SequenceSimulationTest {
         assertThat(batcher.running()).as("seed %s", seed).isZero();
         assertThat(client.taken).as("seed %s", seed).allMatch(t -> t.ends.get() == 1);
         assertThat(client.taken).as("seed %s", seed).noneMatch(Turn::hasAction);
-        assertThat(ledger.open()).as("seed %s: after silence nothing is kept", seed).isZero();
+        assertThat(ledger.open())
+                .as("seed %s: after silence nothing is kept", seed)
+                .isZero();
         checker.fate = () -> 0;
-        int places = batcher.instances()
-                * (strategy instanceof Oldest o ? o.maxCandidates() : Math.max(1, maxBatch));
+        int places = batcher.instances() * (strategy instanceof Oldest o ? o.maxCandidates() : Math.max(1, maxBatch));
         List<Turn> fresh = new ArrayList<>();
         for (int i = 0; i < places; i++) {
             Turn turn = client.turn(1_000 + i, true, false);
@@ -167,7 +168,9 @@ class SequenceSimulationTest {
         assertThat(batcher.drained().toCompletableFuture()).as("seed %s", seed).isCompleted();
         assertThat(ledger.open()).as("seed %s: leak", seed).isZero();
         assertThat(time.alarms()).as("seed %s", seed).isZero();
-        assertThat(limiter == null ? 0 : limiter.used("R", -2)).as("seed %s", seed).isZero();
+        assertThat(limiter == null ? 0 : limiter.used("R", -2))
+                .as("seed %s", seed)
+                .isZero();
         assertThat(checker.wrong).as("seed %s", seed).isEmpty();
     }
 
@@ -206,7 +209,8 @@ class SequenceSimulationTest {
                             for (int i = 0; i < 3_000; i++) {
                                 // Ids of this thread's own, for the order of what it submits is what is checked.
                                 int id = 1 + thread + submitters * own.nextInt(6);
-                                client.submit(batcher, checker, id, Clock.system().nanos());
+                                client.submit(
+                                        batcher, checker, id, Clock.system().nanos());
                                 if (own.nextInt(60) == 0) {
                                     client.cancelOne();
                                 }
@@ -257,10 +261,7 @@ class SequenceSimulationTest {
         Turn turn(int id, boolean start, boolean end) {
             number++;
             Shape shape = maxBatch > 0 ? Shape.of(1, 1) : Shape.of(1);
-            return new Turn(
-                    number,
-                    new Sequence((long) id, start, end),
-                    List.of(ledger.ints("IN", shape, number)));
+            return new Turn(number, new Sequence((long) id, start, end), List.of(ledger.ints("IN", shape, number)));
         }
 
         /** The one that would begin now. */
@@ -313,7 +314,9 @@ class SequenceSimulationTest {
         int sum;
         int last;
         boolean first = true;
+
         @Nullable String place;
+
         @Nullable InferenceJob inFlight;
     }
 

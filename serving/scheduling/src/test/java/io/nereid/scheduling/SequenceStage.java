@@ -152,5 +152,4 @@ final class SequenceStage {
         assertThat(ledger.open()).isZero();
         assertThat(time.alarms()).isZero();
     }
-
 }

@@ -68,7 +68,8 @@ class SequenceStateTest {
     void areGivenToTheClientWhenTheyAreOutputsToo() {
         stage.states = List.of(state("S", 1));
         stage.outputs = List.of(
-                new TensorSpec("OUT", DataType.INT32, Shape.of(1)), new TensorSpec("SOUT", DataType.INT32, Shape.of(1)));
+                new TensorSpec("OUT", DataType.INT32, Shape.of(1)),
+                new TensorSpec("SOUT", DataType.INT32, Shape.of(1)));
         SequenceBatcher batcher = stage.open();
         Turn all = stage.submit(batcher, "7 S");
         Turn one = stage.submit(batcher, stage.turn("7").wants("SOUT"));
@@ -184,8 +185,8 @@ class SequenceStateTest {
     @Test
     void haveABatchDimensionAndNoDimensionOfUnknownSizeAtFirst() {
         stage.maxBatch = 2;
-        stage.states = List.of(
-                state("S", -1, 3), new State("TIN", "TOUT", DataType.BYTES, Shape.of(2, -1), null, false));
+        stage.states =
+                List.of(state("S", -1, 3), new State("TIN", "TOUT", DataType.BYTES, Shape.of(2, -1), null, false));
         SequenceBatcher batcher = stage.open();
         List<String> shapes = new ArrayList<>();
         stage.puppet.instead = job -> {
@@ -207,8 +208,7 @@ class SequenceStateTest {
         stage.puppet.instead = job -> {
             Tensor in = job.request().inputs().get(1);
             int size = (int) in.shape().dim(1) + 1;
-            job.complete(
-                    List.of(stage.ledger.ints("SOUT", Shape.of(1, size), new int[size])), Map.of());
+            job.complete(List.of(stage.ledger.ints("SOUT", Shape.of(1, size), new int[size])), Map.of());
         };
         stage.submit(batcher, "7 S");
         stage.runAll();
@@ -225,8 +225,8 @@ class SequenceStateTest {
         stage.maxBatch = 2;
         stage.states = List.of(state("S", -1));
         SequenceBatcher batcher = stage.open();
-        stage.puppet.instead = job ->
-                job.complete(List.of(stage.ledger.ints("SOUT", Shape.of(1, 3), 1, 2, 3)), Map.of());
+        stage.puppet.instead =
+                job -> job.complete(List.of(stage.ledger.ints("SOUT", Shape.of(1, 3), 1, 2, 3)), Map.of());
         stage.submit(batcher, "7 S");
         stage.runAll();
         stage.submit(batcher, "7 S");
@@ -279,7 +279,8 @@ class SequenceStateTest {
     void beginWithZerosOrWithAFile() {
         stage.states = List.of(
                 new State("AIN", "AOUT", DataType.INT32, Shape.of(-1), new InitialState("a", Shape.of(2), ""), false),
-                new State("BIN", "BOUT", DataType.INT32, Shape.of(1), new InitialState("b", Shape.of(1), "b.bin"), false),
+                new State(
+                        "BIN", "BOUT", DataType.INT32, Shape.of(1), new InitialState("b", Shape.of(1), "b.bin"), false),
                 new State("CIN", "COUT", DataType.BYTES, Shape.of(1), new InitialState("c", Shape.of(1), "c"), false));
         stage.files = file -> file.equals("b.bin") ? new byte[] {42, 0, 0, 0, 9} : new byte[] {2, 0, 0, 0, 'h', 'i'};
         SequenceBatcher batcher = stage.open();
@@ -293,16 +294,12 @@ class SequenceStateTest {
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            textBlock =
-                    """
+    @CsvSource(delimiter = '|', textBlock = """
                     '' | 2   | 2  | Field 'name' must be set when using initial_state for state input 'SIN'.
                     a  | 2,2 | 2  | Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions for state input 'SIN'. 2 != 1
                     a  | -1  | 2  | 'initial_state' field for state input name 'SIN' contains variable dimensions.
                     a  | 3   | 2  | 'initial_state' dim for input name 'SIN' doesn't match 'state' dim description. 3 != 2
-                    """,
-            quoteCharacter = '"')
+                    """, quoteCharacter = '"')
     void refuseABeginningThatDoesNotMatch(String name, String initial, String dims, String text) {
         String given = name.equals("''") ? "" : name;
         stage.states = List.of(new State(
@@ -331,20 +328,19 @@ class SequenceStateTest {
         assertThatThrownBy(stage::open).hasMessageContaining("only has 7 bytes.");
         stage.files = InitialStates.NONE;
         assertThatThrownBy(stage::open)
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
     }
 
     @Test
     void failARequestWhoseAnswerHoldsAnUnknownState() {
         stage.states = List.of(state("S", 1));
         SequenceBatcher batcher = stage.open();
-        stage.puppet.instead = job ->
-                job.complete(List.of(stage.ledger.ints("XOUT", Shape.of(1), 1)), Map.of());
+        stage.puppet.instead = job -> job.complete(List.of(stage.ledger.ints("XOUT", Shape.of(1), 1)), Map.of());
         Turn turn = stage.submit(batcher, "7 S");
         stage.runAll();
         assertThat(turn.code).isEqualTo(Code.INTERNAL);
-        assertThat(turn.error)
-                .hasMessage("unable to add state 'XOUT'. State configuration is missing for model 'm'.");
+        assertThat(turn.error).hasMessage("unable to add state 'XOUT'. State configuration is missing for model 'm'.");
         stage.end(batcher);
     }
 
@@ -369,8 +365,7 @@ class SequenceStateTest {
     void failARequestWhoseAnswerHoldsAStateOfAnotherTypeOrShape() {
         stage.states = List.of(state("S", 1));
         SequenceBatcher batcher = stage.open();
-        stage.puppet.instead = job ->
-                job.complete(List.of(stage.ledger.ints("SOUT", Shape.of(2), 1, 2)), Map.of());
+        stage.puppet.instead = job -> job.complete(List.of(stage.ledger.ints("SOUT", Shape.of(2), 1, 2)), Map.of());
         Turn shape = stage.submit(batcher, "7 S");
         stage.runAll();
         stage.puppet.instead = job -> job.complete(

@@ -30,10 +30,13 @@ final class Turn implements InferenceJob {
     Consumer<Turn> onEnd = turn -> {};
     /** When the batcher takes its action on cancellation back. */
     Runnable onTaken = () -> {};
+
     int rows = 1;
     long deadline = Long.MAX_VALUE;
     long timeout;
+
     @Nullable Sequence sequence;
+
     List<RequestedOutput> wanted = List.of();
     private final List<Tensor> inputs;
     private boolean cancelled;

@@ -56,8 +56,8 @@ final class FileTrace implements RequestTrace {
     @Override
     public void tensors(String activity, List<Tensor> tensors) {
         for (Tensor t : tensors) {
-            Sample sample = new Sample(
-                    activity, t.name(), t.dataType().toString(), TensorText.shape(t), TensorText.values(t));
+            Sample sample =
+                    new Sample(activity, t.name(), t.dataType().toString(), TensorText.shape(t), TensorText.values(t));
             synchronized (this) {
                 samples.add(sample);
             }
@@ -91,7 +91,8 @@ final class FileTrace implements RequestTrace {
             write(json);
             json.endArray();
             // Without the brackets: the file holds one array of all traces.
-            file.add(new String(json.array(), 1, json.length() - 2, java.nio.charset.StandardCharsets.UTF_8),
+            file.add(
+                    new String(json.array(), 1, json.length() - 2, java.nio.charset.StandardCharsets.UTF_8),
                     settings.logFrequency());
         }
     }

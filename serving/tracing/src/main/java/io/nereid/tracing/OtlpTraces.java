@@ -4,8 +4,8 @@ package io.nereid.tracing;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.opentelemetry.api.common.AttributesBuilder;
 import io.opentelemetry.api.common.Attributes;
+import io.opentelemetry.api.common.AttributesBuilder;
 import io.opentelemetry.api.trace.Span;
 import io.opentelemetry.api.trace.SpanContext;
 import io.opentelemetry.api.trace.TraceFlags;
@@ -89,9 +89,7 @@ final class OtlpTraces {
     }
 
     SpanTrace begin(String model, @Nullable String traceparent, boolean tensors) {
-        Context parent = traceparent == null
-                ? Context.root()
-                : Context.root().with(Span.wrap(remote(traceparent)));
+        Context parent = traceparent == null ? Context.root() : Context.root().with(Span.wrap(remote(traceparent)));
         long offset = TimeUnit.MILLISECONDS.toNanos(clock.millis()) - clock.nanos();
         Span root = tracer.spanBuilder("InferRequest").setParent(parent).startSpan();
         return new SpanTrace(this, root, null, model, tensors, offset);

@@ -31,7 +31,12 @@ final class SpanTrace implements RequestTrace {
     private final Map<Event, Long> times = new EnumMap<>(Event.class);
 
     SpanTrace(
-            OtlpTraces traces, @Nullable Span root, @Nullable SpanTrace parent, String model, boolean tensors, long offset) {
+            OtlpTraces traces,
+            @Nullable Span root,
+            @Nullable SpanTrace parent,
+            String model,
+            boolean tensors,
+            long offset) {
         this.traces = traces;
         this.root = root;
         this.tensors = tensors;
@@ -100,7 +105,8 @@ final class SpanTrace implements RequestTrace {
     @Override
     public @Nullable String traceparent() {
         SpanContext c = span.getSpanContext();
-        return "00-" + c.getTraceId() + "-" + c.getSpanId() + "-" + c.getTraceFlags().asHex();
+        return "00-" + c.getTraceId() + "-" + c.getSpanId() + "-"
+                + c.getTraceFlags().asHex();
     }
 
     @Override

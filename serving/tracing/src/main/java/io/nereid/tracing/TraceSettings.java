@@ -51,7 +51,8 @@ record TraceSettings(Set<Level> levels, long rate, long count, long logFrequency
             List<String> values = e.getValue();
             s = switch (e.getKey()) {
                 case "trace_level" ->
-                    new TraceSettings(values == null ? fallback.levels : levels(values), s.rate, s.count, s.logFrequency);
+                    new TraceSettings(
+                            values == null ? fallback.levels : levels(values), s.rate, s.count, s.logFrequency);
                 case "trace_rate" ->
                     new TraceSettings(
                             s.levels,
@@ -127,8 +128,8 @@ record TraceSettings(Set<Level> levels, long rate, long count, long logFrequency
         } catch (NumberFormatException e) {
             // Told below.
         }
-        throw ServingException.invalidArgument("Unable to parse '" + name + "', got: " + text
-                + " (expected: a whole number >= " + least + ")");
+        throw ServingException.invalidArgument(
+                "Unable to parse '" + name + "', got: " + text + " (expected: a whole number >= " + least + ")");
     }
 
     /** Under the names and with the values that clients see. */

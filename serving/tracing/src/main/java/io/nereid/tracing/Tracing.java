@@ -32,6 +32,7 @@ public final class Tracing implements AutoCloseable {
     private final Map<String, Sampler> byModel = new ConcurrentHashMap<>();
     /** What single models say differently from the server; guarded by this. */
     private final Map<String, Map<String, List<String>>> own = new HashMap<>();
+
     private volatile Sampler server;
     /** Whether any setting traces anything. */
     private volatile boolean on;
@@ -82,7 +83,9 @@ public final class Tracing implements AutoCloseable {
         Sampler sampler = differently == null ? server : differently;
         OtlpTraces spans = otlp;
         // Who has traced a request so far wants to see the rest of it.
-        boolean forced = spans != null && OtlpTraces.sampled(traceparent) && sampler.settings().on();
+        boolean forced = spans != null
+                && OtlpTraces.sampled(traceparent)
+                && sampler.settings().on();
         if (!forced && !sampler.sample()) {
             return null;
         }

@@ -68,7 +68,8 @@ class TracingTest {
         assertThat(all.get(0).get("request_id").asText()).isEqualTo("r10");
         assertThat(all.get(0).get("batch.cut").asText()).isEqualTo("no_more");
         assertThat(all.get(1).toString())
-                .isEqualTo("{\"id\":1,\"timestamps\":[{\"name\":\"REQUEST_START\",\"ns\":10},{\"name\":\"REQUEST_END\",\"ns\":15}]}");
+                .isEqualTo(
+                        "{\"id\":1,\"timestamps\":[{\"name\":\"REQUEST_START\",\"ns\":10},{\"name\":\"REQUEST_END\",\"ns\":15}]}");
         assertThat(all.get(2).get("id").asLong()).isEqualTo(2);
     }
 
@@ -80,9 +81,12 @@ class TracingTest {
         }
         tracing.close();
         ObjectMapper mapper = new ObjectMapper();
-        assertThat(mapper.readTree(Files.readString(folder.resolve("trace.json.0")))).hasSize(4);
-        assertThat(mapper.readTree(Files.readString(folder.resolve("trace.json.1")))).hasSize(4);
-        assertThat(mapper.readTree(Files.readString(folder.resolve("trace.json.2")))).hasSize(2);
+        assertThat(mapper.readTree(Files.readString(folder.resolve("trace.json.0"))))
+                .hasSize(4);
+        assertThat(mapper.readTree(Files.readString(folder.resolve("trace.json.1"))))
+                .hasSize(4);
+        assertThat(mapper.readTree(Files.readString(folder.resolve("trace.json.2"))))
+                .hasSize(2);
     }
 
     @Test
@@ -103,7 +107,8 @@ class TracingTest {
         JsonNode all = new ObjectMapper().readTree(Files.readString(folder.resolve("trace.json")));
         assertThat(all.get(1).get("parent_id").asLong()).isEqualTo(1);
         assertThat(all.get(2).toString())
-                .isEqualTo("{\"id\":2,\"activity\":\"TENSOR_QUEUE_INPUT\",\"tensor\":{\"name\":\"X\",\"data\":\"1,-2\",\"shape\":\"1,2\",\"dtype\":\"INT32\"}}");
+                .isEqualTo(
+                        "{\"id\":2,\"activity\":\"TENSOR_QUEUE_INPUT\",\"tensor\":{\"name\":\"X\",\"data\":\"1,-2\",\"shape\":\"1,2\",\"dtype\":\"INT32\"}}");
     }
 
     @Test
@@ -122,7 +127,8 @@ class TracingTest {
     void aModelsOwnSettingsStayAndTheOthersFollowTheServer() {
         try (Tracing tracing = files("OFF", "1000", "-1", "0")) {
             assertThat(tracing.trace("m", null)).isNull();
-            assertThat(tracing.update("m", Map.of("trace_level", List.of("TIMESTAMPS"))).get("trace_level"))
+            assertThat(tracing.update("m", Map.of("trace_level", List.of("TIMESTAMPS")))
+                            .get("trace_level"))
                     .containsExactly("TIMESTAMPS");
             assertThat(tracing.update(null, Map.of("trace_rate", List.of("1"))).get("trace_level"))
                     .containsExactly("OFF");
@@ -189,7 +195,9 @@ class TracingTest {
             assertThat(tracing.trace("simple", null)).as("one in a million").isNull();
             RequestTrace trace = tracing.trace("simple", caller);
             assertThat(trace).as("the caller samples").isNotNull();
-            assertThat(trace.traceparent()).startsWith("00-0af7651916cd43dd8448eb211c80319c-").isNotEqualTo(caller);
+            assertThat(trace.traceparent())
+                    .startsWith("00-0af7651916cd43dd8448eb211c80319c-")
+                    .isNotEqualTo(caller);
             trace.model("simple", 1, "r");
             trace.event(Event.HTTP_RECV_START, 1);
             trace.event(Event.COMPUTE_START, 5);
@@ -198,7 +206,15 @@ class TracingTest {
             trace.end();
             tracing.close();
             String body = bodies.poll(10, TimeUnit.SECONDS);
-            assertThat(body).contains("InferRequest", "simple", "inner", "compute", "triton.model_version", "HTTP_RECV_START", "sea");
+            assertThat(body)
+                    .contains(
+                            "InferRequest",
+                            "simple",
+                            "inner",
+                            "compute",
+                            "triton.model_version",
+                            "HTTP_RECV_START",
+                            "sea");
         } finally {
             collector.stop(0);
         }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench;
 
-import io.nereid.scheduling.BatchCut;
 import io.nereid.base.ServingException;
+import io.nereid.scheduling.BatchCut;
 import io.nereid.scheduling.BatchRunner;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.DynamicBatcher;

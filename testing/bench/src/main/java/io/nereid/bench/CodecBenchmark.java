@@ -10,8 +10,8 @@ import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.HttpStream;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
 import io.nereid.observe.Observation;
@@ -61,7 +61,8 @@ public class CodecBenchmark {
         directory = Files.createTempDirectory("nereid-jmh");
         engine = new Engine(EngineOptions.of(Bodies.identity(directory)), List.of(new JavaBackend()), CLOCK);
         engine.start().toCompletableFuture().join();
-        V2Codec codec = new V2Codec(engine, engine, Observation.NONE, CLOCK, Runnable::run, V2Options.defaults("bench", 64 << 20));
+        V2Codec codec = new V2Codec(
+                engine, engine, Observation.NONE, CLOCK, Runnable::run, V2Options.defaults("bench", 64 << 20));
         rest = codec.httpRoutes().stream()
                 .filter(r -> r.template().equals("/v2/models/{model}/infer"))
                 .findFirst()

@@ -75,7 +75,8 @@ public abstract class BackendContract {
     }
 
     /** The answer to one request; the inputs are gone by then. */
-    private static List<Tensor> run(BackendModel model, Invocation invocation, List<Tensor> inputs, List<String> wanted) {
+    private static List<Tensor> run(
+            BackendModel model, Invocation invocation, List<Tensor> inputs, List<String> wanted) {
         if (!model.traits().requests()) {
             List<Tensor> results = invocation.run(inputs, wanted);
             Tensor.closeAll(inputs);
@@ -206,8 +207,7 @@ public abstract class BackendContract {
         try (BackendModel model = load()) {
             whole = model.config();
         }
-        try (BackendModel again =
-                backend().load(source, whole, new BackendContext(2, directory, Map.of(), false))) {
+        try (BackendModel again = backend().load(source, whole, new BackendContext(2, directory, Map.of(), false))) {
             assertThat(again.config()).isEqualTo(whole);
         }
     }

@@ -26,26 +26,24 @@ final class BuiltIns {
 
     /** @throws ServingException INVALID_ARGUMENT for a name that is none, or a configuration that does not fit */
     static BackendModel load(String name, String backend, ModelConfig config, BackendContext context) {
-        BuiltInModel model =
-                switch (name) {
-                    case "identity" -> new IdentityModel(IdentityModel.complete(config));
-                    case "add_sub" -> new AddSubModel(AddSubModel.complete(config));
-                    case "pooling", "mean_pool" ->
-                        MeanPoolModel.of(config, context.settings(), context.autoComplete());
-                    case "repeat" -> new RepeatModel(RepeatModel.complete(config));
-                    case "square" -> new SquareModel(SquareModel.complete(config));
-                    case "sequence" -> new SlotSums(Sums.complete(config, "START", "READY"));
-                    case "dyna_sequence" -> new IdSums(Sums.complete(config, "START", "END", "READY", "CORRID"));
-                    case "implicit_state" -> new StateSums(StateSums.complete(config));
-                    case "iterative_sequence" -> new CountdownModel(CountdownModel.complete(config));
-                    default ->
-                        throw ServingException.invalidArgument(
-                                "model '" + config.name() + "' asks for the built-in Java model '" + name
-                                        + "' (expected: " + String.join(", ", NAMES) + ")",
-                                name.length() > 64
-                                        ? null
-                                        : Suggestions.didYouMean(name, NAMES, "correct the parameter 'model'"));
-                };
+        BuiltInModel model = switch (name) {
+            case "identity" -> new IdentityModel(IdentityModel.complete(config));
+            case "add_sub" -> new AddSubModel(AddSubModel.complete(config));
+            case "pooling", "mean_pool" -> MeanPoolModel.of(config, context.settings(), context.autoComplete());
+            case "repeat" -> new RepeatModel(RepeatModel.complete(config));
+            case "square" -> new SquareModel(SquareModel.complete(config));
+            case "sequence" -> new SlotSums(Sums.complete(config, "START", "READY"));
+            case "dyna_sequence" -> new IdSums(Sums.complete(config, "START", "END", "READY", "CORRID"));
+            case "implicit_state" -> new StateSums(StateSums.complete(config));
+            case "iterative_sequence" -> new CountdownModel(CountdownModel.complete(config));
+            default ->
+                throw ServingException.invalidArgument(
+                        "model '" + config.name() + "' asks for the built-in Java model '" + name + "' (expected: "
+                                + String.join(", ", NAMES) + ")",
+                        name.length() > 64
+                                ? null
+                                : Suggestions.didYouMean(name, NAMES, "correct the parameter 'model'"));
+        };
         return new LoadedJavaModel(model.config(), backend, backend, model, Delays.read(config), () -> {});
     }
 }

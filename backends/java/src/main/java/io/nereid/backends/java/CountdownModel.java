@@ -43,7 +43,9 @@ final class CountdownModel extends BuiltInRequestModel {
                 continue;
             }
             int now = (before == null
-                            ? named(request.request().inputs(), "INPUT").buffer().getInt()
+                            ? named(request.request().inputs(), "INPUT")
+                                    .buffer()
+                                    .getInt()
                             : before)
                     - 1;
             List<Tensor> answer = List.of(one(outputs().get(0), now));

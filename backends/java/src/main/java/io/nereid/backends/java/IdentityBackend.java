@@ -23,6 +23,7 @@ public final class IdentityBackend extends NamedBackend {
         Delays delays = Delays.read(config);
         ModelConfig complete = IdentityModel.complete(config);
         delays.create(config.name());
-        return new LoadedJavaModel(complete, name(), name(), new EchoModel(new IdentityModel(complete)), delays, () -> {});
+        return new LoadedJavaModel(
+                complete, name(), name(), new EchoModel(new IdentityModel(complete)), delays, () -> {});
     }
 }

@@ -18,12 +18,7 @@ final class LoadedJavaModel implements BackendModel {
     private final AtomicInteger instances = new AtomicInteger();
 
     LoadedJavaModel(
-            ModelConfig given,
-            String platform,
-            String backend,
-            JavaModel model,
-            Delays delays,
-            Runnable afterClose) {
+            ModelConfig given, String platform, String backend, JavaModel model, Delays delays, Runnable afterClose) {
         this.model = model;
         this.delays = delays;
         this.afterClose = afterClose;

@@ -59,7 +59,13 @@ final class MeanPoolModel extends BuiltInModel {
         check(config, inputs, outputs);
         return new MeanPoolModel(
                 config.completed(
-                        config.platform(), config.backend(), rows, inputs, outputs, config.batching(), config.instances()),
+                        config.platform(),
+                        config.backend(),
+                        rows,
+                        inputs,
+                        outputs,
+                        config.batching(),
+                        config.instances()),
                 text.equals("true") || text.equals("1"));
     }
 

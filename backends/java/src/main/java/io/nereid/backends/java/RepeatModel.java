@@ -153,8 +153,7 @@ final class RepeatModel extends BuiltInRequestModel {
                 if (next != null) {
                     next.cancel(false);
                 }
-                request.fail(ServingException.of(
-                        Code.UNAVAILABLE, "model '" + config().name() + "' was unloaded"));
+                request.fail(ServingException.of(Code.UNAVAILABLE, "model '" + config().name() + "' was unloaded"));
             }
         }
     }

@@ -54,7 +54,9 @@ final class StateSums extends BuiltInModel {
         for (TensorSpec output : outputs) {
             if (!fits(output, state)) {
                 throw wrong(
-                        config, "has output " + output, "the state's type and dims, " + state.dataType() + state.shape());
+                        config,
+                        "has output " + output,
+                        "the state's type and dims, " + state.dataType() + state.shape());
             }
         }
         return with(config, inputs, outputs);

@@ -42,9 +42,8 @@ abstract class Sums extends BuiltInModel {
                 ? List.of(new TensorSpec("INPUT", DataType.INT32, Shape.of(1)))
                 : config.inputs();
         DataType type = inputs.get(0).dataType();
-        List<TensorSpec> outputs = config.outputs().isEmpty()
-                ? List.of(new TensorSpec("OUTPUT", type, Shape.of(1)))
-                : config.outputs();
+        List<TensorSpec> outputs =
+                config.outputs().isEmpty() ? List.of(new TensorSpec("OUTPUT", type, Shape.of(1))) : config.outputs();
         if (inputs.size() != 1
                 || outputs.size() != 1
                 || !TYPES.contains(type)
@@ -52,8 +51,9 @@ abstract class Sums extends BuiltInModel {
                 || !inputs.get(0).modelShape().equals(Shape.of(1))
                 || !outputs.get(0).modelShape().equals(Shape.of(1))) {
             throw wrong(
-                    config, "has inputs " + inputs + " and outputs " + outputs, "one of each, of one type of " + TYPES
-                            + " and dims [1]");
+                    config,
+                    "has inputs " + inputs + " and outputs " + outputs,
+                    "one of each, of one type of " + TYPES + " and dims [1]");
         }
         return with(config, inputs, outputs);
     }

@@ -85,8 +85,8 @@ class TestModelsTest {
     void identityAnswersWithFourParametersAndTheClientsOwnMemory() {
         try (BackendModel model = load(new IdentityBackend(), OPEN);
                 Invocation invocation = model.newInvocation();
-                RecordingRequest request = new RecordingRequest(
-                        List.of(floats("INPUT0", Shape.of(2), 1, 2)), List.of("OUTPUT0"))) {
+                RecordingRequest request =
+                        new RecordingRequest(List.of(floats("INPUT0", Shape.of(2), 1, 2)), List.of("OUTPUT0"))) {
             assertThat(model.traits().requests()).isTrue();
             assertThat(model.traits().inline()).isTrue();
             invocation.execute(List.of(request));
@@ -94,7 +94,14 @@ class TestModelsTest {
             RecordingRequest.Answer answer = request.answers().get(0);
             assertThat(answer.parameters())
                     .isEqualTo(Map.of(
-                            "param0", "an example string parameter", "param1", 42L, "param2", false, "param3", 123.123));
+                            "param0",
+                            "an example string parameter",
+                            "param1",
+                            42L,
+                            "param2",
+                            false,
+                            "param3",
+                            123.123));
             assertThat(answer.parameters().keySet()).containsExactly("param0", "param1", "param2", "param3");
             assertThat(answer.outputs().get(0).address())
                     .isEqualTo(request.request().inputs().get(0).address());
@@ -103,7 +110,8 @@ class TestModelsTest {
 
     @Test
     void identityOfTheJavaBackendStaysWithTensors() {
-        ModelConfig config = OPEN.toBuilder().parameters(Map.of("model", "identity")).build();
+        ModelConfig config =
+                OPEN.toBuilder().parameters(Map.of("model", "identity")).build();
         try (BackendModel model = load(new JavaBackend(), config)) {
             assertThat(model.traits().requests()).isFalse();
             assertThat(model.traits().inline()).isTrue();
@@ -134,7 +142,8 @@ class TestModelsTest {
 
     @Test
     void aConfiguredDelayOfLoadingIsKept() {
-        ModelConfig config = OPEN.toBuilder().parameters(Map.of("creation_delay_sec", "1")).build();
+        ModelConfig config =
+                OPEN.toBuilder().parameters(Map.of("creation_delay_sec", "1")).build();
         long before = Clock.system().nanos();
         load(new IdentityBackend(), config).close();
         assertThat(Clock.system().nanos() - before).isGreaterThanOrEqualTo(990_000_000L);
@@ -194,7 +203,8 @@ class TestModelsTest {
             assertThat(values(request, "IDX")).containsExactly(0, 1, 2);
             assertThat(request.ends()).containsExactly("finish");
             assertThat(request.answers().get(0).nanos() - before).isGreaterThanOrEqualTo(59_000_000L);
-            assertThat(request.answers().get(1).nanos() - request.answers().get(0).nanos())
+            assertThat(request.answers().get(1).nanos()
+                            - request.answers().get(0).nanos())
                     .isGreaterThanOrEqualTo(39_000_000L);
         }
     }
@@ -254,11 +264,7 @@ class TestModelsTest {
     private static ModelConfig sequence(DataType corrid, String... controls) {
         List<Control> list = java.util.stream.Stream.of(controls)
                 .map(name -> new Control(
-                        name,
-                        Control.Kind.valueOf(name),
-                        name.equals("CORRID") ? corrid : DataType.INT32,
-                        0,
-                        1))
+                        name, Control.Kind.valueOf(name), name.equals("CORRID") ? corrid : DataType.INT32, 0, 1))
                 .toList();
         return OPEN.toBuilder()
                 .maxBatchSize(4)
@@ -286,13 +292,12 @@ class TestModelsTest {
         try (BackendModel model = load(new SequenceBackend(), sequence(DataType.UINT64, "START", "READY"));
                 Invocation first = model.newInvocation();
                 Invocation second = model.newInvocation()) {
-            assertThat(model.config().feeds())
-                    .extracting(TensorSpec::name)
-                    .containsExactly("INPUT", "START", "READY");
+            assertThat(model.config().feeds()).extracting(TensorSpec::name).containsExactly("INPUT", "START", "READY");
             assertThat(run(first, column("INPUT", 1, 10), column("START", 1, 1), column("READY", 1, 1)))
                     .containsExactly(1, 10);
             // The second row's place is empty this time.
-            assertThat(run(first, column("INPUT", 2, 99), column("START", 0, 0), column("READY", 1, 0)).get(0))
+            assertThat(run(first, column("INPUT", 2, 99), column("START", 0, 0), column("READY", 1, 0))
+                            .get(0))
                     .isEqualTo(3);
             assertThat(run(first, column("INPUT", 3, 20), column("START", 1, 0), column("READY", 1, 1)))
                     .containsExactly(3, 30);
@@ -371,9 +376,7 @@ class TestModelsTest {
                 Invocation invocation = model.newInvocation();
                 Tensor in = floats("INPUT", Shape.of(1, 2), 1, 2);
                 Tensor before = floats("INPUT_STATE", Shape.of(1, 2), 10, 20)) {
-            assertThat(model.config().fetches())
-                    .extracting(TensorSpec::name)
-                    .containsExactly("OUTPUT", "OUTPUT_STATE");
+            assertThat(model.config().fetches()).extracting(TensorSpec::name).containsExactly("OUTPUT", "OUTPUT_STATE");
             List<Tensor> out = invocation.run(List.of(in, before), List.of("OUTPUT_STATE", "OUTPUT"));
             assertThat(out).extracting(Tensor::name).containsExactly("OUTPUT_STATE", "OUTPUT");
             assertThat(out.get(0).buffer().getFloat(4)).isEqualTo(22);
@@ -384,8 +387,8 @@ class TestModelsTest {
 
     @Test
     void iterativeSequenceCountsDownOverManyRuns() {
-        InferenceRequest.Options options = new InferenceRequest.Options(
-                0, 0, new InferenceRequest.Sequence(5L, true, true), null);
+        InferenceRequest.Options options =
+                new InferenceRequest.Options(0, 0, new InferenceRequest.Sequence(5L, true, true), null);
         try (BackendModel model = load(new IterativeSequenceBackend(), OPEN);
                 Invocation invocation = model.newInvocation()) {
             for (int expected = 2; expected >= 0; expected--) {
@@ -400,14 +403,19 @@ class TestModelsTest {
     }
 
     private static List<Float> pool(BackendModel model, Tensor vectors, long... mask) {
-        Tensor marks = Tensor.allocate("attention_mask", DataType.INT64, vectors.shape().rank() == 3
-                ? Shape.of(vectors.shape().dim(0), vectors.shape().dim(1))
-                : Shape.of(vectors.shape().dim(0)));
+        Tensor marks = Tensor.allocate(
+                "attention_mask",
+                DataType.INT64,
+                vectors.shape().rank() == 3
+                        ? Shape.of(vectors.shape().dim(0), vectors.shape().dim(1))
+                        : Shape.of(vectors.shape().dim(0)));
         marks.buffer().asLongBuffer().put(mask);
         try (vectors;
                 marks;
                 Invocation invocation = model.newInvocation();
-                Tensor out = invocation.run(List.of(vectors, marks), List.of("embedding")).get(0)) {
+                Tensor out = invocation
+                        .run(List.of(vectors, marks), List.of("embedding"))
+                        .get(0)) {
             List<Float> values = new java.util.ArrayList<>();
             ByteBuffer bytes = out.buffer();
             while (bytes.hasRemaining()) {
@@ -424,7 +432,10 @@ class TestModelsTest {
             assertThat(pool(
                             model,
                             floats("last_hidden_state", Shape.of(2, 2, 2), 1, 2, 3, 4, 5, 6, 100, 100),
-                            1, 1, 1, 0))
+                            1,
+                            1,
+                            1,
+                            0))
                     .containsExactly(2f, 3f, 5f, 6f);
             assertThat(pool(model, floats("last_hidden_state", Shape.of(1, 1, 2), 7, 7), 0))
                     .containsExactly(0f, 0f);
@@ -454,8 +465,8 @@ class TestModelsTest {
                     .hasMessageContaining("expected: a mark for each token");
         }
         List<TensorSpec> one = List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1, 4)));
-        assertThatThrownBy(() -> load(
-                        new PoolingBackend(), OPEN.toBuilder().inputs(one).build()))
+        assertThatThrownBy(() ->
+                        load(new PoolingBackend(), OPEN.toBuilder().inputs(one).build()))
                 .hasMessageContaining("FP32 [tokens,n] and INT64 or INT32 [tokens]");
     }
 }

@@ -257,7 +257,8 @@ final class ConfigCompletion {
         Shape whole = batched ? own.prepend(-1) : own;
         boolean fits = whole.rank() == port.shape().rank();
         for (int i = 0; fits && i < whole.rank(); i++) {
-            fits = whole.dim(i) == port.shape().dim(i) || (anySize && port.shape().dim(i) == -1);
+            fits = whole.dim(i) == port.shape().dim(i)
+                    || (anySize && port.shape().dim(i) == -1);
         }
         if (!fits) {
             throw ServingException.invalidArgument(

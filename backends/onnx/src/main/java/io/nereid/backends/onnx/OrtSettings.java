@@ -87,8 +87,7 @@ record OrtSettings(
             String key = parameter.getKey();
             if (GPU_ONLY.contains(key)) {
                 throw ServingException.invalidArgument(
-                        "parameter '" + key + "' is for runs on a GPU, and this model runs on processors",
-                        "remove it");
+                        "parameter '" + key + "' is for runs on a GPU, and this model runs on processors", "remove it");
             }
             if (key.startsWith("session.") && !FLAGS.contains(key)) {
                 // The engine's own options, which it reads itself.

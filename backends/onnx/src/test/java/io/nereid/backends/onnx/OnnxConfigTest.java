@@ -113,7 +113,8 @@ class OnnxConfigTest {
 
     @Test
     void controlsOfASequenceAreFedAsTheGraphWantsThem() {
-        ModelConfig.Builder open = ModelConfig.builder("controls").sequence(controls("START", "END", "READY", "CORRID"));
+        ModelConfig.Builder open =
+                ModelConfig.builder("controls").sequence(controls("START", "END", "READY", "CORRID"));
         try (BackendModel model = load("controls", open);
                 Invocation invocation = model.newInvocation()) {
             assertThat(model.config().inputs()).containsExactly(spec("INPUT", DataType.INT32, 1));
@@ -136,7 +137,9 @@ class OnnxConfigTest {
             assertThat(ints(answers.get(0))).containsExactly(6, 15);
         }
         assertRefused(
-                () -> load("controls", open.sequence(controls("START", "READY")).inputs(List.of(spec("INPUT", DataType.INT32, 1)))),
+                () -> load(
+                        "controls",
+                        open.sequence(controls("START", "READY")).inputs(List.of(spec("INPUT", DataType.INT32, 1)))),
                 "unable to load model 'controls', configuration expects 3 inputs, model provides 5",
                 "add END, CORRID");
         assertRefused(
@@ -302,8 +305,7 @@ class OnnxConfigTest {
         TensorSpec x = spec("X", DataType.FP32, 4);
         TensorSpec y = spec("Y", DataType.FP32, 4);
         assertRefused(
-                () -> check("relu", ModelConfig.builder("relu")),
-                "configuration expects 0 inputs, model provides 1");
+                () -> check("relu", ModelConfig.builder("relu")), "configuration expects 0 inputs, model provides 1");
         assertRefused(
                 () -> check("relu", ModelConfig.builder("relu").maxBatchSize(4).inputs(List.of(x))),
                 "configuration expects 0 outputs, model provides 1");
@@ -334,16 +336,15 @@ class OnnxConfigTest {
 
     @Test
     void aGpuIsRefusedWhereThereIsNone() {
-        InstanceGroup gpu = new InstanceGroup(
-                "relu_0", InstanceGroup.Kind.GPU, 1, List.of(), false, "", List.of(), 0);
+        InstanceGroup gpu = new InstanceGroup("relu_0", InstanceGroup.Kind.GPU, 1, List.of(), false, "", List.of(), 0);
         ModelConfig.Builder config = ModelConfig.builder("relu").instanceGroups(List.of(gpu));
         assertRefused(
                 () -> load("relu", config),
                 "instance group relu_0 of model relu has kind KIND_GPU but server does not support GPUs");
         Placement there = Placement.of(fixtures().source("relu"), config.build(), Set.of(OrtProvider.CUDA));
         assertThat(there.gpu()).isZero();
-        InstanceGroup auto = new InstanceGroup(
-                "relu_0", InstanceGroup.Kind.AUTO, 3, List.of(), false, "", List.of(), 0);
+        InstanceGroup auto =
+                new InstanceGroup("relu_0", InstanceGroup.Kind.AUTO, 3, List.of(), false, "", List.of(), 0);
         try (BackendModel model = load("relu", config.instanceGroups(List.of(auto)))) {
             assertThat(model.config().instances()).isEqualTo(3);
         }
@@ -358,8 +359,7 @@ class OnnxConfigTest {
     })
     void acceleratorsThatAreNotThereAreRefused(boolean cpu, String name, String text) {
         List<Accelerator> one = List.of(new Accelerator(name, Map.of()));
-        Optimization wish =
-                cpu ? new Optimization(0, one, List.of()) : new Optimization(0, List.of(), one);
+        Optimization wish = cpu ? new Optimization(0, one, List.of()) : new Optimization(0, List.of(), one);
         assertRefused(() -> load("relu", ModelConfig.builder("relu").optimization(wish)), text);
     }
 
@@ -437,7 +437,8 @@ class OnnxConfigTest {
         ModelConfig config = ModelConfig.builder("string_upper")
                 .operatorLibraries(List.of("operators.so"))
                 .build();
-        try (BackendModel model = Fixtures.BACKEND.load(source, config, fixtures().context(Map.of()))) {
+        try (BackendModel model =
+                Fixtures.BACKEND.load(source, config, fixtures().context(Map.of()))) {
             for (int round = 0; round < 3; round++) {
                 assertThat(Fixtures.run(
                                         model,

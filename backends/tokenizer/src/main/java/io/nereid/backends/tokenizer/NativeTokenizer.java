@@ -81,9 +81,8 @@ final class NativeTokenizer implements AutoCloseable {
     }
 
     Tokens encode(String text, @Nullable String pair, boolean special) {
-        long encoding = pair == null
-                ? library.encode(handle, text, special)
-                : library.encodeDual(handle, text, pair, special);
+        long encoding =
+                pair == null ? library.encode(handle, text, special) : library.encodeDual(handle, text, pair, special);
         try {
             return new Tokens(
                     library.getTokenIds(encoding), library.getTypeIds(encoding), library.getAttentionMask(encoding));

@@ -82,7 +82,8 @@ public final class TokenizerBackend implements Backend {
         NativeTokenizer tokenizer = NativeTokenizer.open(config.name(), json);
         boolean loaded = false;
         try {
-            Padding padding = settings.applyTo(config.name(), tokenizer, complete.inputs().size() == 2);
+            Padding padding =
+                    settings.applyTo(config.name(), tokenizer, complete.inputs().size() == 2);
             TokenizerModel model = new TokenizerModel(complete, tokenizer, padding, json.length());
             loaded = true;
             return model;

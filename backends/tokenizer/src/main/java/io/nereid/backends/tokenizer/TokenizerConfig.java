@@ -31,9 +31,8 @@ final class TokenizerConfig {
                         .map(name -> new TensorSpec(name, DataType.INT64, Shape.of(-1)))
                         .toList()
                 : config.outputs();
-        int rows = config.maxBatchSize() >= 0
-                ? config.maxBatchSize()
-                : context.autoComplete() ? defaultRows(context) : 0;
+        int rows =
+                config.maxBatchSize() >= 0 ? config.maxBatchSize() : context.autoComplete() ? defaultRows(context) : 0;
         ModelConfig complete = config.completed(
                 config.platform().isEmpty() ? TokenizerBackend.NAME : config.platform(),
                 TokenizerBackend.NAME,

@@ -120,7 +120,8 @@ final class TokenizerInvocation implements Invocation {
                     "set max_batch_size, or output dims [ -1, -1 ]");
         }
         Padding padding = model.padding();
-        Tensor tensor = Tensor.allocate(name, spec.dataType(), single ? Shape.of(length) : Shape.of(rows.length, length));
+        Tensor tensor =
+                Tensor.allocate(name, spec.dataType(), single ? Shape.of(length) : Shape.of(rows.length, length));
         ByteBuffer to = tensor.buffer();
         boolean wide = spec.dataType() == DataType.INT64;
         for (Tokens row : rows) {

@@ -19,8 +19,7 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
     private static final String MULTIPLE = "pad_to_multiple_of";
     private static final String PAD_ID = "pad_id";
     private static final String SPECIAL = "add_special_tokens";
-    private static final List<String> KNOWN =
-            List.of(MAX_LENGTH, TRUNCATION, PADDING, MULTIPLE, PAD_ID, SPECIAL);
+    private static final List<String> KNOWN = List.of(MAX_LENGTH, TRUNCATION, PADDING, MULTIPLE, PAD_ID, SPECIAL);
     private static final int MOST = 1 << 20;
 
     /** Names under which tokenizers have their padding token. */
@@ -72,8 +71,8 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
 
     private static ServingException wrong(ModelConfig config, String key, String expected) {
         return ServingException.invalidArgument(
-                "model '" + config.name() + "' has " + key + " '" + config.parameters().get(key) + "' (expected: "
-                        + expected + ")",
+                "model '" + config.name() + "' has " + key + " '"
+                        + config.parameters().get(key) + "' (expected: " + expected + ")",
                 "correct the parameter");
     }
 
@@ -119,7 +118,8 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
         if (!tokenizer.pads()) {
             return new Padding(0, multiple, false, padId < 0 ? knownPad(tokenizer) : padId, 0, special);
         }
-        int marks = (int) Arrays.stream(tokenizer.encode("", second, special).mask()).sum();
+        int marks = (int)
+                Arrays.stream(tokenizer.encode("", second, special).mask()).sum();
         tokenizer.padTo(marks + 1);
         NativeTokenizer.Tokens padded = tokenizer.encode("", second, special);
         boolean left = marks > 0 && padded.mask()[0] == 0;

@@ -57,7 +57,12 @@ final class Texts {
             bytes.writeBytes(utf8);
         }
         return Tensor.over(
-                name, DataType.BYTES, shape, MemoryRegion.copyOf(bytes.toByteArray(), 0, bytes.size()), 0, bytes.size());
+                name,
+                DataType.BYTES,
+                shape,
+                MemoryRegion.copyOf(bytes.toByteArray(), 0, bytes.size()),
+                0,
+                bytes.size());
     }
 
     /** Row by row. */

@@ -35,8 +35,7 @@ class TokenizerTest {
     Path root;
 
     private BackendModel load(ModelConfig config, String json) {
-        return Texts.BACKEND.load(
-                Texts.source(root, "words", json), config, new BackendContext(2, root, Map.of()));
+        return Texts.BACKEND.load(Texts.source(root, "words", json), config, new BackendContext(2, root, Map.of()));
     }
 
     private BackendModel load(Map<String, String> parameters) {
@@ -76,8 +75,7 @@ class TokenizerTest {
             assertThat(model.memoryBytes()).isPositive();
         }
         ModelSource source = Texts.source(root, "words", Texts.json());
-        try (BackendModel model =
-                Texts.BACKEND.load(source, OPEN, new BackendContext(1, root, Map.of(), false))) {
+        try (BackendModel model = Texts.BACKEND.load(source, OPEN, new BackendContext(1, root, Map.of(), false))) {
             assertThat(model.config().maxBatchSize()).isZero();
         }
     }
@@ -106,7 +104,8 @@ class TokenizerTest {
     void paddingFollowsTheFilesSide() {
         String left = Texts.json().replace("\"direction\": \"Right\"", "\"direction\": \"Left\"");
         try (BackendModel model = load(OPEN, left)) {
-            assertThat(run(model, "a", "a man").get(0)).containsExactly(List.of(4L, 2L, 5L, 3L), List.of(2L, 5L, 6L, 3L));
+            assertThat(run(model, "a", "a man").get(0))
+                    .containsExactly(List.of(4L, 2L, 5L, 3L), List.of(2L, 5L, 6L, 3L));
         }
     }
 
@@ -156,7 +155,8 @@ class TokenizerTest {
         try (BackendModel model = load(OPEN, limited)) {
             assertThat(run(model, "a man is").get(0)).containsExactly(List.of(2L, 5L, 3L));
         }
-        ModelConfig off = OPEN.toBuilder().parameters(Map.of("truncation", "false")).build();
+        ModelConfig off =
+                OPEN.toBuilder().parameters(Map.of("truncation", "false")).build();
         try (BackendModel model = load(off, limited)) {
             assertThat(run(model, "a man is").get(0).get(0)).hasSize(5);
         }
@@ -195,7 +195,8 @@ class TokenizerTest {
                 .outputs(List.of(new TensorSpec("input_ids", DataType.INT64, Shape.of(-1, -1))))
                 .build();
         try (BackendModel model = load(many, Texts.json())) {
-            assertThat(run(model, Texts.texts("TEXT", Shape.of(2), "a", "cat")).get(0)).hasSize(2);
+            assertThat(run(model, Texts.texts("TEXT", Shape.of(2), "a", "cat")).get(0))
+                    .hasSize(2);
             assertThat(run(model, Texts.texts("TEXT", Shape.of(0)))).containsExactly(List.of());
         }
     }
@@ -203,10 +204,11 @@ class TokenizerTest {
     @Test
     void oddTextIsTokenizedOrRefusedButNeverHarmsTheServer() {
         try (BackendModel model = load(Map.of())) {
-            assertThat(run(model, "a\0 😀 \uFEFFman").get(0).get(0)).startsWith(2L, 5L).endsWith(6L, 3L);
+            assertThat(run(model, "a\0 😀 \uFEFFman").get(0).get(0))
+                    .startsWith(2L, 5L)
+                    .endsWith(6L, 3L);
             byte[] latin = {1, 0, 0, 0, (byte) 0xe9};
-            Tensor bad = Tensor.over(
-                    "TEXT", DataType.BYTES, Shape.of(1, 1), MemoryRegion.copyOf(latin, 0, 5), 0, 5);
+            Tensor bad = Tensor.over("TEXT", DataType.BYTES, Shape.of(1, 1), MemoryRegion.copyOf(latin, 0, 5), 0, 5);
             assertThatThrownBy(() -> run(model, bad))
                     .isInstanceOfSatisfying(
                             ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
@@ -217,21 +219,22 @@ class TokenizerTest {
     }
 
     @ParameterizedTest
-    @CsvSource(delimiter = '|', value = {
-        "max_lenght | 8 | did you mean 'max_length'?",
-        "max_length | 0 | expected: a whole number from 1",
-        "max_length | 2 | 2 tokens mark begin and end",
-        "truncation | yes | expected: true, false, longest_first",
-        "truncation | true | truncates to no length",
-        "padding | max_length | pads to no length",
-        "pad_id | -1 | pad_id '-1'"
-    })
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "max_lenght | 8 | did you mean 'max_length'?",
+                "max_length | 0 | expected: a whole number from 1",
+                "max_length | 2 | 2 tokens mark begin and end",
+                "truncation | yes | expected: true, false, longest_first",
+                "truncation | true | truncates to no length",
+                "padding | max_length | pads to no length",
+                "pad_id | -1 | pad_id '-1'"
+            })
     void parametersThatMeanNothingAreRefused(String key, String value, String text) {
-        assertThatThrownBy(() -> load(Map.of(key, value)))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                    assertThat(e.describe()).contains(text);
-                });
+        assertThatThrownBy(() -> load(Map.of(key, value))).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.describe()).contains(text);
+        });
     }
 
     @Test

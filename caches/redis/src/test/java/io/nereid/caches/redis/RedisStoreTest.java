@@ -99,8 +99,8 @@ class RedisStoreTest {
     @Test
     void aWrongPasswordIsRefusedAtTheStart() throws Exception {
         int port = startServer("secret");
-        assertThatThrownBy(() -> new RedisCache()
-                        .open(Map.of("host", "localhost", "port", "" + port, "password", "wrong")))
+        assertThatThrownBy(() ->
+                        new RedisCache().open(Map.of("host", "localhost", "port", "" + port, "password", "wrong")))
                 .isInstanceOf(ServingException.class)
                 .hasMessageStartingWith("redis at localhost:" + port + "/0 refuses the connection: ");
     }
@@ -115,7 +115,9 @@ class RedisStoreTest {
             assertThat(get(store, "k")).isNull();
             assertThat(store.figures().get("errors")).isPositive();
             long before = store.figures().get("skipped");
-            assertThat(store.get(key("k")).toCompletableFuture()).as("paused: answered at once").isCompletedWithValue(null);
+            assertThat(store.get(key("k")).toCompletableFuture())
+                    .as("paused: answered at once")
+                    .isCompletedWithValue(null);
             assertThat(store.figures().get("skipped")).isGreaterThan(before);
         }
     }

@@ -81,8 +81,8 @@ final class GenerateReader {
             boolean nested = outermost && key.equals("parameters") && json.peek() == JsonToken.OBJECT;
             if (nested) {
                 if (spec != null) {
-                    throw ServingException.invalidArgument("Converting keyword: '" + key + "': parameter keyword '" + key
-                            + "' for nested schema also given as input tensor name");
+                    throw ServingException.invalidArgument("Converting keyword: '" + key + "': parameter keyword '"
+                            + key + "' for nested schema also given as input tensor name");
                 }
                 readObject(false);
             } else if (spec != null) {

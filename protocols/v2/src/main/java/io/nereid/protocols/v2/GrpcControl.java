@@ -11,24 +11,20 @@ import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.endpoint.GrpcMethod.Kind;
-import io.nereid.protocols.v2.proto.OpenInference.ModelConfigRequest;
-import io.nereid.protocols.v2.proto.OpenInference.ModelConfigResponse;
-import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataRequest;
-import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse;
-import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse.TensorMetadata;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryRegisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryStatusRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterResponse;
 import io.nereid.protocols.v2.proto.OpenInference.LogSettingsRequest;
-import io.nereid.protocols.v2.proto.OpenInference.ModelStatisticsRequest;
-import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryRegisterRequest;
-import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryStatusRequest;
-import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryUnregisterRequest;
-import io.nereid.protocols.v2.proto.OpenInference.TraceSettingRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelConfigRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelConfigResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse.TensorMetadata;
 import io.nereid.protocols.v2.proto.OpenInference.ModelReadyRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelReadyResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ModelRepositoryParameter;
+import io.nereid.protocols.v2.proto.OpenInference.ModelStatisticsRequest;
 import io.nereid.protocols.v2.proto.OpenInference.RepositoryIndexRequest;
 import io.nereid.protocols.v2.proto.OpenInference.RepositoryIndexResponse;
 import io.nereid.protocols.v2.proto.OpenInference.RepositoryModelLoadRequest;
@@ -41,6 +37,10 @@ import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
+import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryRegisterRequest;
+import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryStatusRequest;
+import io.nereid.protocols.v2.proto.OpenInference.SystemSharedMemoryUnregisterRequest;
+import io.nereid.protocols.v2.proto.OpenInference.TraceSettingRequest;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
@@ -110,8 +110,10 @@ final class GrpcControl {
         GrpcSharedMemory memory = new GrpcSharedMemory(context);
         methods.add(now("SystemSharedMemoryStatus", SystemSharedMemoryStatusRequest.parser(), memory::status));
         methods.add(now("SystemSharedMemoryRegister", SystemSharedMemoryRegisterRequest.parser(), memory::register));
-        methods.add(now("SystemSharedMemoryUnregister", SystemSharedMemoryUnregisterRequest.parser(), memory::unregister));
-        methods.add(now("CudaSharedMemoryStatus", CudaSharedMemoryStatusRequest.parser(), GrpcSharedMemory::cudaStatus));
+        methods.add(
+                now("SystemSharedMemoryUnregister", SystemSharedMemoryUnregisterRequest.parser(), memory::unregister));
+        methods.add(
+                now("CudaSharedMemoryStatus", CudaSharedMemoryStatusRequest.parser(), GrpcSharedMemory::cudaStatus));
         methods.add(now(
                 "CudaSharedMemoryRegister", CudaSharedMemoryRegisterRequest.parser(), GrpcSharedMemory::cudaRegister));
         methods.add(now(

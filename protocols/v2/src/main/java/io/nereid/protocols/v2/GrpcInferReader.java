@@ -398,8 +398,7 @@ final class GrpcInferReader {
 
     private void share(String output, int classes, String region, long offset, long bytes) {
         if (classes > 0) {
-            throw ServingException.invalidArgument(
-                    "Output can't set both 'shared_memory_region' and 'classification'");
+            throw ServingException.invalidArgument("Output can't set both 'shared_memory_region' and 'classification'");
         }
         if (bytes < 0) {
             throw noSize("output '" + output + "'");

@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import java.util.regex.Pattern;
-import java.util.Map;
-import java.util.LinkedHashMap;
-import io.nereid.observe.RequestTrace;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.MemoryRegion;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**

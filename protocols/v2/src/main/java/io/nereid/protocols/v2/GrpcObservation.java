@@ -123,9 +123,8 @@ final class GrpcObservation {
     Message log(LogSettingsRequest request) {
         Map<String, Object> changes = new LinkedHashMap<>();
         request.getSettingsMap().forEach((name, value) -> changes.put(name, value(name, value)));
-        Map<String, Object> settings = changes.isEmpty()
-                ? context.observation.logSettings()
-                : context.observation.updateLogSettings(changes);
+        Map<String, Object> settings =
+                changes.isEmpty() ? context.observation.logSettings() : context.observation.updateLogSettings(changes);
         LogSettingsResponse.Builder response = LogSettingsResponse.newBuilder();
         settings.forEach((name, value) -> {
             LogSettingsResponse.SettingValue.Builder shown = LogSettingsResponse.SettingValue.newBuilder();

@@ -37,8 +37,7 @@ final class GrpcSharedMemory {
     }
 
     Message register(SystemSharedMemoryRegisterRequest request) {
-        context.sharedMemory.register(
-                request.getName(), request.getKey(), request.getOffset(), request.getByteSize());
+        context.sharedMemory.register(request.getName(), request.getKey(), request.getOffset(), request.getByteSize());
         return SystemSharedMemoryRegisterResponse.getDefaultInstance();
     }
 

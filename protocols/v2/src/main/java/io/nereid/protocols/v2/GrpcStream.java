@@ -2,25 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.spi.ModelRef;
-import java.util.Set;
-import java.util.Map;
-import java.util.HashSet;
-import io.nereid.observe.RequestTrace;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.MemoryRegion;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -13,7 +13,8 @@ final class GrpcTrace {
     private GrpcTrace() {}
 
     /** The trace of a request that has arrived, or null. */
-    static @Nullable RequestTrace begin(CodecContext context, @Nullable String traceparent, String model, long arrived) {
+    static @Nullable RequestTrace begin(
+            CodecContext context, @Nullable String traceparent, String model, long arrived) {
         if (context.observation == Observation.NONE) {
             return null;
         }

@@ -24,8 +24,7 @@ final class LoadParameters {
     void put(String name, Object value) {
         if (name.equals("config")) {
             if (!(value instanceof String text)) {
-                throw ServingException.invalidArgument(
-                        "Config parameter 'config' must have string type for its value");
+                throw ServingException.invalidArgument("Config parameter 'config' must have string type for its value");
             }
             config = text;
         } else if (isFile(name)) {
@@ -64,8 +63,7 @@ final class LoadParameters {
             return LoadOptions.NONE;
         }
         if (config == null) {
-            throw ServingException.invalidArgument(
-                    "Load parameter 'config' must be specified for model file override");
+            throw ServingException.invalidArgument("Load parameter 'config' must be specified for model file override");
         }
         return new LoadOptions(config, files);
     }

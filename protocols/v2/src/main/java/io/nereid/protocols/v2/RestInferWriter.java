@@ -177,8 +177,7 @@ final class RestInferWriter {
         } else if (bare) {
             json.nestedArray(output.dataType(), output.buffer(), 0, SCALAR, 0);
         } else {
-            json.flatArray(
-                    output.dataType(), output.buffer(), 0, output.shape().elementCount());
+            json.flatArray(output.dataType(), output.buffer(), 0, output.shape().elementCount());
         }
     }
 

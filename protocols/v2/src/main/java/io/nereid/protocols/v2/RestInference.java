@@ -91,10 +91,14 @@ final class RestInference implements ResponseSink, Runnable {
             response.close();
             form.close();
             run();
-            RestTrace.fail(context, exchange, trace, ServingException.of(
-                    Code.UNIMPLEMENTED,
-                    "HTTP end point doesn't support models with decoupled transaction policy",
-                    "use generate_stream, or ModelStreamInfer over gRPC"));
+            RestTrace.fail(
+                    context,
+                    exchange,
+                    trace,
+                    ServingException.of(
+                            Code.UNIMPLEMENTED,
+                            "HTTP end point doesn't support models with decoupled transaction policy",
+                            "use generate_stream, or ModelStreamInfer over gRPC"));
         } else if (cancelled || !context.mustOffload(RestInferWriter.jsonBytes(response, form) * 2)) {
             encode(response);
         } else {

@@ -70,8 +70,7 @@ final class RestInput {
                 json.seek(after);
             }
             if (region != null) {
-                tensor = context.sharedMemory.input(
-                        name(), type(), shape(), region, regionOffset, regionSize, model);
+                tensor = context.sharedMemory.input(name(), type(), shape(), region, regionOffset, regionSize, model);
             }
             done = true;
             return tensor;

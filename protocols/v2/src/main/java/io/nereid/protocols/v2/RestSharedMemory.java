@@ -23,7 +23,11 @@ final class RestSharedMemory {
         json.beginArray();
         for (SharedMemory.Region region : context.sharedMemory.status(name)) {
             json.beginObject().name("name").value(region.name()).name("key").value(region.key());
-            json.name("offset").value(region.offset()).name("byte_size").value(region.byteSize()).endObject();
+            json.name("offset")
+                    .value(region.offset())
+                    .name("byte_size")
+                    .value(region.byteSize())
+                    .endObject();
         }
         json.endArray();
         RestControl.reply(exchange, 200, json);
@@ -50,8 +54,9 @@ final class RestSharedMemory {
             json.expectEnd();
         }
         if (context.sharedMemory.enabled() && (key == null || byteSize < 0)) {
-            throw ServingException.invalidArgument("shared memory region '" + name + "' has no '"
-                    + (key == null ? "key" : "byte_size") + "' (expected a body with key, byte_size and, if not 0, offset)");
+            throw ServingException.invalidArgument(
+                    "shared memory region '" + name + "' has no '" + (key == null ? "key" : "byte_size")
+                            + "' (expected a body with key, byte_size and, if not 0, offset)");
         }
         context.sharedMemory.register(name, key == null ? "" : key, offset, byteSize);
         done(exchange);

@@ -50,8 +50,7 @@ final class SharedMemory {
     private final Path directory;
     private final @Nullable List<Pattern> keys;
 
-    @GuardedBy("this")
-    private final Map<String, Mapping> mappings = new TreeMap<>();
+    @GuardedBy("this") private final Map<String, Mapping> mappings = new TreeMap<>();
 
     /**
      * A registry of the objects in a directory.
@@ -86,16 +85,15 @@ final class SharedMemory {
             throw ServingException.invalidArgument("a shared memory region needs a name");
         }
         if (mappings.containsKey(name)) {
-            throw ServingException.of(
-                    Code.ALREADY_EXISTS, "shared memory region '" + name + "' already in manager");
+            throw ServingException.of(Code.ALREADY_EXISTS, "shared memory region '" + name + "' already in manager");
         }
         Path file = file(name, key);
         if (offset < 0 || byteSize <= 0 || byteSize > MOST || offset > Long.MAX_VALUE - byteSize) {
-            throw invalid(
-                    "region '" + name + "' of byte_size " + byteSize + " at offset " + offset
-                            + " (expected: from 1 byte to less than 2 GiB, and an offset of 0 or more)");
+            throw invalid("region '" + name + "' of byte_size " + byteSize + " at offset " + offset
+                    + " (expected: from 1 byte to less than 2 GiB, and an offset of 0 or more)");
         }
-        mappings.put(name, new Mapping(new Region(name, key, offset, byteSize), map(name, key, file, offset, byteSize)));
+        mappings.put(
+                name, new Mapping(new Region(name, key, offset, byteSize), map(name, key, file, offset, byteSize)));
     }
 
     private static ServingException invalid(String why) {
@@ -133,8 +131,8 @@ final class SharedMemory {
         if (!Files.isRegularFile(file, LinkOption.NOFOLLOW_LINKS)) {
             throw unable;
         }
-        try (FileChannel channel = FileChannel.open(
-                file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+        try (FileChannel channel =
+                FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
             long size = channel.size();
             if (offset + byteSize > size) {
                 throw invalid("region '" + name + "' ends at byte " + (offset + byteSize) + " of '" + key
@@ -172,8 +170,7 @@ final class SharedMemory {
         return regions;
     }
 
-    @GuardedBy("this")
-    private Mapping find(String name) {
+    @GuardedBy("this") private Mapping find(String name) {
         Mapping mapping = mappings.get(name);
         if (mapping == null) {
             throw ServingException.of(Code.NOT_FOUND, "Unable to find shared memory region: '" + name + "'");

@@ -6,17 +6,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.nereid.base.Clock;
+import io.nereid.base.Code;
 import io.nereid.observe.Observation;
+import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
+import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
+import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest.InferInputTensor;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
-import io.nereid.base.Code;
-import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
-import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
-import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
-import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest.InferInputTensor;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
@@ -33,8 +33,8 @@ class FuzzTest {
             EnumSet.of(Code.OK, Code.INVALID_ARGUMENT, Code.NOT_FOUND, Code.UNIMPLEMENTED);
 
     private final FakeEngine engine = new FakeEngine();
-    private final V2Codec codec =
-            new V2Codec(engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 1 << 20));
+    private final V2Codec codec = new V2Codec(
+            engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 1 << 20));
 
     private static byte[] mutate(byte[] valid, List<byte[]> all, Random random) {
         byte[] bytes = valid.clone();
@@ -161,7 +161,8 @@ class FuzzTest {
         List<byte[]> bodies = List.of(
                 Wire.utf8("{\"parameters\":{\"config\":\"{}\",\"file:1/m\":\"AAEC\",\"unload_dependents\":true}}"),
                 Wire.utf8("{\"key\":\"/k\",\"offset\":1,\"byte_size\":2,\"ready\":true}"),
-                Wire.utf8("{\"trace_level\":[\"OFF\"],\"trace_rate\":\"5\",\"log_frequency\":null,\"log_info\":false}"));
+                Wire.utf8(
+                        "{\"trace_level\":[\"OFF\"],\"trace_rate\":\"5\",\"log_frequency\":null,\"log_info\":false}"));
         List<String> paths = List.of(
                 "/v2/repository/models/m/load",
                 "/v2/repository/models/m/unload",

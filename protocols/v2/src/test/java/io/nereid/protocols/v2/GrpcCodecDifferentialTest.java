@@ -40,8 +40,8 @@ import org.junit.jupiter.api.Test;
 class GrpcCodecDifferentialTest {
     private static final int CASES = 12_000;
 
-    private final Workbench bench = new Workbench(
-            V2Options.defaults("1", 1 << 26), new SharedMemory(java.nio.file.Path.of("/nowhere"), null));
+    private final Workbench bench =
+            new Workbench(V2Options.defaults("1", 1 << 26), new SharedMemory(java.nio.file.Path.of("/nowhere"), null));
 
     private static String text(Random random) {
         return switch (random.nextInt(5)) {

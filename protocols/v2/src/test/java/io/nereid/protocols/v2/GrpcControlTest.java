@@ -8,9 +8,9 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
 import com.google.protobuf.Message;
 import io.nereid.base.Clock;
-import io.nereid.observe.Observation;
 import io.nereid.base.Code;
 import io.nereid.base.Threads;
+import io.nereid.observe.Observation;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckRequest;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.ServerReflectionRequest;
@@ -39,8 +39,8 @@ import org.junit.jupiter.api.Test;
 
 class GrpcControlTest {
     private final FakeEngine engine = new FakeEngine();
-    private final V2Codec codec =
-            new V2Codec(engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
+    private final V2Codec codec = new V2Codec(
+            engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
 
     private FakeCall call(String method, Message request) {
         String path = method.startsWith("/") ? method : "/inference.GRPCInferenceService/" + method;

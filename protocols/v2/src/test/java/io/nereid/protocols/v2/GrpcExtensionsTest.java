@@ -69,8 +69,8 @@ class GrpcExtensionsTest {
     }
 
     private V2Codec codec(V2Options options) {
-        return new V2Codec(new CodecContext(
-                engine, engine, observation, Clock.system(), Runnable::run, options, directory));
+        return new V2Codec(
+                new CodecContext(engine, engine, observation, Clock.system(), Runnable::run, options, directory));
     }
 
     private FakeCall call(String method, Message request) {
@@ -96,7 +96,19 @@ class GrpcExtensionsTest {
     void statisticsHaveEveryFigure() throws Exception {
         Total t = new Total(3, 70);
         observation.reports = List.of(new ModelReport(
-                "m", 2, 17, 5, 4, t, t, t, t, t, new Total(9, 90), t, t,
+                "m",
+                2,
+                17,
+                5,
+                4,
+                t,
+                t,
+                t,
+                t,
+                t,
+                new Total(9, 90),
+                t,
+                t,
                 List.of(new ModelReport.Batch(8, t, t, t)),
                 Map.of("0", new ModelReport.Response(t, t, t, t, t, new Total(1, 2))),
                 List.of(new ModelReport.Memory("CPU", 0, 1000))));
@@ -132,7 +144,12 @@ class GrpcExtensionsTest {
         TraceSettingResponse response = TraceSettingResponse.parseFrom(call.sent.get(0));
         assertThat(response.getSettingsOrThrow("trace_level").getValueList()).containsExactly("TIMESTAMPS", "TENSORS");
         assertThat(response.getSettingsOrThrow("trace_rate").getValueList()).containsExactly("1000");
-        assertThat(call("TraceSetting", TraceSettingRequest.newBuilder().setModelName("nobody").build()).code)
+        assertThat(call(
+                                "TraceSetting",
+                                TraceSettingRequest.newBuilder()
+                                        .setModelName("nobody")
+                                        .build())
+                        .code)
                 .isEqualTo(Code.NOT_FOUND);
     }
 
@@ -148,7 +165,8 @@ class GrpcExtensionsTest {
                                         .build())
                         .build());
         LogSettingsResponse response = LogSettingsResponse.parseFrom(call.sent.get(0));
-        assertThat(response.getSettingsOrThrow("log_verbose_level").getUint32Param()).isEqualTo(2);
+        assertThat(response.getSettingsOrThrow("log_verbose_level").getUint32Param())
+                .isEqualTo(2);
         assertThat(response.getSettingsOrThrow("log_info").getBoolParam()).isTrue();
         assertThat(response.getSettingsOrThrow("log_format").getStringParam()).isEqualTo("default");
     }
@@ -159,8 +177,7 @@ class GrpcExtensionsTest {
         call.metadata.put("triton-grpc-protocol-admin", "guess!");
         call.start();
         assertThat(call.code).isEqualTo(Code.PERMISSION_DENIED);
-        assertThat(call.text)
-                .isEqualTo("This protocol is restricted, expecting header 'triton-grpc-protocol-admin'");
+        assertThat(call.text).isEqualTo("This protocol is restricted, expecting header 'triton-grpc-protocol-admin'");
         FakeCall other = new FakeCall(codec, SERVICE + "ServerLive");
         other.start().message(ServerLiveRequest.getDefaultInstance());
         assertThat(other.code).isEqualTo(Code.OK);
@@ -170,9 +187,8 @@ class GrpcExtensionsTest {
     void regionsAreRegisteredListedAndForgotten() throws Exception {
         register();
         FakeCall status = call("SystemSharedMemoryStatus", SystemSharedMemoryStatusRequest.getDefaultInstance());
-        SystemSharedMemoryStatusResponse.RegionStatus region = SystemSharedMemoryStatusResponse.parseFrom(
-                        status.sent.get(0))
-                .getRegionsOrThrow("r");
+        SystemSharedMemoryStatusResponse.RegionStatus region =
+                SystemSharedMemoryStatusResponse.parseFrom(status.sent.get(0)).getRegionsOrThrow("r");
         assertThat(region.getKey()).isEqualTo("/my_data");
         assertThat(region.getOffset()).isEqualTo(8);
         assertThat(region.getByteSize()).isEqualTo(40);
@@ -228,11 +244,17 @@ class GrpcExtensionsTest {
         assertThat(call.code).as(call.text).isEqualTo(Code.OK);
         ModelInferResponse response = ModelInferResponse.parseFrom(call.sent.get(0));
         assertThat(response.getRawOutputContentsCount()).isEqualTo(2);
-        assertThat(response.getRawOutputContents(0).size()).as("it lies elsewhere").isZero();
+        assertThat(response.getRawOutputContents(0).size())
+                .as("it lies elsewhere")
+                .isZero();
         assertThat(response.getRawOutputContents(1).toStringUtf8()).isEqualTo("abc");
-        assertThat(response.getOutputs(0).getParametersOrThrow("shared_memory_region").getStringParam())
+        assertThat(response.getOutputs(0)
+                        .getParametersOrThrow("shared_memory_region")
+                        .getStringParam())
                 .isEqualTo("r");
-        assertThat(response.getOutputs(0).getParametersOrThrow("shared_memory_byte_size").getInt64Param())
+        assertThat(response.getOutputs(0)
+                        .getParametersOrThrow("shared_memory_byte_size")
+                        .getInt64Param())
                 .isEqualTo(8);
         assertThat(Arrays.copyOfRange(Files.readAllBytes(directory.resolve("my_data")), 28, 36))
                 .isEqualTo(new byte[] {10, 11, 12, 13, 14, 15, 16, 17});
@@ -281,7 +303,6 @@ class GrpcExtensionsTest {
         assertThat(trace.model).isEqualTo("identity");
         assertThat(trace.traceparent).isEqualTo("00-x");
         assertThat(trace.told)
-                .containsExactly(
-                        "GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "GRPC_SEND_START", "GRPC_SEND_END", "end");
+                .containsExactly("GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "GRPC_SEND_START", "GRPC_SEND_END", "end");
     }
 }

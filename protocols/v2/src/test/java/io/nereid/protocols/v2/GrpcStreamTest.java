@@ -8,11 +8,11 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
+import io.nereid.observe.Observation;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest.InferInputTensor;
 import io.nereid.protocols.v2.proto.OpenInference.ModelStreamInferResponse;
-import io.nereid.observe.Observation;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
@@ -32,8 +32,8 @@ class GrpcStreamTest {
             InferParameter.newBuilder().setBoolParam(false).build();
 
     private final FakeEngine engine = new FakeEngine();
-    private final V2Codec codec =
-            new V2Codec(engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 64 << 20));
+    private final V2Codec codec = new V2Codec(
+            engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 64 << 20));
     private final FakeCall call = new FakeCall(codec, "/inference.GRPCInferenceService/ModelStreamInfer");
     private long buffersBefore;
 
@@ -155,7 +155,8 @@ class GrpcStreamTest {
     @Test
     void answersOfDecoupledModelsLeaveAsTheyComeAndHoldNobodyBack() throws Exception {
         engine.holding = true;
-        engine.config = io.nereid.spi.ModelConfig.builder("identity").decoupled(true).build();
+        engine.config =
+                io.nereid.spi.ModelConfig.builder("identity").decoupled(true).build();
         call.start().message(request("a").build());
         engine.config = null;
         call.message(request("b").build());

@@ -6,21 +6,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.observe.Observation;
 import io.nereid.spi.ModelConfig;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import io.nereid.base.Code;
-import io.nereid.base.ServingException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class RestControlTest {
     private final FakeEngine engine = new FakeEngine();
-    private final V2Codec codec =
-            new V2Codec(engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
+    private final V2Codec codec = new V2Codec(
+            engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
 
     private FakeExchange get(String path) {
         return Wire.send(codec, new FakeExchange("GET", path, new byte[0]));
@@ -163,8 +163,7 @@ class RestControlTest {
         Map<String, Object> document = new LinkedHashMap<>();
         document.put("name", "identity");
         document.put("max_batch_size", 4L);
-        document.put(
-                "input", List.of(Map.of("name", "x"), Map.of("dims", List.of(-1L, 2L)), Map.of("optional", true)));
+        document.put("input", List.of(Map.of("name", "x"), Map.of("dims", List.of(-1L, 2L)), Map.of("optional", true)));
         document.put("dynamic_batching", Map.of("preferred_batch_size", List.of(2L)));
         document.put("instance_group", List.of(Map.of("kind", "KIND_CPU")));
         document.put("parameters", Map.of("p", Map.of("string_value", "v")));

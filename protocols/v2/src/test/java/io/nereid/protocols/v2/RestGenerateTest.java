@@ -57,8 +57,7 @@ class RestGenerateTest {
     }
 
     private FakeExchange stream(String json) {
-        return Wire.send(
-                codec, new FakeExchange("POST", "/v2/models/llm/versions/2/generate_stream", Wire.utf8(json)));
+        return Wire.send(codec, new FakeExchange("POST", "/v2/models/llm/versions/2/generate_stream", Wire.utf8(json)));
     }
 
     private static InferenceResponse text(String... words) {
@@ -82,8 +81,9 @@ class RestGenerateTest {
     @Test
     void membersBecomeTensorsAndParametersAndOutputsBecomeMembers() {
         engine.responseParameters = Map.of("tokens", 7L);
-        FakeExchange x = generate("{\"id\":\"q\",\"text_input\":\"hé\",\"ints\":[1,2,3,4],\"flag\":true,\"stream\":false,"
-                + "\"parameters\":{\"temperature\":0.5,\"priority\":3,\"none\":null}}");
+        FakeExchange x =
+                generate("{\"id\":\"q\",\"text_input\":\"hé\",\"ints\":[1,2,3,4],\"flag\":true,\"stream\":false,"
+                        + "\"parameters\":{\"temperature\":0.5,\"priority\":3,\"none\":null}}");
         assertThat(x.text())
                 .isEqualTo("{\"id\":\"q\",\"model_name\":\"llm\",\"model_version\":\"2\",\"text_input\":\"hé\","
                         + "\"ints\":[1,2,3,4],\"flag\":true,\"tokens\":7}");
@@ -218,8 +218,7 @@ class RestGenerateTest {
         call.sink.next(text("one"), false);
         assertThat(x.status).isZero();
         call.sink.next(text(), true);
-        assertThat(x.text())
-                .isEqualTo("{\"model_name\":\"llm\",\"model_version\":\"2\",\"text_output\":\"one\"}");
+        assertThat(x.text()).isEqualTo("{\"model_name\":\"llm\",\"model_version\":\"2\",\"text_output\":\"one\"}");
     }
 
     @ParameterizedTest

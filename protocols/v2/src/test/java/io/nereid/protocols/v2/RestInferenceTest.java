@@ -40,8 +40,8 @@ class RestInferenceTest {
 
     private final FakeEngine engine = new FakeEngine();
     private final ArrayDeque<Runnable> pool = new ArrayDeque<>();
-    private final V2Codec codec =
-            new V2Codec(engine, engine, Observation.NONE, Clock.system(), pool::add, V2Options.defaults("1.2.3", 64 << 20));
+    private final V2Codec codec = new V2Codec(
+            engine, engine, Observation.NONE, Clock.system(), pool::add, V2Options.defaults("1.2.3", 64 << 20));
     private long buffersBefore;
 
     @BeforeEach
@@ -247,11 +247,12 @@ class RestInferenceTest {
 
     @Test
     void requestedOutputsFilterAndOrderTheAnswer() {
-        FakeExchange x = infer("{\"inputs\":[{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]},"
-                + "{\"name\":\"b\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[2]},"
-                + "{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]}],"
-                + "\"parameters\":{\"binary_data_output\":true},"
-                + "\"outputs\":[{\"parameters\":null,\"name\":\"c\"},{\"name\":\"a\",\"parameters\":{\"classification\":2}}]}");
+        FakeExchange x = infer(
+                "{\"inputs\":[{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]},"
+                        + "{\"name\":\"b\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[2]},"
+                        + "{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]}],"
+                        + "\"parameters\":{\"binary_data_output\":true},"
+                        + "\"outputs\":[{\"parameters\":null,\"name\":\"c\"},{\"name\":\"a\",\"parameters\":{\"classification\":2}}]}");
         assertThat(x.text())
                 .endsWith("\"outputs\":[{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]},"
                         + "{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]}]}");
@@ -266,19 +267,10 @@ class RestInferenceTest {
                         "{\"parameters\":{\"i\":3,\"d\":1.5,\"s\":\"t\",\"b\":true,\"n\":null,\"timeout\":5,"
                                 + "\"priority\":2,\"sequence_id\":\"q\",\"sequence_start\":true,"
                                 + "\"binary_data_output\":false},\"inputs\""));
-        assertThat(engine.last.parameters())
-                .isEqualTo(Map.of(
-                        "i",
-                        3L,
-                        "d",
-                        1.5,
-                        "s",
-                        "t",
-                        "b",
-                        true));
+        assertThat(engine.last.parameters()).isEqualTo(Map.of("i", 3L, "d", 1.5, "s", "t", "b", true));
         assertThat(engine.last.options())
-                .isEqualTo(new InferenceRequest.Options(
-                        2, 5_000, new InferenceRequest.Sequence("q", true, false), null));
+                .isEqualTo(
+                        new InferenceRequest.Options(2, 5_000, new InferenceRequest.Sequence("q", true, false), null));
         assertThat(engine.last.deadlineNanos()).isEqualTo(Long.MAX_VALUE);
     }
 
@@ -424,7 +416,8 @@ class RestInferenceTest {
                 + "{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":1}}]}");
         assertThat(x.status).isEqualTo(501);
         assertThat(x.text())
-                .contains("Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.");
+                .contains(
+                        "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.");
     }
 
     @ParameterizedTest
@@ -517,10 +510,10 @@ class RestInferenceTest {
     void aSequenceIsNamedByAnUnsignedNumberOrATextAndZeroIsNone() {
         String body = input("INT8", "[1]", "[1]");
         infer(body.replace(
-                "{\"inputs\"", "{\"parameters\":{\"sequence_id\":18446744073709551615,\"sequence_end\":true},\"inputs\""));
+                "{\"inputs\"",
+                "{\"parameters\":{\"sequence_id\":18446744073709551615,\"sequence_end\":true},\"inputs\""));
         assertThat(engine.last.options().sequence()).isEqualTo(new InferenceRequest.Sequence(-1L, false, true));
-        infer(body.replace(
-                "{\"inputs\"", "{\"parameters\":{\"sequence_id\":0,\"sequence_start\":true},\"inputs\""));
+        infer(body.replace("{\"inputs\"", "{\"parameters\":{\"sequence_id\":0,\"sequence_start\":true},\"inputs\""));
         assertThat(engine.last.options()).isSameAs(InferenceRequest.Options.NONE);
         infer(body);
         assertThat(engine.last.options()).isSameAs(InferenceRequest.Options.NONE);
@@ -542,7 +535,8 @@ class RestInferenceTest {
                 forwarding,
                 post("/v2/models/identity/infer", body).header("my-user", "u").header("your-user", "w"));
         assertThat(engine.last.parameters()).isEqualTo(Map.of("my-user", "u"));
-        FakeExchange x = Wire.send(forwarding, post("/v2/models/identity/infer", body).header("priority", "1"));
+        FakeExchange x =
+                Wire.send(forwarding, post("/v2/models/identity/infer", body).header("priority", "1"));
         assertThat(x.status).isEqualTo(400);
         assertThat(x.text()).contains("is reserved for Triton usage and cannot be forwarded.");
     }

@@ -80,8 +80,7 @@ class RestObservationTest {
         FakeExchange changed = post(
                 "/v2/models/identity/trace/setting",
                 "{\"trace_level\":[\"TIMESTAMPS\",\"TENSORS\"],\"trace_rate\":5,\"log_frequency\":null}");
-        assertThat(changed.text())
-                .isEqualTo("{\"trace_level\":[\"TIMESTAMPS\",\"TENSORS\"],\"trace_rate\":\"5\"}");
+        assertThat(changed.text()).isEqualTo("{\"trace_level\":[\"TIMESTAMPS\",\"TENSORS\"],\"trace_rate\":\"5\"}");
         assertThat(observation.asked)
                 .isEqualTo("identity {trace_level=[TIMESTAMPS, TENSORS], trace_rate=[5], log_frequency=null}");
         assertThat(get("/v2/models/identity/trace/setting").status).isEqualTo(200);

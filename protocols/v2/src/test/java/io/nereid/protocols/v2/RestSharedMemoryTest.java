@@ -30,7 +30,9 @@ class RestSharedMemoryTest {
 
     @BeforeEach
     void setUp() throws IOException {
-        codec = codec(V2Options.builder("1", 1 << 20).clientSharedMemory(List.of(Pattern.compile("my_.*"))).build());
+        codec = codec(V2Options.builder("1", 1 << 20)
+                .clientSharedMemory(List.of(Pattern.compile("my_.*")))
+                .build());
         Files.write(directory.resolve("my_data"), new byte[64]);
         buffersBefore = Wire.pooledBuffers();
     }
@@ -41,8 +43,8 @@ class RestSharedMemoryTest {
     }
 
     private V2Codec codec(V2Options options) {
-        return new V2Codec(new CodecContext(
-                engine, engine, Observation.NONE, Clock.system(), Runnable::run, options, directory));
+        return new V2Codec(
+                new CodecContext(engine, engine, Observation.NONE, Clock.system(), Runnable::run, options, directory));
     }
 
     private FakeExchange get(String path) {
@@ -135,8 +137,8 @@ class RestSharedMemoryTest {
     void aRegionThatIsForgottenWhileInUseStaysUntilTheRequestIsDone() throws IOException {
         register();
         engine.holding = true;
-        FakeExchange x = infer("\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8}",
-                "," + place(32, 8));
+        FakeExchange x = infer(
+                "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8}", "," + place(32, 8));
         InferenceRequest request = engine.held.get(0).request;
         post("/unregister", "");
         request.inputs().get(0).region().setInt(0, 77);
@@ -214,7 +216,8 @@ class RestSharedMemoryTest {
     void aLinkOutOfTheDirectoryIsNotFollowed() throws IOException {
         Path elsewhere = Files.write(directory.resolve("secret"), new byte[8]);
         Files.createSymbolicLink(directory.resolve("my_link"), elsewhere);
-        assertThat(post("/region/r/register", "{\"key\":\"my_link\",\"byte_size\":4}").text())
+        assertThat(post("/region/r/register", "{\"key\":\"my_link\",\"byte_size\":4}")
+                        .text())
                 .contains("Unable to open shared memory region: 'my_link'");
     }
 
@@ -240,7 +243,8 @@ class RestSharedMemoryTest {
     @Test
     void cudaSharedMemoryIsEmptyAndNothingCanBeAdded() {
         String cuda = "/v2/cudasharedmemory";
-        assertThat(Wire.send(codec, new FakeExchange("GET", cuda + "/status", new byte[0])).text())
+        assertThat(Wire.send(codec, new FakeExchange("GET", cuda + "/status", new byte[0]))
+                        .text())
                 .isEqualTo("[]");
         FakeExchange x = Wire.send(
                 codec,
