@@ -176,9 +176,9 @@ public record ModelConfig(
      * @param count how many, for {@link Kind#LATEST}
      * @param versions which, for {@link Kind#SPECIFIC}
      */
-    public record VersionPolicy(Kind kind, int count, List<Long> versions) {
+    public record VersionPolicy(VersionPolicy.Kind kind, int count, List<Long> versions) {
         /** The highest version only. */
-        public static final VersionPolicy LATEST = new VersionPolicy(Kind.LATEST, 1, List.of());
+        public static final VersionPolicy LATEST = new VersionPolicy(VersionPolicy.Kind.LATEST, 1, List.of());
 
         /** The rules. */
         public enum Kind {
@@ -287,7 +287,7 @@ public record ModelConfig(
      * @param no the value for "no"; unused for the correlation id
      * @param yes the value for "yes"; likewise
      */
-    public record Control(String name, Kind kind, DataType dataType, double no, double yes) {
+    public record Control(String name, Control.Kind kind, DataType dataType, double no, double yes) {
         /** What a control tells. */
         public enum Kind {
             /** The request is the first of its sequence. */
@@ -368,7 +368,7 @@ public record ModelConfig(
      */
     public record InstanceGroup(
             String name,
-            Kind kind,
+            InstanceGroup.Kind kind,
             int count,
             List<Integer> gpus,
             boolean passive,
@@ -377,7 +377,7 @@ public record ModelConfig(
             int priority) {
         /** A group of processor instances without further wishes. */
         public static InstanceGroup cpu(String name, int count) {
-            return new InstanceGroup(name, Kind.CPU, count, List.of(), false, "", List.of(), 0);
+            return new InstanceGroup(name, InstanceGroup.Kind.CPU, count, List.of(), false, "", List.of(), 0);
         }
 
         /** Where instances run. */
@@ -410,7 +410,7 @@ public record ModelConfig(
      * @param dataType INT32 or FP32
      * @param source the input it tells about
      */
-    public record BatchInput(Kind kind, List<String> targets, DataType dataType, String source) {
+    public record BatchInput(BatchInput.Kind kind, List<String> targets, DataType dataType, String source) {
         /** What a batch input tells; {@code n} is the number of requests in the batch. */
         public enum Kind {
             /** Elements of the source in each request: shape {@code [n]}. */
@@ -429,7 +429,7 @@ public record ModelConfig(
 
         /** Its dimensions as the model sees them, without the first. */
         Shape modelShape(List<TensorSpec> inputs) {
-            if (kind != Kind.ITEM_SHAPE) {
+            if (kind != BatchInput.Kind.ITEM_SHAPE) {
                 return Shape.SCALAR;
             }
             for (TensorSpec input : inputs) {
