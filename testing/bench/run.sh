@@ -1,7 +1,8 @@
 #!/bin/sh
 # Prints the table of figures:  testing/bench/run.sh [--rounds=N] [--seconds=S] [--warmup=S] [--soak=S] [ROW...]
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
-# Rows: rest-small grpc-single grpc-mux rest-big grpc-big json-floats minilm start soak
+# Rows: rest-small grpc-single grpc-mux rest-big grpc-big json-floats batcher engine ensemble cache models minilm start soak
+# The row engine compares with Triton's core where testing/oracle/build.sh has been run.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 root=$(CDPATH= cd -- "$here/../.." && pwd)
@@ -32,7 +33,7 @@ if [ "${1:-}" = jmh ]; then
     exec "$JAVA" -cp "$classpath" org.openjdk.jmh.Main "$@"
 fi
 set -- io.nereid.bench.Bench "$@"
-set -- -Dnereid.distribution="$distribution" -Dnereid.examples="$root/examples/models" -cp "$classpath" "$@"
+set -- -Dnereid.distribution="$distribution" -Dnereid.root="$root" -cp "$classpath" "$@"
 [ "$JAVA_MAJOR" -ge 22 ] && set -- --enable-native-access=ALL-UNNAMED "$@"
 [ "$JAVA_MAJOR" -ge 23 ] && set -- --sun-misc-unsafe-memory-access=allow "$@"
 exec "$JAVA" -XX:+UseSerialGC -Xmx512m "$@"

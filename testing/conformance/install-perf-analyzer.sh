@@ -2,6 +2,7 @@
 # install-perf-analyzer.sh DIRECTORY PIP: puts a runnable perf_analyzer into DIRECTORY/perf_analyzer. Its wheel needs glibc 2.38; on an
 # older Debian the C library of the next release is unpacked beside it and used for this one program.
 set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
 directory=$(mkdir -p "$1" && cd "$1" && pwd)
 pip=$2
 [ -x "$directory/perf_analyzer" ] && exit 0
@@ -9,10 +10,13 @@ cd "$directory"
 "$pip" download -q --disable-pip-version-check --no-deps --only-binary=:all: --platform manylinux_2_38_x86_64 --python-version 3.12 \
     -d wheels perf-analyzer==2.60.0
 python3 -m zipfile -e wheels/perf_analyzer-*.whl wheel
+# It wants to find the CUDA runtime before it uses shared memory of any kind.
+command -v gcc >/dev/null && gcc -shared -fPIC -o libcudart.so "$here/no-cuda.c"
 program=$directory/wheel/perf_analyzer/bin/perf_analyzer
 chmod +x "$program"
 if "$program" --version >/dev/null 2>&1; then
-    ln -sf "$program" perf_analyzer
+    printf '#!/bin/sh\nLD_LIBRARY_PATH="%s" exec "%s" "$@"\n' "$directory" "$program" >perf_analyzer
+    chmod +x perf_analyzer
     exit 0
 fi
 command -v apt-get >/dev/null || { echo "glibc is older than 2.38 and there is no apt-get to fetch a newer one"; exit 1; }
@@ -34,6 +38,6 @@ apt-get -qq update
 for deb in debs/*.deb; do dpkg -x "$deb" root; done
 loader=$(find "$directory/root" -name ld-linux-x86-64.so.2 -type f | head -n 1)
 libraries=$(find "$directory/root" -name 'lib*.so*' -printf '%h\n' | sort -u | paste -sd:)
-printf '#!/bin/sh\nexec "%s" --library-path "%s" "%s" "$@"\n' "$loader" "$libraries" "$program" >perf_analyzer
+printf '#!/bin/sh\nLD_LIBRARY_PATH= exec "%s" --library-path "%s" "%s" "$@"\n' "$loader" "$directory:$libraries" "$program" >perf_analyzer
 chmod +x perf_analyzer
 ./perf_analyzer --version

@@ -89,8 +89,8 @@ def test_models_are_loaded_and_unloaded_by_name(client):
     assert index(client)[("reshaped", "1")]["state"] == "READY"
     client.unload_model("reshaped")
     until(lambda: not client.is_model_ready("reshaped"), "the model is unloaded")
-    entry = until(lambda: index(client).get(("reshaped", "1")), "the index knows it")
-    assert (entry["state"], entry["reason"]) == ("UNAVAILABLE", "unloaded")
+    until(lambda: index(client)[("reshaped", "1")].get("reason") == "unloaded", "the index says why")
+    assert index(client)[("reshaped", "1")]["state"] == "UNAVAILABLE"
     with pytest.raises(InferenceServerException, match="'reshaped'.*(no available versions|not found|not at ready state)"):
         client.infer("reshaped", [tensor(client, "INPUT0", np.zeros((1, 4), np.float32), "FP32")])
 
@@ -282,7 +282,7 @@ def test_tensors_travel_in_shared_memory(client):
             client.infer("add_sub", inputs)
         with pytest.raises(InferenceServerException, match="Unable to open shared memory region: '/nereid_no_such'"):
             client.register_system_shared_memory("none", "/nereid_no_such", 64)
-        with pytest.raises(InferenceServerException, match="Invalid offset"):
+        with pytest.raises(InferenceServerException, match="failed to register shared memory region: invalid args"):
             client.register_system_shared_memory("far", key, 256, offset=4096)
     finally:
         shm.destroy_shared_memory_region(region)

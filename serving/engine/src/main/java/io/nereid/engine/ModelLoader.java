@@ -119,7 +119,7 @@ final class ModelLoader implements Loader {
                 || !other.backend().equals(backend())
                 || !other.source.equals(source)
                 || !rest(config).equals(rest(other.config))
-                || !resizable(config.instanceGroups(), other.config.instanceGroups())
+                || !resizable(groups(serving), other.config.instanceGroups())
                 || !loaded.same(FileStamps.of(source))) {
             return false;
         }
@@ -139,6 +139,11 @@ final class ModelLoader implements Loader {
                 .versionPolicy(VersionPolicy.LATEST)
                 .document(Map.of())
                 .build();
+    }
+
+    /** As configured, or as the backend chose them. */
+    private List<InstanceGroup> groups(ModelServable serving) {
+        return config.instanceGroups().isEmpty() ? serving.config().instanceGroups() : config.instanceGroups();
     }
 
     /** Whether both are as they are, or differ in nothing but how many instances there are. */

@@ -49,7 +49,7 @@ final class PrettyJson {
         b.append('"');
         for (char c : s.toCharArray()) {
             if (c < ' ' || c == '"' || c == '\\') {
-                b.append(String.format("\\u%04x", (int) c));
+                b.append(String.format(java.util.Locale.ROOT, "\\u%04x", (int) c));
             } else {
                 b.append(c);
             }

@@ -82,6 +82,7 @@ final class TraceFile {
             w.write(",\n");
         }
         w.write(objects);
+        w.flush();
     }
 
     private void tell(IOException e) {

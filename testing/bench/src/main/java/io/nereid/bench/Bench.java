@@ -15,10 +15,14 @@ import java.util.stream.Stream;
 
 /** Measures the rows of the table of figures and prints it. One thread, one row at a time. */
 public final class Bench {
-    /** What every row needs. Immutable. */
+    /**
+     * What every row needs. Immutable.
+     *
+     * @param root the source tree
+     */
     record Setting(
             Path distribution,
-            Path examples,
+            Path root,
             Path scratch,
             int rounds,
             double seconds,
@@ -28,6 +32,11 @@ public final class Bench {
         void say(String text, Object... values) {
             out.println("  " + String.format(Locale.ROOT, text, values));
             out.flush();
+        }
+
+        /** The models of the examples. */
+        Path examples() {
+            return root.resolve("examples/models");
         }
 
         /** A fresh directory. */
@@ -50,15 +59,19 @@ public final class Bench {
         Map<String, Row> rows = new LinkedHashMap<>();
         rows.put(
                 "rest-small",
-                new CompareRow("V2 REST JSON, 16 floats, 16 connections", Bodies::restSmall, 1.3, 0, 0.5));
+                new CompareRow("V2 REST JSON, 16 floats, 16 connections", Bodies::restSmall, CompareRow::identity, 1.3, 0, 0.5));
         rows.put(
                 "grpc-single",
-                new CompareRow("V2 gRPC raw, 16 floats, 16 conns x 1", b -> b.grpcSmall(16, 1), 1.3, 0, 0));
-        rows.put("grpc-mux", new CompareRow("V2 gRPC raw, 16 floats, 4 conns x 16", b -> b.grpcSmall(4, 16), 0, 4, 0));
-        rows.put("rest-big", new CompareRow("V2 REST binary, 4.8 MB", Bodies::restBig, 1.25, 0, 0));
-        rows.put("grpc-big", new CompareRow("V2 gRPC raw, 4.8 MB", Bodies::grpcBig, 1.25, 0, 0));
+                new CompareRow("V2 gRPC raw, 16 floats, 16 conns x 1", b -> b.grpcSmall(16, 1), CompareRow::identity, 1.3, 0, 0));
+        rows.put("grpc-mux", new CompareRow("V2 gRPC raw, 16 floats, 4 conns x 16", b -> b.grpcSmall(4, 16), CompareRow::identity, 0, 4, 0));
+        rows.put("rest-big", new CompareRow("V2 REST binary, 4.8 MB", Bodies::restBig, CompareRow::identity, 1.25, 0, 0));
+        rows.put("grpc-big", new CompareRow("V2 gRPC raw, 4.8 MB", Bodies::grpcBig, CompareRow::identity, 1.25, 0, 0));
         rows.put("json-floats", new JsonRow());
         rows.put("batcher", new BatcherRow());
+        rows.put("engine", new EngineRow());
+        rows.put("ensemble", new EnsembleRow());
+        rows.put("cache", new CacheRow());
+        rows.put("models", new ModelsRow());
         rows.put("minilm", new MinilmRow());
         rows.put("start", new StartRow());
         rows.put("soak", new SoakRow());
@@ -93,7 +106,7 @@ public final class Bench {
             run(
                     new Setting(
                             Path.of(System.getProperty("nereid.distribution")),
-                            Path.of(System.getProperty("nereid.examples")),
+                            Path.of(System.getProperty("nereid.root")),
                             scratch,
                             Integer.parseInt(options.getOrDefault("--rounds", "3")),
                             Double.parseDouble(options.getOrDefault("--seconds", "4")),

@@ -42,9 +42,25 @@ final class Bodies {
         return directory;
     }
 
+    /** As {@link #identity}, with answers that are kept; the server has to be given a cache. */
+    static Path cached(Path directory) throws IOException {
+        Path config = identity(directory).resolve("m").resolve("config.pbtxt");
+        Files.writeString(config, Files.readString(config) + "response_cache { enable: true }\n");
+        return directory;
+    }
+
     Load restSmall() {
-        StringBuilder json = new StringBuilder(
-                "{\"id\":\"1\",\"inputs\":[{\"name\":\"x\",\"shape\":[1,16],\"datatype\":\"FP32\",\"data\":[");
+        return restSmall("x", "/v2/models/m/infer");
+    }
+
+    /** For models {@code m0}, {@code m1}, …, each in its turn. */
+    Load models(int count) {
+        return restSmall("INPUT0", "/v2/models/m" + Load.TURN + "/infer").inTurns(count);
+    }
+
+    private Load restSmall(String input, String path) {
+        StringBuilder json = new StringBuilder("{\"id\":\"1\",\"inputs\":[{\"name\":\"" + input
+                + "\",\"shape\":[1,16],\"datatype\":\"FP32\",\"data\":[");
         for (int i = 0; i < 16; i++) {
             json.append(i == 0 ? "" : ",")
                     .append(String.format(Locale.ROOT, "0.%06d", 100_000 + random.nextInt(900_000)));
@@ -53,7 +69,7 @@ final class Bodies {
                 false,
                 16,
                 1,
-                "/v2/models/m/infer",
+                path,
                 write("small.json", json.append("]}]}").toString().getBytes(StandardCharsets.US_ASCII)),
                 List.of("Content-Type", "application/json"));
     }

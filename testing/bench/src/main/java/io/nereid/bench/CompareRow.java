@@ -16,12 +16,36 @@ import java.util.function.Function;
  *
  * @param work what is done
  * @param load the load
+ * @param served the server that is measured
  * @param maxRatio target for the ratio of medians; 0 for none
  * @param maxMicros target for Nereid's median in microseconds per request; 0 for none
  * @param maxP99 target for Nereid's median p99 in milliseconds; 0 for none
  */
-record CompareRow(String work, Function<Bodies, Load> load, double maxRatio, double maxMicros, double maxP99)
+record CompareRow(
+        String work, Function<Bodies, Load> load, Served served, double maxRatio, double maxMicros, double maxP99)
         implements Bench.Row {
+    /** What Nereid serves, with which options. */
+    @FunctionalInterface
+    interface Served {
+        ServerProcess start(Bench.Setting setting) throws IOException;
+    }
+
+    /** The identity model. */
+    static ServerProcess identity(Bench.Setting setting) throws IOException {
+        return ServerProcess.nereid(
+                setting.distribution(), Bodies.identity(setting.directory("identity")), setting.scratch());
+    }
+
+    /** The identity model with a response cache: every request but the first finds its answer there. */
+    static ServerProcess cached(Bench.Setting setting) throws IOException {
+        return ServerProcess.nereid(
+                setting.distribution(),
+                Bodies.cached(setting.directory("cached")),
+                setting.scratch(),
+                "--cache-config",
+                "local,size=67108864");
+    }
+
     private static final double NOISE = 0.10;
     private static final int REPEATS = 2;
 
@@ -38,8 +62,7 @@ record CompareRow(String work, Function<Bodies, Load> load, double maxRatio, dou
         boolean big = driven.body().toFile().length() > 1 << 20;
         List<Round> nothing = new ArrayList<>();
         List<Round> ours = new ArrayList<>();
-        try (ServerProcess nereid = ServerProcess.nereid(
-                        setting.distribution(), Bodies.identity(setting.directory("identity")), setting.scratch());
+        try (ServerProcess nereid = served.start(setting);
                 ServerProcess bare = ServerProcess.nothing(nereid, big ? 4 * Bodies.BIG : 0, setting.scratch())) {
             driven.run(bare, setting.warmup(), setting.scratch());
             driven.run(nereid, setting.warmup(), setting.scratch());

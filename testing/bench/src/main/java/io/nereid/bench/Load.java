@@ -22,8 +22,12 @@ import java.util.regex.Pattern;
  * @param path the path of the URL
  * @param body the file of the request's body; for gRPC with the message's prefix
  * @param headers of HTTP requests, name and value in turn
+ * @param turns how many numbers {@link #TURN} in the path stands for, one request after another; with wrk only
  */
-record Load(boolean grpc, int connections, int streams, String path, Path body, List<String> headers) {
+record Load(boolean grpc, int connections, int streams, String path, Path body, List<String> headers, int turns) {
+    /** What stands in a path for a number from 0 up. */
+    static final String TURN = "@";
+
     private static final Pattern WRK_DONE = Pattern.compile("(?m)^\\s*(\\d+) requests in ([0-9.]+)(m?s|m)");
     private static final Pattern WRK_BAD = Pattern.compile("Non-2xx or 3xx responses: (\\d+)");
     private static final Pattern WRK_SOCKETS =
@@ -38,6 +42,16 @@ record Load(boolean grpc, int connections, int streams, String path, Path body, 
      * @param failed refused, broken or never answered
      */
     record Outcome(long requests, long failed, double seconds, double p50, double p99) {}
+
+    /** Always the same path. */
+    Load(boolean grpc, int connections, int streams, String path, Path body, List<String> headers) {
+        this(grpc, connections, streams, path, body, headers, 0);
+    }
+
+    /** This load over {@code count} paths. */
+    Load inTurns(int count) {
+        return new Load(grpc, connections, streams, path, body, headers, count);
+    }
 
     /** The program that makes the load. */
     String program() {
@@ -58,6 +72,13 @@ record Load(boolean grpc, int connections, int streams, String path, Path body, 
                 "local f=io.open('" + body + "','rb'); wrk.body=f:read('*a'); f:close()\n" + "wrk.method='POST'\n");
         for (int i = 0; i < headers.size(); i += 2) {
             lua.append("wrk.headers['" + headers.get(i) + "']='" + headers.get(i + 1) + "'\n");
+        }
+        if (turns > 0) {
+            // The requests are made beforehand, so that one path costs the load generator what many do.
+            lua.append("local all={} local n=0\ninit=function(args) for i=0," + (turns - 1)
+                    + " do all[i]=wrk.format(nil,string.gsub('" + path + "','" + TURN
+                    + "',tostring(i)),nil,nil) end end\n"
+                    + "request=function() n=(n+1)%" + turns + " return all[n] end\n");
         }
         Path script = scratch.resolve("post.lua");
         Files.writeString(script, lua);

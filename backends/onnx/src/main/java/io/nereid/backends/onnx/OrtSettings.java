@@ -8,6 +8,8 @@ import ai.onnxruntime.OrtSession.SessionOptions.ExecutionMode;
 import ai.onnxruntime.OrtSession.SessionOptions.OptLevel;
 import io.nereid.base.ServingException;
 import io.nereid.base.Suggestions;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -28,6 +30,7 @@ record OrtSettings(
         OptLevel level,
         String shrinkage,
         Map<String, String> entries) {
+    private static final Logger LOG = LoggerFactory.getLogger(OrtSettings.class);
     private static final String INTRA = "intra_op_thread_count";
     private static final String INTER = "inter_op_thread_count";
     private static final String MODE = "execution_mode";
@@ -67,7 +70,7 @@ record OrtSettings(
      *
      * @param graphLevel the configuration's {@code optimization.graph.level}; a parameter of that name goes before it
      * @param defaults the backend's settings, which hold where the parameters say nothing
-     * @throws ServingException INVALID_ARGUMENT for an unknown key or a value outside what is allowed
+     * @throws ServingException INVALID_ARGUMENT for a value outside what is allowed
      */
     static OrtSettings read(Map<String, String> given, int graphLevel, int cores, Map<String, String> defaults) {
         Map<String, String> parameters = new LinkedHashMap<>(given);
@@ -93,10 +96,11 @@ record OrtSettings(
                 // The engine's own options, which it reads itself.
                 entries.put(key, parameter.getValue());
             } else if (!KNOWN.contains(key)) {
-                throw ServingException.invalidArgument(
-                        "unknown parameter '" + key + "' (the onnxruntime backend knows " + String.join(", ", KNOWN)
-                                + ")",
-                        Suggestions.didYouMean(key, KNOWN, "remove it"));
+                // Parameters are free-form: a client may look for one of its own in the configuration.
+                LOG.warn(
+                        "parameter '{}' means nothing to the onnxruntime backend; {}",
+                        key,
+                        Suggestions.didYouMean(key, KNOWN, "it knows " + String.join(", ", KNOWN)));
             }
         }
         for (String flag : FLAGS) {

@@ -33,9 +33,6 @@ final class RestInferWriter {
     private static final byte[] BINARY_DATA_SIZE = ascii("\"binary_data_size\":");
 
     private static final long[] SCALAR = {};
-    private static final byte[] SHARED_MEMORY_REGION = ascii("\"shared_memory_region\":");
-    private static final byte[] SHARED_MEMORY_OFFSET = ascii("\"shared_memory_offset\":");
-    private static final byte[] SHARED_MEMORY_BYTE_SIZE = ascii("\"shared_memory_byte_size\":");
 
     private RestInferWriter() {}
 
@@ -156,17 +153,11 @@ final class RestInferWriter {
                     .name(BINARY_DATA_SIZE)
                     .value(output.byteLength())
                     .endObject();
-        } else if (place != null) {
-            json.name(PARAMETERS).beginObject();
-            json.name(SHARED_MEMORY_REGION).value(place.region());
-            if (place.offset() != 0) {
-                json.name(SHARED_MEMORY_OFFSET).value(place.offset());
-            }
-            json.name(SHARED_MEMORY_BYTE_SIZE).value(output.byteLength()).endObject();
-        } else {
+        } else if (place == null) {
             json.name(DATA);
             writeData(output, false, json);
         }
+        // One that lies in shared memory has nothing more: parameters other than a size make Triton's C++ client fail.
         json.endObject();
     }
 
