@@ -343,16 +343,10 @@ public record ModelConfig(
      * @param version its version, or -1 for the latest
      * @param inputs ensemble tensors by the model's input
      * @param outputs ensemble tensors by the model's output
-     * @param namespace the repository the model is taken from when its name is in several; empty for the ensemble's own
      * @param when a boolean ensemble tensor without which, or with a false element in it, the step is left out; or empty
      */
     public record Step(
-            String model,
-            long version,
-            Map<String, String> inputs,
-            Map<String, String> outputs,
-            String namespace,
-            String when) {}
+            String model, long version, Map<String, String> inputs, Map<String, String> outputs, String when) {}
 
     /**
      * Instances of one kind.

@@ -8,6 +8,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.repository.ConfigDocument;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.InstanceGroup;
@@ -87,6 +88,8 @@ final class ModelLoader implements Loader {
         files = FileStamps.of(source);
         BackendModel model = backend.load(source, config, context);
         try {
+            // What only the backend could say may break a rule; a GPU instance that it has taken is no fault.
+            ConfigDocument.check(model.config(), source.modelDirectory(), true);
             ModelServable made = servables.make(source, model);
             servable = made;
             loadNanos = servables.clock().nanos() - from;

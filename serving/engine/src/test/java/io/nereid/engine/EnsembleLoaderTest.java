@@ -165,7 +165,7 @@ class EnsembleLoaderTest {
     @Test
     void aConditionIsBoolean() {
         member("a", 8, List.of(spec("in", DataType.FP32, 4)), List.of(spec("out", DataType.FP32, 4)));
-        steps.add(new Step("a", -1, Map.of("in", "X"), Map.of("out", "Y"), "", "X"));
+        steps.add(new Step("a", -1, Map.of("in", "X"), Map.of("out", "Y"), "X"));
         assertThat(refusal())
                 .isEqualTo("in ensemble e, ensemble tensor X decides whether model a runs, but is TYPE_FP32 (expected:"
                         + " TYPE_BOOL)");
@@ -188,7 +188,7 @@ class EnsembleLoaderTest {
     @Test
     void aVersionThatIsNotLoadedIsNamed() {
         member("a", 8, List.of(spec("in", DataType.FP32, 4)), List.of(spec("out", DataType.FP32, 4)));
-        steps.add(new Step("a", 3, Map.of("in", "X"), Map.of("out", "Y"), "", ""));
+        steps.add(new Step("a", 3, Map.of("in", "X"), Map.of("out", "Y"), ""));
         members.states.put("a", List.of(state(1, Phase.AVAILABLE, null)));
         assertThat(refusal()).isEqualTo("ensemble 'e' depends on 'a' whose required version 3 is not loaded.");
     }
@@ -212,7 +212,7 @@ class EnsembleLoaderTest {
     }
 
     private void step(String model, Map<String, String> in, Map<String, String> out) {
-        steps.add(new Step(model, -1, in, out, "", ""));
+        steps.add(new Step(model, -1, in, out, ""));
     }
 
     private EnsembleLoader loader() {

@@ -435,7 +435,7 @@ class EnsembleRunTest {
                     in.keySet().stream().sorted().map(EnsembleRunTest::int32).toList(),
                     out.keySet().stream().sorted().map(EnsembleRunTest::int32).toList());
         }
-        steps.add(new Step(model, -1, in, out, "", when));
+        steps.add(new Step(model, -1, in, out, when));
     }
 
     private EnsembleGraph graph() {

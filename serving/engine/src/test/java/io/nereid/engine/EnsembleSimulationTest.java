@@ -163,7 +163,7 @@ class EnsembleSimulationTest {
                                 .outputs(gives)
                                 .decoupled(many)
                                 .build());
-                steps.add(new Step("m" + s, -1, reads, writes, "", when));
+                steps.add(new Step("m" + s, -1, reads, writes, when));
                 for (String t : writes.values()) {
                     if (s == count - 1 || random.nextInt(3) == 0) {
                         out.add(new TensorSpec(t, DataType.BOOL, Shape.of(-1)));

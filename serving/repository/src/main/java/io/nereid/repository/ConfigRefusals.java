@@ -21,6 +21,10 @@ final class ConfigRefusals {
                     "remove it, 'backend' alone decides"),
             "ModelInstanceGroup.secondary_devices",
             new Reason("only TensorRT uses NVDLA devices", "remove it, 'kind' and 'gpus' decide where instances run"),
+            "Step.model_namespace",
+            new Reason(
+                    "a model's name is unique over all repositories",
+                    "remove it, and rename one of two models of one name"),
             "Cuda.graphs",
             CUDA,
             "Cuda.busy_wait_events",

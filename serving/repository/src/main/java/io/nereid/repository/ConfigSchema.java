@@ -217,7 +217,7 @@ final class ConfigSchema {
               model_version int64
               input_map map<string,string>
               output_map map<string,string>
-              model_namespace string
+              model_namespace string !
               when string +
             ModelParameter
               string_value string

@@ -112,7 +112,6 @@ final class EnsembleReader {
                 version == 0 ? -1 : version,
                 Collections.unmodifiableMap(inputs),
                 Collections.unmodifiableMap(outputs),
-                s.text("model_namespace"),
                 s.text("when"));
     }
 

@@ -241,7 +241,7 @@ final class RecordTree {
                 "model_version", s.version(),
                 "input_map", s.inputs(),
                 "output_map", s.outputs(),
-                "model_namespace", s.namespace());
+                "model_namespace", "");
         if (!s.when().isEmpty()) {
             t.put("when", s.when());
         }

@@ -103,8 +103,7 @@ class RestSharedMemoryTest {
         Files.write(directory.resolve("my_data"), data);
         register();
         FakeExchange x = infer(place(2, 8), "," + place(20, 10));
-        assertThat(x.text())
-                .endsWith("\"outputs\":[{\"name\":\"x\",\"shape\":[4],\"datatype\":\"INT16\"}]}");
+        assertThat(x.text()).endsWith("\"outputs\":[{\"name\":\"x\",\"shape\":[4],\"datatype\":\"INT16\"}]}");
         assertThat(x.status).isEqualTo(200);
         assertThat(Files.readAllBytes(directory.resolve("my_data"))[28]).isEqualTo((byte) 5);
         Tensor input = engine.last.inputs().get(0);
