@@ -24,28 +24,6 @@ import java.util.function.Function;
 record CompareRow(
         String work, Function<Bodies, Load> load, Served served, double maxRatio, double maxMicros, double maxP99)
         implements Bench.Row {
-    /** What Nereid serves, with which options. */
-    @FunctionalInterface
-    interface Served {
-        ServerProcess start(Bench.Setting setting) throws IOException;
-    }
-
-    /** The identity model. */
-    static ServerProcess identity(Bench.Setting setting) throws IOException {
-        return ServerProcess.nereid(
-                setting.distribution(), Bodies.identity(setting.directory("identity")), setting.scratch());
-    }
-
-    /** The identity model with a response cache: every request but the first finds its answer there. */
-    static ServerProcess cached(Bench.Setting setting) throws IOException {
-        return ServerProcess.nereid(
-                setting.distribution(),
-                Bodies.cached(setting.directory("cached")),
-                setting.scratch(),
-                "--cache-config",
-                "local,size=67108864");
-    }
-
     private static final double NOISE = 0.10;
     private static final int REPEATS = 2;
 
@@ -70,6 +48,7 @@ record CompareRow(
                 nothing.add(round(driven, bare, nereid, setting));
                 ours.add(round(driven, nereid, bare, setting));
             }
+            served.check(nereid);
         }
         return List.of(figure(nothing, ours, setting));
     }
