@@ -200,4 +200,4 @@ def test_deadline_and_cancellation(call):
 
 
 def test_what_is_not_served_says_so(call):
-    assert code(call, None, "SystemSharedMemoryStatus")[0] == grpc.StatusCode.UNIMPLEMENTED
+    assert code(call, None, "CudaSharedMemoryRegister")[0] == grpc.StatusCode.UNIMPLEMENTED
