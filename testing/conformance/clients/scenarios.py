@@ -171,6 +171,15 @@ ensemble_scheduling {
 }
 
 
+RAGGED = """backend: "onnxruntime"
+max_batch_size: 8
+input { name: "VALUES" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true }
+output { name: "SUM" data_type: TYPE_FP32 dims: [ 1 ] }
+batch_input { kind: BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO target_name: "BOUNDS" data_type: TYPE_INT32 source_input: "VALUES" }
+dynamic_batching { preferred_batch_size: [ 4 ] max_queue_delay_microseconds: 500000 }
+"""
+
+
 def add(repository, name, text, versions=(1,)):
     folder = repository / name
     for version in versions:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Triton's schedulers as tritonclient sees them: batches, queues, priorities, sequences, ensembles, decoupled models."""
 import queue
+import shutil
 import threading
 import time
 
@@ -12,13 +13,15 @@ triton = pytest.importorskip("tritonclient.grpc")
 from tritonclient.utils import InferenceServerException
 
 import scenarios
-from server import Server, until
+from server import FIXTURES, Server, until
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
+    repository = scenarios.build(tmp_path_factory.mktemp("scenarios"))
+    shutil.copy(FIXTURES / "ragged_sum.onnx", scenarios.add(repository, "ragged", scenarios.RAGGED) / "1" / "model.onnx")
     server = Server(
-        scenarios.build(tmp_path_factory.mktemp("scenarios")),
+        repository,
         "--model-control-mode=none", "--cache-config=local,size=16777216", "--allow-client-shm=true",
     )
     yield server
@@ -210,6 +213,16 @@ def test_optional_inputs_may_be_left_out_and_never_share_a_batch_with_others(cli
         assert error is None
         assert np.array_equal(result.as_numpy("OUTPUT0"), one * key)
         assert np.array_equal(result.as_numpy("OUTPUT1"), one * 10 if key % 2 else one * 0)
+
+
+def test_ragged_requests_share_a_batch(client):
+    before = executions(client, "ragged")
+    answers = Answers()
+    for i, values in enumerate(((1, 2), (3,), (4, 5, 6), (7, 8, 9, 10))):
+        client.async_infer("ragged", [tensor("VALUES", fp32(*values))], answers.of(i))
+    got = {key: float(result.as_numpy("SUM").ravel()[0]) for key, result, error in answers.take(4)}
+    assert got == {0: 3, 1: 3, 2: 15, 3: 34}
+    assert executions(client, "ragged") == before + 1
 
 
 def test_a_models_parameters_come_back(client):
@@ -444,3 +457,39 @@ def test_an_ensembles_statistics_are_the_sums_of_its_steps(client):
     stats = statistics(client, "ensemble")
     assert int(stats["inference_count"]) == int(stats["execution_count"]) >= 1
     assert int(stats["inference_stats"]["compute_infer"]["ns"]) > 0
+
+
+# --- the rate limiter
+
+
+def test_resources_let_one_model_run_at_a_time(tmp_path):
+    limited = "instance_group { kind: KIND_CPU count: 1 rate_limiter { resources { name: \"R\" count: 2 } priority: %d } }\n"
+    for name, priority in (("one", 1), ("two", 2)):
+        scenarios.add(tmp_path, name, scenarios.identity(delay=200, extra=limited % priority))
+    server = Server(tmp_path, "--rate-limit=execution_count", "--rate-limit-resource=R:3")
+    try:
+        with triton.InferenceServerClient(server.base) as client:
+            answers = Answers()
+            start = time.monotonic()
+            for i in range(3):
+                send(client, "one", ("one", i), answers)
+                send(client, "two", ("two", i), answers)
+            got = answers.take(6)
+            assert all(error is None for _, _, error in got)
+            assert time.monotonic() - start > 1.1, "3 of R let only one instance that needs 2 run"
+            first = [key[0] for key, _, _ in got[:3]]
+            assert first.count("one") == 2, "priority 1 is served twice as often as 2"
+    finally:
+        server.stop()
+
+
+def test_a_model_that_could_never_run_is_not_loaded(tmp_path):
+    scenarios.add(
+        tmp_path, "greedy",
+        scenarios.identity(extra="instance_group { kind: KIND_CPU count: 1 rate_limiter { resources { name: \"R\" count: 4 } } }\n"))
+    server = Server(tmp_path, "--rate-limit=execution_count", "--rate-limit-resource=R:3")
+    try:
+        listed = server.ask("POST", "/v2/repository/index")[2].decode()
+        assert "limited to 3 which will prevent scheduling of one or more model instances, the minimum required count is 4" in listed
+    finally:
+        server.stop()

@@ -8,6 +8,7 @@ import io.nereid.base.Suggestions;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParameterException;
@@ -47,16 +48,16 @@ public final class Main {
     private static int explain(ParameterException e, String[] args) {
         CommandLine command = e.getCommandLine();
         PrintWriter err = command.getErr();
-        err.println("nereid: " + e.getMessage());
+        String refused = refused(e, command);
+        err.println("nereid: " + (refused == null ? e.getMessage() : refused));
         if (e instanceof UnmatchedArgumentException unmatched
                 && !unmatched.getUnmatched().isEmpty()) {
             List<String> known = new ArrayList<>(command.getSubcommands().keySet());
             command.getCommandSpec().options().forEach(option -> known.addAll(List.of(option.names())));
             String given = unmatched.getUnmatched().get(0);
             int equals = given.indexOf('=');
-            String refused = command.getCommandName().equals("serve") ? RefusedFlags.why(given) : null;
             String hint = refused != null
-                    ? refused
+                    ? ""
                     : Suggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
             if (!hint.isEmpty()) {
                 err.println("  " + hint);
@@ -67,6 +68,18 @@ public final class Main {
                 + " lists what there is");
         err.flush();
         return command.getCommandSpec().exitCodeOnInvalidInput();
+    }
+
+    /** What to say of an option of tritonserver that this server does not have; null for any other mistake. */
+    private static @Nullable String refused(ParameterException e, CommandLine command) {
+        if (!(e instanceof UnmatchedArgumentException unmatched)
+                || unmatched.getUnmatched().isEmpty()
+                || !command.getCommandName().equals("serve")) {
+            return null;
+        }
+        String option = unmatched.getUnmatched().get(0).replaceFirst("=.*", "");
+        String why = RefusedFlags.why(option);
+        return why == null ? null : option + " is not supported: " + why;
     }
 
     static CommandLine commandLine() {

@@ -71,7 +71,6 @@ final class RefusedFlags {
 
     /** Why an option is refused, or null when nothing is known of it. */
     static @Nullable String why(String option) {
-        int equals = option.indexOf('=');
-        return SENTENCES.get(equals < 0 ? option : option.substring(0, equals));
+        return SENTENCES.get(option);
     }
 }

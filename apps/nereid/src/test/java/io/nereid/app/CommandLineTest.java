@@ -43,10 +43,42 @@ class CommandLineTest {
         assertThat(run("serve", dir.toString(), "--drain-timeout", "5x")).isEqualTo(1);
         assertThat(err.toString()).contains("'5x' is not a duration");
         assertThat(run("serve", dir.toString(), "--backend-config", "x")).isEqualTo(1);
-        assertThat(err.toString()).contains("--backend-config 'x' is not BACKEND,KEY=VALUE");
+        assertThat(err.toString()).contains("--backend-config 'x' is not [BACKEND,]KEY=VALUE");
         assertThat(run("serve", dir.toString(), "--load-model", "x")).isEqualTo(1);
         assertThat(err.toString()).contains("--load-model needs --model-control-mode explicit");
         assertThat(err.toString()).doesNotContain("\tat ");
+    }
+
+    @Test
+    void optionsOfTritonserverAreTakenOrRefusedWithASentence(@TempDir Path dir) {
+        assertThat(run("serve", dir.toString(), "--grpc-use-ssl=true")).isEqualTo(2);
+        assertThat(err.toString()).contains("--grpc-use-ssl is not supported: connections are not encrypted");
+        assertThat(run("serve", dir.toString(), "--rate-limit-resource", "R:1")).isEqualTo(1);
+        assertThat(err.toString()).contains("--rate-limit-resource needs --rate-limit=execution_count");
+        assertThat(run("serve", dir.toString(), "--cache-config", "local,size=1", "--cache-config", "redis,host=h"))
+                .isEqualTo(1);
+        assertThat(err.toString())
+                .contains("found multiple cache configurations, but only a single cache is currently supported");
+        assertThat(run("serve", dir.toString(), "--metrics-config", "summary_latncies=true")).isEqualTo(1);
+        assertThat(err.toString()).contains("did you mean 'summary_latencies'");
+        assertThat(run("serve", dir.toString(), "--http-restricted-api", "loging:a=b")).isEqualTo(1);
+        assertThat(err.toString()).contains("loging").contains("logging");
+        assertThat(run("serve", dir.toString(), "--trace-config", "level=FOO")).isEqualTo(1);
+        assertThat(err.toString()).contains("unknown trace level 'FOO'");
+        assertThat(run("serve", dir.toString(), "--host-policy", "cpu")).isEqualTo(1);
+        assertThat(err.toString()).contains("--host-policy 'cpu' is not NAME,KEY=VALUE");
+        assertThat(run("serve", dir.toString(), "--http-port", "99999")).isEqualTo(1);
+        assertThat(err.toString()).contains("99999 is not a port");
+    }
+
+    @Test
+    void everyRefusedOptionIsUnknownToServe() {
+        CommandLine serve = Main.commandLine().getSubcommands().get("serve");
+        serve.getCommandSpec().options().forEach(option -> {
+            for (String name : option.names()) {
+                assertThat(RefusedFlags.why(name)).as(name).isNull();
+            }
+        });
     }
 
     @Test
