@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Triton's management and extensions as tritonclient, curl and files see them."""
 import base64
+import http.server as http_server
 import json
+import queue
 import shutil
 import threading
 import time
@@ -355,3 +357,68 @@ def test_a_full_reload_serves_without_a_gap(server, repository):
 def test_cuda_shared_memory_says_that_there_is_none(client):
     with pytest.raises(InferenceServerException):
         client.register_cuda_shared_memory("gpu", base64.b64encode(b"x" * 64), 0, 64)
+
+
+def test_spans_continue_the_callers_trace_at_a_collector(tmp_path):
+    bodies = queue.Queue()
+
+    class Collector(http_server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            bodies.put(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    collector = http_server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+    threading.Thread(target=collector.serve_forever, daemon=True).start()
+    scenarios.add(tmp_path, "echo", scenarios.MODELS["echo"])
+    server = Server(
+        tmp_path, "--trace-config=mode=opentelemetry", "--trace-config=level=TIMESTAMPS", "--trace-config=rate=1000000",
+        f"--trace-config=opentelemetry,url=http://127.0.0.1:{collector.server_port}/v1/traces",
+        "--trace-config=opentelemetry,bsp_schedule_delay=100", "--trace-config=opentelemetry,resource=service.name=sea",
+    )
+    try:
+        trace = "0af7651916cd43dd8448eb211c80319c"
+        body = json.dumps({"inputs": [{"name": "INPUT0", "shape": [1], "datatype": "INT32", "data": [1]}]})
+        for headers in ({}, {"traceparent": f"00-{trace}-b7ad6b7169203331-01"}):
+            assert server.ask("POST", "/v2/models/echo/infer", body, headers)[0] == 200
+        span = bodies.get(timeout=20)
+        assert bytes.fromhex(trace) in span and b"InferRequest" in span and b"echo" in span and b"sea" in span
+    finally:
+        server.stop()
+        collector.shutdown()
+
+
+def test_the_hook_of_tritons_suites_holds_a_queue_until_so_many_wait(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITONSERVER_DELAY_SCHEDULER", "3")
+    scenarios.add(tmp_path, "held", scenarios.identity(extra="dynamic_batching { }\n"))
+    server = Server(tmp_path, "--test-hooks")
+    try:
+        with grpc.InferenceServerClient(server.base) as client:
+            client.module = grpc
+            answers = queue.Queue()
+            for i in range(3):
+                assert answers.empty(), "nothing runs before three wait"
+                client.async_infer(
+                    "held", [tensor(client, "INPUT0", np.zeros((1, 2), np.float32), "FP32")],
+                    lambda result, error: answers.put(error))
+                time.sleep(0.2)
+            assert [answers.get(timeout=10) for _ in range(3)] == [None] * 3
+            assert client.get_inference_statistics("held", as_json=True)["model_stats"][0]["execution_count"] == "1"
+    finally:
+        server.stop()
+
+
+def test_what_a_configuration_leaves_out_is_not_filled_in_when_told_so(tmp_path):
+    (tmp_path / "simple" / "1").mkdir(parents=True)
+    shutil.copy(EXAMPLES / "simple" / "1" / "model.onnx", tmp_path / "simple" / "1")
+    server = Server(tmp_path, "--disable-auto-complete-config")
+    try:
+        status, _, answer = server.ask("GET", "/v2/models/simple")
+        assert status == 404 or status == 503, answer
+        listed = json.loads(server.ask("POST", "/v2/repository/index")[2])
+        assert listed[0]["state"] == "UNAVAILABLE" and "input" in listed[0]["reason"], listed
+    finally:
+        server.stop()
