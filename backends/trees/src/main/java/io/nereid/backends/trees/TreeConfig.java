@@ -1,0 +1,215 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.trees;
+
+import io.nereid.backend.BackendContext;
+import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A whole configuration and what it means for runs. Immutable.
+ *
+ * @param config the configuration
+ * @param rowVector whether an input is a single row without a dimension for rows
+ * @param margin whether {@code predict} is the margin
+ */
+record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
+    static final String INPUT = "input__0";
+    private static final String OUTPUT_MARGIN = "output_margin";
+    private static final String FEATURE_NAMES = "feature_names";
+    private static final List<String> KNOWN = List.of(OUTPUT_MARGIN, FEATURE_NAMES);
+    private static final int ROWS = 1 << 20;
+    /** Longer lists of names are not shown. */
+    private static final int MOST_NAMES = 1 << 16;
+
+    /** What can be asked for. */
+    enum Output {
+        PREDICT,
+        MARGIN,
+        PREDICT_PROBA,
+        LABEL;
+
+        /** The output of this name, or null. */
+        static @Nullable Output of(String name) {
+            for (Output output : values()) {
+                if (output.toString().equals(name)) {
+                    return output;
+                }
+            }
+            return null;
+        }
+
+        @Override
+        public String toString() {
+            return name().toLowerCase(Locale.ROOT);
+        }
+    }
+
+    /** Values of a row of an output. */
+    static int width(Output output, ParsedModel model, boolean margin) {
+        switch (output) {
+            case PREDICT:
+                return margin ? model.outputs() : model.link().width(model.outputs());
+            case MARGIN:
+                return model.outputs();
+            case PREDICT_PROBA:
+                return model.classes();
+            default:
+                return 1;
+        }
+    }
+
+    /** @throws ServingException INVALID_ARGUMENT for a configuration that the model does not fit */
+    static TreeConfig complete(ParsedModel model, ModelConfig config, BackendContext context) {
+        boolean margin = margin(config);
+        int rows = config.maxBatchSize() >= 0 ? config.maxBatchSize() : context.autoComplete() ? rows(context) : 0;
+        boolean batched = rows > 0;
+        List<TensorSpec> inputs = config.inputs();
+        if (inputs.isEmpty()) {
+            Shape shape = Shape.of(model.features());
+            inputs = List.of(new TensorSpec(INPUT, DataType.FP32, batched ? shape : shape.prepend(-1)));
+        }
+        List<TensorSpec> outputs = config.outputs();
+        if (outputs.isEmpty()) {
+            int width = width(Output.PREDICT, model, margin);
+            Shape shape = width == 1 ? Shape.SCALAR : Shape.of(width);
+            outputs = List.of(new TensorSpec(Output.PREDICT.toString(), type(model), batched ? shape : shape.prepend(-1)));
+        }
+        ModelConfig.Builder builder = config.completed(
+                        model.format(),
+                        model.format(),
+                        rows,
+                        inputs,
+                        outputs,
+                        config.batching(),
+                        config.instances() > 0 ? config.instances() : Math.max(1, context.cores()))
+                .toBuilder();
+        String names = String.join(",", model.names());
+        if (!names.isEmpty() && names.length() <= MOST_NAMES && !config.parameters().containsKey(FEATURE_NAMES)) {
+            Map<String, String> parameters = new HashMap<>(config.parameters());
+            parameters.put(FEATURE_NAMES, names);
+            builder = builder.parameters(Map.copyOf(parameters));
+        }
+        ModelConfig complete = builder.build();
+        boolean rowVector = input(complete, model, batched);
+        for (TensorSpec spec : complete.fetches()) {
+            output(complete, spec, model, margin, batched, rowVector);
+        }
+        return new TreeConfig(complete, rowVector, margin);
+    }
+
+    static DataType type(ParsedModel model) {
+        return model.format().equals(XgboostBackend.NAME) ? DataType.FP32 : DataType.FP64;
+    }
+
+    private static boolean margin(ModelConfig config) {
+        for (String key : config.parameters().keySet()) {
+            if (!KNOWN.contains(key)) {
+                throw ServingException.invalidArgument(
+                        "unknown parameter '" + key + "' of model '" + config.name() + "' (this backend knows "
+                                + String.join(", ", KNOWN) + ")",
+                        Suggestions.didYouMean(key, KNOWN, "remove it"));
+            }
+        }
+        String text = config.parameters()
+                .getOrDefault(OUTPUT_MARGIN, "false")
+                .strip()
+                .toLowerCase(Locale.ROOT);
+        if (!List.of("true", "false", "1", "0").contains(text)) {
+            throw wrong(config, "has " + OUTPUT_MARGIN + " '" + text + "'", "true or false");
+        }
+        return text.equals("true") || text.equals("1");
+    }
+
+    private static int rows(BackendContext context) {
+        String text = context.settings().getOrDefault("default-max-batch-size", String.valueOf(ROWS));
+        try {
+            int rows = Integer.parseInt(text.strip());
+            if (rows >= 0) {
+                return rows;
+            }
+        } catch (NumberFormatException e) {
+            // Refused below.
+        }
+        throw ServingException.invalidArgument(
+                "setting 'default-max-batch-size' is '" + text + "' (expected: a whole number >= 0)");
+    }
+
+    private static boolean input(ModelConfig config, ParsedModel model, boolean batched) {
+        List<DataType> types = List.of(DataType.FP32, DataType.FP64, DataType.INT32, DataType.INT64);
+        List<TensorSpec> feeds = config.feeds();
+        if (feeds.size() == 1) {
+            TensorSpec spec = feeds.get(0);
+            Shape shape = spec.modelShape();
+            int rank = shape.rank();
+            boolean fits = rank == 1 || (rank == 2 && !batched);
+            long last = rank == 0 ? 0 : shape.dim(rank - 1);
+            if (fits
+                    && !spec.optional()
+                    && types.contains(spec.dataType())
+                    && (last == -1 || last == model.features())) {
+                return !batched && rank == 1;
+            }
+        }
+        List<String> found = new ArrayList<>();
+        for (TensorSpec spec : feeds) {
+            found.add("'" + spec.name() + "' " + spec.dataType() + spec.modelShape());
+        }
+        throw wrong(
+                config,
+                "has inputs " + String.join(", ", found),
+                "one of TYPE_FP32, TYPE_FP64, TYPE_INT32 or TYPE_INT64 with dims [ " + (batched ? "" : "-1, ")
+                        + model.features() + " ]");
+    }
+
+    private static void output(
+            ModelConfig config,
+            TensorSpec spec,
+            ParsedModel model,
+            boolean margin,
+            boolean batched,
+            boolean rowVector) {
+        Output output = Output.of(spec.name());
+        if (output == null) {
+            throw wrong(
+                    config, "has output '" + spec.name() + "'", "predict, margin, predict_proba or label, not each needed");
+        }
+        int width = width(output, model, margin);
+        if ((output == Output.LABEL || output == Output.PREDICT_PROBA) && model.classes() == 0) {
+            throw wrong(
+                    config,
+                    "has output '" + spec.name() + "', but the objective '" + model.objective() + "' does not classify",
+                    "predict or margin");
+        }
+        Shape shape = spec.modelShape();
+        int outer = batched || rowVector ? 0 : 1;
+        boolean fits = shape.rank() == outer
+                ? width == 1
+                : shape.rank() == outer + 1 && (shape.dim(outer) == -1 || shape.dim(outer) == width);
+        boolean typed = output == Output.LABEL
+                ? spec.dataType() == DataType.INT64 || spec.dataType() == DataType.INT32
+                : spec.dataType() == DataType.FP32 || spec.dataType() == DataType.FP64;
+        if (!fits || !typed) {
+            throw wrong(
+                    config,
+                    "has output '" + spec.name() + "' " + spec.dataType() + shape,
+                    (output == Output.LABEL ? "TYPE_INT64" : "TYPE_" + type(model)) + " with dims [ "
+                            + (outer == 1 ? "-1, " : "") + width + " ]");
+        }
+    }
+
+    private static ServingException wrong(ModelConfig config, String what, String expected) {
+        return ServingException.invalidArgument(
+                "model '" + config.name() + "' " + what + " (expected: " + expected + ")", "correct its configuration");
+    }
+}

@@ -1,0 +1,229 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.trees;
+
+import io.nereid.backend.Invocation;
+import io.nereid.backends.trees.TreeConfig.Output;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs of a shared model, in blocks of rows that stay in the caches while all trees pass over them. Confined to one run
+ * at a time, but for {@link #cancel}.
+ */
+final class TreeInvocation implements Invocation {
+    private static final int BLOCK = 64;
+    /** Numbers of a block, so that it stays in the first cache. */
+    private static final int BLOCK_NUMBERS = 4096;
+
+    private final TreeModel model;
+    private final ParsedModel facts;
+    private final @Nullable Forest forest;
+    private final int block;
+    private final int[] numbers;
+    private final Sums sums;
+    private final double[] row;
+    private final double[] answers;
+    private volatile boolean cancelled;
+
+    TreeInvocation(TreeModel model) {
+        this.model = model;
+        this.facts = model.facts();
+        this.forest = model.forest();
+        int stride = forest == null ? 1 : forest.slots().size();
+        int size = Math.max(stride, facts.outputs());
+        this.block = Math.max(4, Math.min(BLOCK, BLOCK_NUMBERS / size & ~3));
+        this.numbers = new int[Math.multiplyExact(block, stride)];
+        this.sums = new Sums(facts.format().equals(XgboostBackend.NAME), block * facts.outputs());
+        this.row = new double[facts.outputs()];
+        this.answers = new double[Math.max(2, facts.outputs())];
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        cancelled = false;
+        Tensor input = inputs.get(0);
+        Shape shape = input.shape();
+        int rank = shape.rank();
+        boolean rowVector = model.settings().rowVector();
+        if (rank != (rowVector ? 1 : 2) || shape.dim(rank - 1) != facts.features()) {
+            throw ServingException.invalidArgument(
+                    "input '" + input.name() + "' is of shape " + shape + " (expected: "
+                            + (rowVector ? "[" : "[-1,") + facts.features() + "])",
+                    "give a value for each feature, NaN for what is missing");
+        }
+        int rows = rowVector ? 1 : (int) shape.dim(0);
+        List<Tensor> results = new ArrayList<>(outputs.size());
+        boolean whole = false;
+        try {
+            Writer[] writers = new Writer[outputs.size()];
+            for (int i = 0; i < writers.length; i++) {
+                writers[i] = writer(outputs.get(i), rows, results);
+            }
+            score(new Rows(input, facts.features()), rows, writers);
+            whole = true;
+            return results;
+        } finally {
+            if (!whole) {
+                Tensor.closeAll(results);
+            }
+        }
+    }
+
+    private Writer writer(String name, int rows, List<Tensor> results) {
+        Output output = Output.of(name);
+        TensorSpec spec = null;
+        for (TensorSpec s : model.config().fetches()) {
+            spec = s.name().equals(name) ? s : spec;
+        }
+        if (output == null || spec == null) {
+            throw ServingException.invalidArgument(
+                    "unexpected output '" + name + "' for model '" + model.config().name() + "'");
+        }
+        boolean rowVector = model.settings().rowVector();
+        int width = TreeConfig.width(output, facts, model.settings().margin());
+        int outer = model.config().batched() || rowVector ? 0 : 1;
+        boolean wide = spec.modelShape().rank() > outer;
+        Shape shape = rowVector
+                ? (wide ? Shape.of(width) : Shape.SCALAR)
+                : wide ? Shape.of(rows, width) : Shape.of(rows);
+        Tensor tensor = Tensor.allocate(name, spec.dataType(), shape);
+        results.add(tensor);
+        return new Writer(output, tensor.dataType(), tensor.buffer(), width);
+    }
+
+    /** Where the answers of an output go, and how. Confined to one run. */
+    private record Writer(Output output, DataType type, ByteBuffer to, int width) {
+        void put(double[] values) {
+            for (int i = 0; i < width; i++) {
+                switch (type) {
+                    case FP32:
+                        to.putFloat((float) values[i]);
+                        break;
+                    case FP64:
+                        to.putDouble(values[i]);
+                        break;
+                    case INT64:
+                        to.putLong((long) values[i]);
+                        break;
+                    default:
+                        to.putInt((int) values[i]);
+                }
+            }
+        }
+    }
+
+    private void score(Rows rows, int count, Writer[] writers) {
+        for (int first = 0; first < count; first += block) {
+            if (cancelled) {
+                throw ServingException.of(Code.CANCELLED, "the run was stopped");
+            }
+            int n = Math.min(block, count - first);
+            sum(rows, first, n);
+            for (int r = 0; r < n; r++) {
+                int at = r * facts.outputs();
+                for (int o = 0; o < row.length; o++) {
+                    row[o] = sums.get(at + o) / facts.divisor();
+                }
+                for (Writer writer : writers) {
+                    answer(writer, at);
+                }
+            }
+        }
+    }
+
+    private void sum(Rows rows, int first, int n) {
+        int outputs = facts.outputs();
+        double[] base = facts.base();
+        for (int r = 0; r < n; r++) {
+            for (int o = 0; o < outputs; o++) {
+                sums.set(r * outputs + o, base[o]);
+            }
+        }
+        if (forest == null) {
+            for (int r = 0; r < n; r++) {
+                addLinear(rows, first + r, r * outputs);
+            }
+            return;
+        }
+        Slots slots = forest.slots();
+        for (int r = 0; r < n; r++) {
+            slots.encode(rows, first + r, numbers, r * slots.size());
+        }
+        forest.add(numbers, n, sums, outputs, rows, first);
+    }
+
+    private void addLinear(Rows rows, int row, int at) {
+        float[] weights = facts.weights();
+        if (weights == null) {
+            return;
+        }
+        int outputs = facts.outputs();
+        int features = facts.features();
+        for (int o = 0; o < outputs; o++) {
+            float sum = (float) sums.get(at + o) + weights[features * outputs + o];
+            for (int f = 0; f < features; f++) {
+                float x = (float) rows.value(row, f);
+                if (!Float.isNaN(x)) {
+                    sum += x * weights[f * outputs + o];
+                }
+            }
+            sums.set(at + o, sum);
+        }
+    }
+
+    private void answer(Writer writer, int at) {
+        int outputs = facts.outputs();
+        switch (writer.output()) {
+            case MARGIN:
+                margins(at, outputs);
+                break;
+            case PREDICT:
+                if (model.settings().margin()) {
+                    margins(at, outputs);
+                } else {
+                    System.arraycopy(row, 0, answers, 0, outputs);
+                    facts.link().apply(answers, outputs);
+                }
+                break;
+            case PREDICT_PROBA:
+                System.arraycopy(row, 0, answers, 0, outputs);
+                if (facts.link().kind() == Link.Kind.GREATEST) {
+                    Link.softmax(answers, outputs);
+                } else {
+                    facts.link().apply(answers, outputs);
+                }
+                if (outputs == 1) {
+                    answers[1] = answers[0];
+                    answers[0] = 1 - answers[1];
+                }
+                break;
+            default:
+                answers[0] = outputs == 1 ? (row[0] > 0 ? 1 : 0) : Link.greatest(row, outputs);
+        }
+        writer.put(answers);
+    }
+
+    /** The sums as they are before the average. */
+    private void margins(int at, int outputs) {
+        for (int o = 0; o < outputs; o++) {
+            answers[o] = sums.get(at + o);
+        }
+    }
+
+    @Override
+    public void cancel() {
+        cancelled = true;
+    }
+
+    @Override
+    public void close() {}
+}

@@ -1,0 +1,73 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.trees;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.IoTraits;
+import io.nereid.backends.trees.ForestBuilder.Flavor;
+import io.nereid.spi.ModelConfig;
+import io.nereid.tensor.DataType;
+import org.jspecify.annotations.Nullable;
+
+/** A loaded model that all its invocations share. Immutable. */
+final class TreeModel implements BackendModel {
+    /** Steps through trees that take a few tens of microseconds at most. */
+    private static final long TINY = 10_000;
+
+    private final ParsedModel facts;
+    private final TreeConfig config;
+    private final @Nullable Forest forest;
+    private final IoTraits traits;
+
+    TreeModel(ParsedModel parsed, TreeConfig config) {
+        this.config = config;
+        DataType input = config.config().feeds().get(0).dataType();
+        Flavor flavor = parsed.format().equals(XgboostBackend.NAME)
+                ? Flavor.LESS
+                : input == DataType.FP32 ? Flavor.LESS_OR_EQUAL : Flavor.LESS_OR_EQUAL_DOUBLE;
+        this.forest = parsed.weights() == null ? new ForestBuilder(parsed.trees(), flavor).build() : null;
+        // The parsed trees are not needed any more.
+        this.facts = parsed.withoutTrees();
+        long steps = forest == null ? parsed.features() : forest.steps() + forest.slots().size();
+        int rows = Math.max(1, config.config().maxBatchSize());
+        boolean bounded = config.config().batched() || config.rowVector();
+        this.traits = new IoTraits(1, true, bounded && steps * rows <= TINY);
+    }
+
+    ParsedModel facts() {
+        return facts;
+    }
+
+    TreeConfig settings() {
+        return config;
+    }
+
+    @Nullable Forest forest() {
+        return forest;
+    }
+
+    @Override
+    public ModelConfig config() {
+        return config.config();
+    }
+
+    @Override
+    public IoTraits traits() {
+        return traits;
+    }
+
+    @Override
+    public Invocation newInvocation() {
+        return new TreeInvocation(this);
+    }
+
+    /** Everything lies in the heap. */
+    @Override
+    public long memoryBytes() {
+        return 0;
+    }
+
+    @Override
+    public void close() {}
+}

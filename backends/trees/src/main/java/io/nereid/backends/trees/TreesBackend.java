@@ -1,0 +1,49 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.trees;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.spi.ModelConfig;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** What both backends have in common. Thread-safe: keeps nothing. */
+abstract class TreesBackend implements Backend {
+    private final String name;
+    private final List<String> files;
+
+    TreesBackend(String name, List<String> files) {
+        this.name = name;
+        this.files = files;
+    }
+
+    @Override
+    public final String name() {
+        return name;
+    }
+
+    @Override
+    public final List<String> platforms() {
+        return List.of(name);
+    }
+
+    @Override
+    public final List<String> defaultFiles() {
+        return files;
+    }
+
+    @Override
+    public final @Nullable String unavailable() {
+        return null;
+    }
+
+    @Override
+    public final BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        ParsedModel parsed = TreeFile.read(source, config, name, files);
+        TreeConfig complete = TreeConfig.complete(parsed, config, context);
+        return new TreeModel(parsed, complete);
+    }
+}

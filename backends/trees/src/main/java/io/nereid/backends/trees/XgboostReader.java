@@ -1,0 +1,519 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.trees;
+
+import io.nereid.base.ServingException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** Reads what XGBoost has written, as JSON or as UBJ. Confined to one load. */
+final class XgboostReader {
+    private static final int MISSING = -1;
+    private static final int MOST_OUTPUTS = 1 << 16;
+
+    private final Document in;
+    private final List<RawTree> trees = new ArrayList<>();
+    private final List<String> names = new ArrayList<>();
+    private int[] groups = new int[0];
+    private float[] dropped = new float[0];
+    private float @Nullable [] weights;
+    private String booster = "";
+    private String objective = "";
+    private String baseScore = "";
+    private int classes;
+    private int targets = 1;
+    private int features = MISSING;
+    private long setWords;
+
+    private XgboostReader(Document in) {
+        this.in = in;
+    }
+
+    /** The arrays of one tree as they stand in the file. Confined to one load. */
+    private static final class RawTree {
+        private int[] left = new int[0];
+        private int[] right = new int[0];
+        private int[] feature = new int[0];
+        private int[] type = new int[0];
+        private int[] defaultLeft = new int[0];
+        private float[] condition = new float[0];
+        private float[] baseWeights = new float[0];
+        private float @Nullable [] leafWeights;
+        private int[] categories = new int[0];
+        private int[] categoryNodes = new int[0];
+        private int[] categorySegments = new int[0];
+        private int[] categorySizes = new int[0];
+        private int width = 1;
+    }
+
+    /** @throws ServingException INVALID_ARGUMENT for a document that is no model, or one that cannot be served */
+    static ParsedModel read(Document in) {
+        XgboostReader reader = new XgboostReader(in);
+        boolean learner = false;
+        in.beginObject();
+        while (in.nextField()) {
+            if (in.key().equals("learner")) {
+                reader.learner();
+                learner = true;
+            } else {
+                in.skip();
+            }
+        }
+        in.end();
+        if (!learner) {
+            throw bad("there is no 'learner' in it, so XGBoost has not written it");
+        }
+        return reader.model();
+    }
+
+    private void learner() {
+        in.beginObject();
+        while (in.nextField()) {
+            switch (in.key()) {
+                case "gradient_booster":
+                    booster();
+                    break;
+                case "feature_names":
+                    in.beginArray();
+                    while (in.hasNext()) {
+                        names.add(in.text());
+                    }
+                    break;
+                case "learner_model_param":
+                    parameters();
+                    break;
+                case "objective":
+                    in.beginObject();
+                    while (in.nextField()) {
+                        if (in.key().equals("name")) {
+                            objective = in.text();
+                        } else {
+                            in.skip();
+                        }
+                    }
+                    break;
+                default:
+                    in.skip();
+            }
+        }
+    }
+
+    private void parameters() {
+        in.beginObject();
+        while (in.nextField()) {
+            switch (in.key()) {
+                case "base_score":
+                    baseScore = in.text();
+                    break;
+                case "num_class":
+                    classes = count();
+                    break;
+                case "num_target":
+                    targets = count();
+                    break;
+                case "num_feature":
+                    features = count();
+                    break;
+                default:
+                    in.skip();
+            }
+        }
+    }
+
+    private int count() {
+        String text = in.text();
+        try {
+            int value = Integer.parseInt(text);
+            if (value >= 0) {
+                return value;
+            }
+        } catch (NumberFormatException e) {
+            // Refused below.
+        }
+        throw bad("'" + shortened(text) + "' is no count");
+    }
+
+    private void booster() {
+        in.beginObject();
+        while (in.nextField()) {
+            switch (in.key()) {
+                case "name":
+                    booster = in.text();
+                    break;
+                case "model":
+                    boosterModel();
+                    break;
+                case "gbtree":
+                    // The trees of a dart model.
+                    in.beginObject();
+                    while (in.nextField()) {
+                        if (in.key().equals("model")) {
+                            boosterModel();
+                        } else {
+                            in.skip();
+                        }
+                    }
+                    break;
+                case "weight_drop":
+                    dropped = in.floats();
+                    break;
+                default:
+                    in.skip();
+            }
+        }
+    }
+
+    private void boosterModel() {
+        in.beginObject();
+        while (in.nextField()) {
+            switch (in.key()) {
+                case "trees":
+                    in.beginArray();
+                    while (in.hasNext()) {
+                        trees.add(tree());
+                    }
+                    break;
+                case "tree_info":
+                    groups = in.ints();
+                    break;
+                case "weights":
+                    weights = in.floats();
+                    break;
+                default:
+                    in.skip();
+            }
+        }
+    }
+
+    private RawTree tree() {
+        RawTree t = new RawTree();
+        in.beginObject();
+        while (in.nextField()) {
+            switch (in.key()) {
+                case "left_children":
+                    t.left = in.ints();
+                    break;
+                case "right_children":
+                    t.right = in.ints();
+                    break;
+                case "split_indices":
+                    t.feature = in.ints();
+                    break;
+                case "split_type":
+                    t.type = in.ints();
+                    break;
+                case "default_left":
+                    t.defaultLeft = in.ints();
+                    break;
+                case "split_conditions":
+                    t.condition = in.floats();
+                    break;
+                case "base_weights":
+                    t.baseWeights = in.floats();
+                    break;
+                case "leaf_weights":
+                    t.leafWeights = in.floats();
+                    break;
+                case "categories":
+                    t.categories = in.ints();
+                    break;
+                case "categories_nodes":
+                    t.categoryNodes = in.ints();
+                    break;
+                case "categories_segments":
+                    t.categorySegments = in.ints();
+                    break;
+                case "categories_sizes":
+                    t.categorySizes = in.ints();
+                    break;
+                case "tree_param":
+                    in.beginObject();
+                    while (in.nextField()) {
+                        if (in.key().equals("size_leaf_vector")) {
+                            t.width = Math.max(1, count());
+                        } else {
+                            in.skip();
+                        }
+                    }
+                    break;
+                default:
+                    in.skip();
+            }
+        }
+        if (t.width == 1) {
+            t.baseWeights = new float[0];
+        }
+        return t;
+    }
+
+    private ParsedModel model() {
+        if (features == MISSING) {
+            throw bad("there is no 'num_feature' in it");
+        }
+        int outputs = Math.max(1, Math.max(classes, targets));
+        if (outputs > MOST_OUTPUTS) {
+            throw bad("there are " + outputs + " outputs (expected: at most " + MOST_OUTPUTS + ")");
+        }
+        double[] base = base(outputs);
+        List<ParsedTree> parsed = new ArrayList<>(trees.size());
+        if (booster.equals("gblinear")) {
+            if (weights == null || weights.length != (features + 1L) * outputs) {
+                throw bad("there are " + (weights == null ? 0 : weights.length) + " weights for " + features
+                        + " features and " + outputs + " outputs");
+            }
+            // The library begins all sums of a linear model with the first base score, and so must who answers alike.
+            Arrays.fill(base, base[0]);
+        } else if (booster.equals("gbtree") || booster.equals("dart")) {
+            weights = null;
+            if (groups.length != trees.size()) {
+                throw bad("'tree_info' tells of " + groups.length + " trees, but there are " + trees.size());
+            }
+            if (dropped.length != (booster.equals("dart") ? trees.size() : 0)) {
+                throw bad("'weight_drop' tells of " + dropped.length + " trees, but there are " + trees.size());
+            }
+            for (int i = 0; i < groups.length; i++) {
+                parsed.add(parse(i, outputs));
+                trees.set(i, NONE);
+            }
+        } else {
+            throw bad("booster '" + shortened(booster) + "' is unknown (expected: gbtree, dart or gblinear)");
+        }
+        if (!names.isEmpty() && names.size() != features) {
+            throw bad("there are " + names.size() + " names for " + features + " features");
+        }
+        return new ParsedModel(
+                XgboostBackend.NAME,
+                objective,
+                parsed,
+                weights,
+                features,
+                outputs,
+                base,
+                1,
+                link(),
+                objective.startsWith("multi:") ? outputs : objective.equals("binary:logistic") ? 2 : 0,
+                List.copyOf(names));
+    }
+
+    private static final RawTree NONE = new RawTree();
+
+    private ParsedTree parse(int number, int outputs) {
+        RawTree t = trees.get(number);
+        int nodes = t.left.length;
+        if (nodes == 0
+                || t.right.length != nodes
+                || t.feature.length != nodes
+                || t.condition.length != nodes
+                || t.defaultLeft.length != nodes
+                || (t.type.length != 0 && t.type.length != nodes)) {
+            throw ParsedTree.bad(number, "has arrays of different lengths, or none");
+        }
+        if (t.width != 1 && t.width != outputs) {
+            throw ParsedTree.bad(number, "has leaves of " + t.width + " values for " + outputs + " outputs");
+        }
+        int group = t.width > 1 ? 0 : groups[number];
+        if (group < 0 || group >= outputs) {
+            throw ParsedTree.bad(number, "is of output " + group + " of " + outputs);
+        }
+        int[][] sets = sets(number, t);
+        int[] place = new int[nodes];
+        int inner = 0;
+        int leaves = 0;
+        for (int n = 0; n < nodes; n++) {
+            place[n] = t.left[n] == MISSING ? ~leaves++ : inner++;
+        }
+        ParsedTree tree = new ParsedTree(
+                new int[inner],
+                new double[inner],
+                new byte[inner],
+                new boolean[inner],
+                new int[inner],
+                new int[inner],
+                sets == null ? null : new int[inner][],
+                new double[Math.multiplyExact(leaves, t.width)],
+                t.width,
+                group,
+                null);
+        float weight = dropped.length == 0 ? 1 : dropped[number];
+        for (int n = 0; n < nodes; n++) {
+            int at = place[n];
+            if (at < 0) {
+                leaf(number, t, n, ~at, weight, tree.values());
+                continue;
+            }
+            int[] set = sets == null ? null : sets[n];
+            if (sets != null && tree.categories() != null) {
+                tree.categories()[at] = set;
+            }
+            boolean left = t.defaultLeft[n] != 0;
+            tree.feature()[at] = t.feature[n] & Integer.MAX_VALUE;
+            tree.threshold()[at] = set == null ? t.condition[n] : 0;
+            tree.rule()[at] = set != null ? Slots.CATEGORY : left ? Slots.NAN_LEFT : Slots.NAN_RIGHT;
+            tree.missingLeft()[at] = left;
+            tree.left()[at] = child(number, t.left[n], place);
+            tree.right()[at] = child(number, t.right[n], place);
+        }
+        tree.check(number, features);
+        return tree;
+    }
+
+    private static int child(int number, int node, int[] place) {
+        if (node <= 0 || node >= place.length) {
+            throw ParsedTree.bad(number, "has a child " + node + " that it lacks");
+        }
+        return place[node];
+    }
+
+    private static void leaf(int number, RawTree t, int node, int leaf, float weight, double[] to) {
+        if (t.width == 1) {
+            to[leaf] = t.condition[node] * weight;
+            return;
+        }
+        float[] from = t.leafWeights == null ? t.baseWeights : t.leafWeights;
+        long at = (long) (t.leafWeights == null ? node : t.right[node]) * t.width;
+        if (at < 0 || at + t.width > from.length) {
+            throw ParsedTree.bad(number, "lacks the values of a leaf");
+        }
+        for (int w = 0; w < t.width; w++) {
+            to[leaf * t.width + w] = from[(int) at + w] * weight;
+        }
+    }
+
+    /** By node the set of its categories; null when no node has one. */
+    private int @Nullable [] @Nullable [] sets(int number, RawTree t) {
+        int count = t.categoryNodes.length;
+        boolean wanted = false;
+        for (int type : t.type) {
+            wanted |= type == 1;
+        }
+        if (!wanted) {
+            return null;
+        }
+        if (t.categorySegments.length != count || t.categorySizes.length != count) {
+            throw ParsedTree.bad(number, "has sets of categories of different lengths");
+        }
+        int[][] sets = new int[t.left.length][];
+        for (int i = 0; i < count; i++) {
+            long from = t.categorySegments[i];
+            long to = from + t.categorySizes[i];
+            int node = t.categoryNodes[i];
+            if (node < 0 || node >= sets.length || from < 0 || to < from || to > t.categories.length) {
+                throw ParsedTree.bad(number, "has a set of categories that reaches beyond them");
+            }
+            int greatest = -1;
+            for (int c = (int) from; c < to; c++) {
+                int category = t.categories[c];
+                if (category < 0 || category >= 1 << 24) {
+                    throw ParsedTree.bad(number, "has category " + category + " (expected: 0 to 16777215)");
+                }
+                greatest = Math.max(greatest, category);
+            }
+            int[] words = new int[(greatest >> 5) + 1];
+            setWords += words.length;
+            if (setWords > ForestBuilder.MOST_SET_WORDS) {
+                throw ParsedTree.bad(number, "has too many, or too wide, sets of categories");
+            }
+            for (int c = (int) from; c < to; c++) {
+                words[t.categories[c] >> 5] |= 1 << (t.categories[c] & 31);
+            }
+            sets[node] = words;
+        }
+        for (int n = 0; n < sets.length; n++) {
+            if (t.type[n] == 1 && t.left[n] != MISSING && sets[n] == null) {
+                throw ParsedTree.bad(number, "lacks the categories of a split");
+            }
+            if (t.type[n] != 1) {
+                sets[n] = null;
+            }
+        }
+        return sets;
+    }
+
+    /** What the sums begin with: the base score, which the file has as an answer. */
+    private double[] base(int outputs) {
+        String text = baseScore.strip();
+        boolean list = text.startsWith("[") && text.endsWith("]");
+        String[] parts = (list ? text.substring(1, text.length() - 1) : text).split(",", -1);
+        double[] base = new double[outputs];
+        if (parts.length != 1 && parts.length != outputs) {
+            throw bad("there are " + parts.length + " base scores for " + outputs + " outputs");
+        }
+        for (int i = 0; i < parts.length; i++) {
+            try {
+                base[i] = margin(Float.parseFloat(parts[i].strip()));
+            } catch (NumberFormatException e) {
+                throw bad("base score '" + shortened(text) + "' is no number");
+            }
+        }
+        if (parts.length == 1) {
+            Arrays.fill(base, base[0]);
+        }
+        return base;
+    }
+
+    private float margin(float score) {
+        switch (objective) {
+            case "binary:logistic":
+            case "reg:logistic":
+                if (!(score > 0 && score < 1)) {
+                    throw bad("base score " + score + " of objective " + objective + " is not between 0 and 1");
+                }
+                return (float) -Math.log(1f / score - 1f);
+            case "count:poisson":
+            case "reg:gamma":
+            case "reg:tweedie":
+            case "survival:cox":
+            case "survival:aft":
+                return (float) Math.log(score);
+            default:
+                return score;
+        }
+    }
+
+    private Link link() {
+        switch (objective) {
+            case "binary:logistic":
+            case "reg:logistic":
+                return Link.of(Link.Kind.LOGISTIC);
+            case "count:poisson":
+            case "reg:gamma":
+            case "reg:tweedie":
+            case "survival:cox":
+            case "survival:aft":
+                return Link.of(Link.Kind.EXP);
+            case "binary:hinge":
+                return Link.of(Link.Kind.STEP);
+            case "multi:softmax":
+                return Link.of(Link.Kind.GREATEST);
+            case "multi:softprob":
+                return Link.of(Link.Kind.SOFTMAX);
+            case "binary:logitraw":
+            case "reg:squarederror":
+            case "reg:linear":
+            case "reg:squaredlogerror":
+            case "reg:pseudohubererror":
+            case "reg:absoluteerror":
+            case "reg:quantileerror":
+            case "reg:expectileerror":
+            case "rank:ndcg":
+            case "rank:map":
+            case "rank:pairwise":
+                return Link.IDENTITY;
+            default:
+                throw ServingException.invalidArgument(
+                        "objective '" + shortened(objective) + "' is unknown, so its answers cannot be told",
+                        "update the server, or set the objective of the saved model to one that is known");
+        }
+    }
+
+    private static String shortened(String text) {
+        return String.format(Locale.ROOT, "%.64s", text);
+    }
+
+    private static ServingException bad(String what) {
+        return ServingException.invalidArgument(what);
+    }
+}

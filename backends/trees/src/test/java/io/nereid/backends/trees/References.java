@@ -1,0 +1,130 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.trees;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelSource;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+
+/** Trained models, and what the Python packages answer. Stateless. */
+final class References {
+    static final Path MODELS = Path.of("src", "test", "resources", "models");
+    static final Backend XGBOOST = new XgboostBackend();
+    static final Backend LIGHTGBM = new LightgbmBackend();
+
+    private References() {}
+
+    /** What a package answers to some rows. */
+    record Expected(int rows, int features, double[] x, double[][] answers, double[][] margins) {}
+
+    static List<Path> models(String kind) {
+        try (Stream<Path> files = Files.list(MODELS.resolve(kind))) {
+            return files.filter(f -> !f.toString().endsWith(".expected")).sorted().toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    static Path model(String kind, String beginning) {
+        return models(kind).stream()
+                .filter(f -> f.getFileName().toString().startsWith(beginning))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    static Expected expected(Path model) {
+        String name = model.getFileName().toString();
+        Path file = model.resolveSibling(name.substring(0, name.lastIndexOf('.')) + ".expected");
+        ByteBuffer in;
+        try {
+            in = ByteBuffer.wrap(Files.readAllBytes(file)).order(ByteOrder.LITTLE_ENDIAN);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        int rows = in.getInt();
+        int features = in.getInt();
+        int answers = in.getInt();
+        int margins = in.getInt();
+        double[] x = new double[rows * features];
+        for (int i = 0; i < x.length; i++) {
+            x[i] = in.getDouble();
+        }
+        return new Expected(rows, features, x, matrix(in, rows, answers), matrix(in, rows, margins));
+    }
+
+    private static double[][] matrix(ByteBuffer in, int rows, int columns) {
+        double[][] matrix = new double[rows][columns];
+        for (double[] row : matrix) {
+            for (int i = 0; i < columns; i++) {
+                row[i] = in.getDouble();
+            }
+        }
+        return matrix;
+    }
+
+    static Backend backend(Path model) {
+        return model.toString().endsWith(".txt") ? LIGHTGBM : XGBOOST;
+    }
+
+    static ModelSource source(Path model) {
+        Path directory = model.toAbsolutePath().getParent();
+        return new ModelSource(new ServableId("m", 1), directory, directory);
+    }
+
+    static ModelConfig.Builder config(Path model) {
+        return ModelConfig.builder("m").modelFile(model.getFileName().toString());
+    }
+
+    static BackendModel load(Path model, ModelConfig config) {
+        return backend(model).load(source(model), config, new BackendContext(1, Path.of("target"), Map.of()));
+    }
+
+    static Tensor rows(String name, DataType type, double[] x, int from, int rows, int features) {
+        Tensor tensor = Tensor.allocate(name, type, Shape.of(rows, features));
+        ByteBuffer to = tensor.buffer();
+        for (int i = from * features; i < (from + rows) * features; i++) {
+            if (type == DataType.FP32) {
+                to.putFloat((float) x[i]);
+            } else {
+                to.putDouble(x[i]);
+            }
+        }
+        return tensor;
+    }
+
+    /** One output for some rows. */
+    static double[][] run(BackendModel model, Expected e, int from, int rows, String output) {
+        DataType type = model.config().inputs().get(0).dataType();
+        try (Invocation invocation = model.newInvocation();
+                Tensor input = rows(model.config().inputs().get(0).name(), type, e.x(), from, rows, e.features());
+                Tensor result = invocation.run(List.of(input), List.of(output)).get(0)) {
+            int width = (int) (result.shape().elementCount() / rows);
+            double[][] answers = new double[rows][width];
+            ByteBuffer in = result.buffer();
+            for (double[] row : answers) {
+                for (int i = 0; i < width; i++) {
+                    row[i] = result.dataType() == DataType.FP32
+                            ? in.getFloat()
+                            : result.dataType() == DataType.FP64 ? in.getDouble() : in.getLong();
+                }
+            }
+            return answers;
+        }
+    }
+}
