@@ -5,6 +5,7 @@ package io.nereid.app;
 import io.nereid.base.Units;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.engine.Engine;
+import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
@@ -108,6 +109,11 @@ final class StartReport {
         // The best-known example first, if it is there.
         names.sort(java.util.Comparator.comparing((String n) -> !n.equals("simple")));
         for (String name : names) {
+            ModelConfig config = engine.config(ModelRef.latest(name));
+            if (config.decoupled() || config.sequence() != null) {
+                // A plain request is not for it.
+                continue;
+            }
             ModelMetadata metadata = engine.metadata(ModelRef.latest(name));
             String body = body(metadata);
             if (body != null) {

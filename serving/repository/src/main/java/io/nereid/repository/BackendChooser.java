@@ -8,6 +8,7 @@ import io.nereid.spi.ModelConfig;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -57,11 +58,15 @@ final class BackendChooser {
     /** The choice, or null after the reason was added to the problems. */
     @Nullable Choice choose(
             ModelConfig config,
-            Collection<String> files,
+            Collection<Path> paths,
             Path file,
             Position platformAt,
             Position backendAt,
             Problems problems) {
+        Map<String, Path> files = new LinkedHashMap<>();
+        for (Path path : paths) {
+            files.put(RepositoryLayout.fileName(path), path);
+        }
         if (config.ensemble() != null
                 || (config.platform().equals(ENSEMBLE) && config.backend().isEmpty())) {
             return new Choice(null, ENSEMBLE, "");
@@ -101,15 +106,16 @@ final class BackendChooser {
         return byFiles(config, files, file, problems);
     }
 
-    private @Nullable Choice byFiles(ModelConfig config, Collection<String> files, Path file, Problems problems) {
+    private @Nullable Choice byFiles(ModelConfig config, Map<String, Path> files, Path file, Problems problems) {
         if (!config.modelFile().isEmpty()) {
-            Backend backend = byFileName(config.modelFile());
+            Path given = files.get(config.modelFile());
+            Backend backend = given == null ? byFileName(config.modelFile()) : byFile(given);
             if (backend != null) {
                 return choice(backend, config, files);
             }
         }
         for (Kind kind : KINDS) {
-            Backend backend = files.contains(kind.file) ? named(kind.backend) : null;
+            Backend backend = files.containsKey(kind.file) ? named(kind.backend) : null;
             if (backend != null) {
                 String platform = config.platform().isEmpty() ? kind.platform : config.platform();
                 return new Choice(
@@ -120,18 +126,15 @@ final class BackendChooser {
                                 : config.modelFile());
             }
         }
-        for (Backend backend : backends) {
-            for (String name : backend.defaultFiles()) {
-                if (files.contains(name)) {
-                    return choice(backend, config, files);
-                }
-            }
+        Backend byDefault = byDefaultFile(files);
+        if (byDefault != null) {
+            return choice(byDefault, config, files);
         }
         String name = config.name();
         Backend bySuffix = named(name.substring(name.lastIndexOf('.') + 1));
         if (bySuffix != null && name.indexOf('.') >= 0) {
             String wanted = "model." + name.substring(name.lastIndexOf('.') + 1);
-            return new Choice(bySuffix, platform(bySuffix, config), files.contains(wanted) ? wanted : "");
+            return new Choice(bySuffix, platform(bySuffix, config), files.containsKey(wanted) ? wanted : "");
         }
         for (Backend backend : backends) {
             if (!only(backend, files).isEmpty()) {
@@ -139,7 +142,7 @@ final class BackendChooser {
             }
         }
         Kind foreign =
-                KINDS.stream().filter(k -> files.contains(k.file)).findFirst().orElse(null);
+                KINDS.stream().filter(k -> files.containsKey(k.file)).findFirst().orElse(null);
         problems.error(
                 file,
                 "Invalid model name: Could not determine backend for model '" + name
@@ -152,9 +155,24 @@ final class BackendChooser {
         return null;
     }
 
-    private Choice choice(Backend backend, ModelConfig config, Collection<String> files) {
+    /** The backend whose default file is there; where several share its name, the one that recognises it. */
+    private @Nullable Backend byDefaultFile(Map<String, Path> files) {
+        Backend found = null;
+        for (Backend backend : backends) {
+            for (String name : backend.defaultFiles()) {
+                Path path = files.get(name);
+                if (path != null && backend.recognises(path)) {
+                    return backend;
+                }
+                found = path != null && found == null ? backend : found;
+            }
+        }
+        return found;
+    }
+
+    private Choice choice(Backend backend, ModelConfig config, Map<String, Path> files) {
         String modelFile = config.modelFile();
-        if (modelFile.isEmpty() && backend.defaultFiles().stream().noneMatch(files::contains)) {
+        if (modelFile.isEmpty() && backend.defaultFiles().stream().noneMatch(files::containsKey)) {
             modelFile = only(backend, files);
         }
         return new Choice(backend, platform(backend, config), modelFile);
@@ -170,15 +188,33 @@ final class BackendChooser {
     }
 
     /** The only file of the backend's kind, or empty when there is none or more than one. */
-    private static String only(Backend backend, Collection<String> files) {
-        List<String> found = files.stream()
-                .filter(f -> !f.startsWith(".") && isKindOf(backend, f))
+    private static String only(Backend backend, Map<String, Path> files) {
+        List<String> found = files.entrySet().stream()
+                .filter(f -> !f.getKey().startsWith(".") && isKindOf(backend, f.getKey()))
+                .filter(f -> backend.recognises(f.getValue()))
+                .map(Map.Entry::getKey)
                 .toList();
         return found.size() == 1 ? found.get(0) : "";
     }
 
+    /** The backend for a file by its ending and its beginning; null when there is none. */
+    @Nullable Backend byFile(Path file) {
+        for (Backend backend : backends) {
+            if (isKindOf(backend, RepositoryLayout.fileName(file)) && backend.recognises(file)) {
+                return backend;
+            }
+        }
+        // A default file that no backend recognises is damaged, and its backend can tell how.
+        for (Backend backend : backends) {
+            if (backend.defaultFiles().contains(RepositoryLayout.fileName(file))) {
+                return backend;
+            }
+        }
+        return null;
+    }
+
     /** The backend for a file of this name, whatever it is called before its ending; null when there is none. */
-    @Nullable Backend byFileName(String fileName) {
+    private @Nullable Backend byFileName(String fileName) {
         for (Backend backend : backends) {
             if (isKindOf(backend, fileName)) {
                 return backend;

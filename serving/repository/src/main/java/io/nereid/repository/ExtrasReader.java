@@ -13,6 +13,8 @@ import java.util.Map;
 
 /** Reads parameters, metric tags, custom operators, optimization and model metrics. Confined to one thread. */
 final class ExtrasReader {
+    private static final String FIRST_RESPONSE = "nv_inference_first_response_histogram_ms";
+
     private final ConfigScope scope;
 
     ExtrasReader(ConfigScope scope) {
@@ -80,6 +82,12 @@ final class ExtrasReader {
                         control.place("metric_identifier"),
                         "metric identifier must specify non-empty 'family'",
                         "name the metric");
+            } else if (!family.isEmpty() && !family.equals(FIRST_RESPONSE)) {
+                scope.error(
+                        identifier.place("family"),
+                        "metric family " + Problems.quote(family) + " has no buckets of a model's own (expected: "
+                                + FIRST_RESPONSE + ")",
+                        "remove it");
             }
             if (control.lacks("histogram_options")) {
                 scope.error(v.at(), "metric control must specify 'histogram_options'", null);

@@ -80,7 +80,7 @@ final class RepositoryLayout {
         String rootName = name == null ? "model" : name.toString();
         if (Files.isRegularFile(root)) {
             Path parent = root.toAbsolutePath().getParent();
-            if (parent == null || chooser.byFileName(rootName) == null) {
+            if (parent == null || chooser.byFile(root) == null) {
                 problems.error(
                         root,
                         "no backend of this server reads such a file",
@@ -141,7 +141,7 @@ final class RepositoryLayout {
         } else if (Files.isSymbolicLink(child) && !Files.exists(child)) {
             problems.warning(
                     child, Position.NONE, "passed over, a symbolic link that leads nowhere", "mend or remove it");
-        } else if (chooser.byFileName(name) != null) {
+        } else if (chooser.byFile(child) != null) {
             models.add(bare(name, root, child, root));
         }
     }
@@ -185,7 +185,7 @@ final class RepositoryLayout {
     }
 
     private boolean hasModelFile(List<Path> children) {
-        return children.stream().anyMatch(c -> Files.isRegularFile(c) && chooser.byFileName(fileName(c)) != null);
+        return children.stream().anyMatch(c -> Files.isRegularFile(c) && chooser.byFile(c) != null);
     }
 
     /** The name that a model given on its own bears: what its configuration says, else the directory's. */
@@ -274,7 +274,7 @@ final class RepositoryLayout {
         List<String> names = files.stream().map(RepositoryLayout::fileName).toList();
         Choice choice =
                 configRead || !config.backend().isEmpty() || !config.platform().isEmpty()
-                        ? chooser.choose(config, names, file, platformAt, backendAt, problems)
+                        ? chooser.choose(config, files, file, platformAt, backendAt, problems)
                         : null;
         if (choice != null) {
             config = filledIn(config, choice);

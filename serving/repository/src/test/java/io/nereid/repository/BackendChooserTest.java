@@ -4,12 +4,21 @@ package io.nereid.repository;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
 import io.nereid.repository.BackendChooser.Choice;
 import io.nereid.repository.Fakes.FakeBackend;
 import io.nereid.spi.ModelConfig;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -37,7 +46,8 @@ class BackendChooserTest {
             BackendChooser chooser, String platform, String backend, Problems problems, String... files) {
         ModelConfig config =
                 ModelConfig.builder("m").platform(platform).backend(backend).build();
-        Choice choice = chooser.choose(config, List.of(files), FILE, Position.NONE, Position.NONE, problems);
+        Choice choice = chooser.choose(
+                config, Stream.of(files).map(Path::of).toList(), FILE, Position.NONE, Position.NONE, problems);
         return choice == null ? new Choice(null, "", "") : choice;
     }
 
@@ -113,5 +123,60 @@ class BackendChooserTest {
         assertThat(choose(own, platform, "", problems).backend()).isNull();
         assertThat(problems.list().get(0).message()).isEqualTo("unexpected platform type '" + platform + "' for m");
         assertThat(problems.list().get(0).remedy()).contains(remedy);
+    }
+
+    /** A backend whose files begin with its name. */
+    private record Reading(String name, List<String> defaultFiles) implements Backend {
+        @Override
+        public List<String> platforms() {
+            return List.of(name);
+        }
+
+        @Override
+        public boolean recognises(Path file) {
+            try {
+                return Files.readString(file).startsWith(name);
+            } catch (IOException e) {
+                return false;
+            }
+        }
+
+        @Override
+        public String unavailable() {
+            return "a fake";
+        }
+
+        @Override
+        public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+            throw new UnsupportedOperationException();
+        }
+    }
+
+    @Test
+    void aNameThatBackendsShareMeansTheOneThatRecognisesTheFile(@TempDir Path directory) throws IOException {
+        Reading first = new Reading("first", List.of("model.json", "model.bst"));
+        Reading second = new Reading("second", List.of("model.txt", "model.bst"));
+        BackendChooser chooser = new BackendChooser(List.of(first, second));
+        Path shared = Files.writeString(directory.resolve("model.bst"), "second one");
+        Path foreign = Files.writeString(directory.resolve("readme.txt"), "read me");
+        Path own = Files.writeString(directory.resolve("mine.txt"), "second, too");
+        Path damaged = Files.writeString(directory.resolve("model.txt"), "???");
+
+        assertThat(chooser.byFile(shared)).isSameAs(second);
+        assertThat(chooser.byFile(foreign)).isNull();
+        assertThat(chooser.byFile(own)).isSameAs(second);
+        assertThat(chooser.byFile(damaged)).isSameAs(second);
+        assertThat(of(chooser, shared).backend()).isSameAs(second);
+        assertThat(of(chooser, foreign, own).backend()).isSameAs(second);
+        assertThat(of(chooser, foreign, own).modelFile()).isEqualTo("mine.txt");
+        assertThat(of(chooser, foreign, damaged).backend()).isSameAs(second);
+    }
+
+    private static Choice of(BackendChooser chooser, Path... files) {
+        Problems problems = new Problems();
+        Choice choice = chooser.choose(
+                ModelConfig.unspecified("m"), List.of(files), FILE, Position.NONE, Position.NONE, problems);
+        assertThat(problems.list()).isEmpty();
+        return Objects.requireNonNull(choice);
     }
 }

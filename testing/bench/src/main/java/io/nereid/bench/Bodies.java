@@ -31,7 +31,8 @@ final class Bodies {
 
     /** A repository with one model {@code m} that gives back what it gets: FP32 {@code x} to {@code y}, of any size. */
     static Path identity(Path directory) throws IOException {
-        Path model = Files.createDirectories(directory.resolve("m").resolve("1")).getParent();
+        Path model = directory.resolve("m");
+        Files.createDirectories(model.resolve("1"));
         Files.writeString(model.resolve("config.pbtxt"), """
                 name: "m"
                 backend: "java"
