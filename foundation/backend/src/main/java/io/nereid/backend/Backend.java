@@ -3,6 +3,7 @@
 package io.nereid.backend;
 
 import io.nereid.spi.ModelConfig;
+import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +20,14 @@ public interface Backend {
 
     /** File or directory names inside a version's directory by which a model without configuration is recognised. */
     List<String> defaultFiles();
+
+    /**
+     * Whether a file, which has a default file's name or at least its ending, is a model of this backend, as far as its
+     * beginning tells. Needed where endings are common ones, such as {@code .json}. Must not throw.
+     */
+    default boolean recognises(Path file) {
+        return true;
+    }
 
     /** Why this backend cannot work on this machine, or null when it can. Loads natives; may take long once. */
     @Nullable String unavailable();

@@ -58,6 +58,12 @@ public final class TokenizerBackend implements Backend {
         return List.of(FILE);
     }
 
+    /** Many a file is JSON: a tokenizer's name ends as the library's does. */
+    @Override
+    public boolean recognises(Path file) {
+        return String.valueOf(file.getFileName()).endsWith(FILE);
+    }
+
     @Override
     public synchronized @Nullable String unavailable() {
         if (!tried) {

@@ -9,6 +9,7 @@ import io.nereid.json.JsonReader;
 import io.nereid.spi.ModelConfig;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,7 +21,28 @@ final class TreeFile {
             "save it as JSON or UBJ with booster.save_model(\"model.json\") or \"model.ubj\"";
     private static final String SAVE_LIGHTGBM = "save it with booster.save_model(\"model.txt\")";
 
+    /** Bytes by which a file is recognised. */
+    private static final int HEAD = 4096;
+
     private TreeFile() {}
+
+    /** Whether a file begins as those of a backend do. */
+    static boolean recognises(Path file, String backend) {
+        byte[] head;
+        try (InputStream in = Files.newInputStream(file)) {
+            head = in.readNBytes(HEAD);
+        } catch (IOException e) {
+            return false;
+        }
+        boolean lightgbm = LightgbmReader.recognises(head, head.length);
+        if (!backend.equals(XgboostBackend.NAME)) {
+            return lightgbm;
+        }
+        // Files of other endings than JSON's are XGBoost's whatever they hold, which it tells about.
+        return !lightgbm
+                && (!String.valueOf(file.getFileName()).endsWith(".json")
+                        || new String(head, StandardCharsets.ISO_8859_1).contains("\"learner\""));
+    }
 
     /**
      * The model in a version's directory.

@@ -7,6 +7,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.spi.ModelConfig;
+import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -33,6 +34,11 @@ abstract class TreesBackend implements Backend {
     @Override
     public final List<String> defaultFiles() {
         return files;
+    }
+
+    @Override
+    public final boolean recognises(Path file) {
+        return TreeFile.recognises(file, name);
     }
 
     @Override
