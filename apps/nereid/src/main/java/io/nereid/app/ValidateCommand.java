@@ -2,13 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.backend.BackendContext;
+import io.nereid.backend.Backend;
+import io.nereid.base.Clock;
+import io.nereid.engine.Engine;
+import io.nereid.engine.EngineOptions;
 import io.nereid.repository.Problem;
+import io.nereid.repository.RepositorySource;
 import io.nereid.repository.RepositoryValidator;
+import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.logging.Level;
 import picocli.CommandLine.Command;
@@ -39,13 +48,12 @@ final class ValidateCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Logging.configure(Logging.Format.TEXT, Level.SEVERE);
-        RepositoryValidator validator = new RepositoryValidator(Backends.find());
-        List<Problem> problems = filesOnly
-                ? validator.validate(directory)
-                : Progress.during(
-                        "loading models to check them",
-                        spec.commandLine().getErr(),
-                        () -> validator.validateDeep(directory, new BackendContext(1, Scratch.directory(), Map.of())));
+        List<Backend> backends = Backends.find();
+        List<Problem> problems = new ArrayList<>(new RepositoryValidator(backends).validate(directory));
+        if (!filesOnly) {
+            problems.addAll(Progress.during(
+                    "loading models to check them", spec.commandLine().getErr(), () -> load(backends, problems)));
+        }
         PrintWriter out = spec.commandLine().getOut();
         long errors = 0;
         for (Problem p : problems) {
@@ -58,5 +66,35 @@ final class ValidateCommand implements Callable<Integer> {
                         : errors + " error(s), " + (problems.size() - errors) + " warning(s)");
         out.flush();
         return errors == 0 ? 0 : 1;
+    }
+
+    /** What goes wrong when the models are loaded and warmed up as they would be to serve, members of ensembles first. */
+    private List<Problem> load(List<Backend> backends, List<Problem> known) {
+        List<Problem> found = new ArrayList<>();
+        try (Engine engine = new Engine(
+                EngineOptions.builder(List.of(directory))
+                        .repository(RepositorySource.Options.DEFAULT.withSettle(Duration.ZERO))
+                        .scratch(Scratch.directory())
+                        .build(),
+                backends,
+                Clock.system())) {
+            engine.start().toCompletableFuture().join();
+            for (ModelStatus model : engine.index()) {
+                Path place = Files.isDirectory(directory.resolve(model.model()))
+                        ? directory.resolve(model.model())
+                        : directory;
+                boolean told = known.stream()
+                        .anyMatch(p -> p.isError() && p.file().startsWith(place));
+                for (ServableState version : model.versions()) {
+                    String reason = version.reason();
+                    if (version.phase() == Phase.FAILED && !told && reason != null) {
+                        Path file = place.resolve(Long.toString(version.id().version()));
+                        found.add(new Problem(
+                                Problem.Severity.ERROR, Files.exists(file) ? file : place, 0, 0, reason, null));
+                    }
+                }
+            }
+        }
+        return found;
     }
 }

@@ -82,6 +82,25 @@ class CommandLineTest {
     }
 
     @Test
+    void validateLoadsWhatTheFilesLeaveOpen(@TempDir Path dir) throws Exception {
+        Files.createDirectories(dir.resolve("square/1"));
+        Files.writeString(dir.resolve("square/config.pbtxt"), "backend: \"square\"\n");
+        Files.createDirectories(dir.resolve("pipe/1"));
+        Files.writeString(
+                dir.resolve("pipe/config.pbtxt"),
+                """
+                platform: "ensemble"
+                input { name: "N" data_type: TYPE_FP32 dims: [ 1 ] }
+                output { name: "R" data_type: TYPE_INT32 dims: [ 1 ] }
+                ensemble_scheduling { step { model_name: "square" model_version: -1
+                  input_map { key: "IN" value: "N" } output_map { key: "OUT" value: "R" } } }
+                """);
+        assertThat(run("validate", dir.toString(), "--files-only")).isZero();
+        assertThat(run("validate", dir.toString())).isEqualTo(1);
+        assertThat(out.toString()).contains("pipe").contains("inconsistent data type");
+    }
+
+    @Test
     void validateTellsEveryProblemAndItsExitCodeSaysWhetherThereAreAny(@TempDir Path dir) throws Exception {
         Path model = Files.createDirectories(dir.resolve("m/1")).getParent();
         Files.writeString(model.resolve("config.pbtxt"), "backend: \"onnxruntime\"\nmax_batch_sise: 4\n");

@@ -20,22 +20,26 @@ public interface InferenceJob {
     int batchSize();
 
     /** When waiting is pointless, in nanoseconds of the server's clock. */
-    long deadlineNanos();
+    default long deadlineNanos() {
+        return request().deadlineNanos();
+    }
 
-    /** Whether the client has gone away; a queue drops such a job with CANCELLED. */
-    boolean cancelled();
+    /** Whether the client has gone away; a queue drops such a job with CANCELLED. By default there is no client. */
+    default boolean cancelled() {
+        return false;
+    }
 
     /** Runs {@code action} when the client goes away, at once if it has; null takes an earlier action back. */
-    void onCancel(@Nullable Runnable action);
+    default void onCancel(@Nullable Runnable action) {}
 
     /** The job waits from now on. */
-    void queued(long nanos);
+    default void queued(long nanos) {}
 
     /** The job's batch begins to be gathered now. */
-    void started(long nanos);
+    default void started(long nanos) {}
 
     /** The model ran from {@code from} to {@code to} on a batch of {@code batchSize} rows. */
-    void ran(long from, long to, int batchSize);
+    default void ran(long from, long to, int batchSize) {}
 
     /** One answer of a decoupled model, as {@link #complete}, but more may follow. The job keeps its inputs. */
     void respond(List<Tensor> outputs, Map<String, Object> parameters);

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Future;
-import org.jspecify.annotations.Nullable;
 
 /** A request that nobody sent and whose answer nobody wants. It owns its inputs. Thread-safe. */
 final class WarmupJob implements InferenceJob {
@@ -35,28 +34,6 @@ final class WarmupJob implements InferenceJob {
     public int batchSize() {
         return 1;
     }
-
-    @Override
-    public long deadlineNanos() {
-        return Long.MAX_VALUE;
-    }
-
-    @Override
-    public boolean cancelled() {
-        return false;
-    }
-
-    @Override
-    public void onCancel(@Nullable Runnable action) {}
-
-    @Override
-    public void queued(long nanos) {}
-
-    @Override
-    public void started(long nanos) {}
-
-    @Override
-    public void ran(long from, long to, int batchSize) {}
 
     @Override
     public void respond(List<Tensor> outputs, Map<String, Object> parameters) {

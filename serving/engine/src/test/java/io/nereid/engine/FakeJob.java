@@ -74,26 +74,9 @@ final class FakeJob implements InferenceJob, Reschedulable {
     }
 
     @Override
-    public long deadlineNanos() {
-        return Long.MAX_VALUE;
-    }
-
-    @Override
     public boolean cancelled() {
         return cancelled;
     }
-
-    @Override
-    public void onCancel(@Nullable Runnable action) {}
-
-    @Override
-    public void queued(long nanos) {}
-
-    @Override
-    public void started(long nanos) {}
-
-    @Override
-    public void ran(long from, long to, int batchSize) {}
 
     @Override
     public void respond(List<Tensor> answer, Map<String, Object> answerParameters) {

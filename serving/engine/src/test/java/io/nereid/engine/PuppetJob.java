@@ -53,23 +53,9 @@ final class PuppetJob implements InferenceJob, StepTimes {
     }
 
     @Override
-    public boolean cancelled() {
-        return false;
-    }
-
-    @Override
     public void onCancel(@Nullable Runnable action) {
         onCancel = action;
     }
-
-    @Override
-    public void queued(long nanos) {}
-
-    @Override
-    public void started(long nanos) {}
-
-    @Override
-    public void ran(long from, long to, int batchSize) {}
 
     @Override
     public void took(long inputNanos, long inferNanos, long outputNanos) {

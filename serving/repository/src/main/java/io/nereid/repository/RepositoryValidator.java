@@ -3,9 +3,6 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.BackendContext;
-import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
 import io.nereid.base.ServingException;
 import io.nereid.repository.RepositoryLayout.Listing;
 import io.nereid.repository.StoredModel.ModelEntry;
@@ -15,7 +12,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /** Looks through a repository without serving it. Immutable; reads the disk on every call. */
 public final class RepositoryValidator {
@@ -31,15 +27,6 @@ public final class RepositoryValidator {
      * Empty when a server would serve all of it.
      */
     public List<Problem> validate(Path root) {
-        return validate(root, null);
-    }
-
-    /** As {@link #validate(Path)}, and lets the backends load every wanted version that seems right; may take long. */
-    public List<Problem> validateDeep(Path root, BackendContext context) {
-        return validate(root, context);
-    }
-
-    private List<Problem> validate(Path root, @Nullable BackendContext context) {
         RepositoryLayout layout = new RepositoryLayout(backends);
         Listing listing = layout.list(root);
         List<Problem> problems = new ArrayList<>(listing.problems());
@@ -77,28 +64,10 @@ public final class RepositoryValidator {
                     problems.add(problem(v.directory(), v.error()));
                 }
             }
-            if (context != null && !model.hasErrors() && model.backend() != null) {
-                load(model, model.backend(), context, problems);
-            }
         }
         Set<String> names = listing.models().stream().map(ModelEntry::name).collect(Collectors.toSet());
         problems.addAll(new EnsembleDependencies(read, names).problems());
         return List.copyOf(problems);
-    }
-
-    private static void load(StoredModel model, Backend backend, BackendContext context, List<Problem> problems) {
-        for (Version v : model.wanted()) {
-            if (v.error() != null) {
-                continue;
-            }
-            ModelSource source =
-                    new ModelSource(model.id(v.version()), model.entry().directory(), v.directory());
-            try (BackendModel loaded = backend.load(source, model.config(), context)) {
-                loaded.config();
-            } catch (RuntimeException | LinkageError e) {
-                problems.add(problem(v.directory(), ServingException.from(e)));
-            }
-        }
     }
 
     private static Problem problem(Path place, ServingException e) {

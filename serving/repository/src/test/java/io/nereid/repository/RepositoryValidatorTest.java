@@ -4,10 +4,8 @@ package io.nereid.repository;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.backend.BackendContext;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -43,15 +41,6 @@ class RepositoryValidatorTest {
                 .singleElement()
                 .matches(p -> p.message().equals("no model in this directory"));
         assertThat(validator.validate(root.resolve("gone"))).singleElement().matches(Problem::isError);
-    }
-
-    @Test
-    void theDeepCheckAsksTheBackend() {
-        Fakes.write(root.resolve("good/1/model.onnx"), "x");
-        assertThat(validator.validateDeep(root, new BackendContext(1, root, Map.of())))
-                .singleElement()
-                .matches(p -> p.message().equals("a fake loads nothing: good:1")
-                        && p.file().equals(root.resolve("good/1")));
     }
 
     @Test

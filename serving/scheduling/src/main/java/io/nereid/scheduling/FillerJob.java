@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A row without a request: the inputs and states of another row of the batch, under controls that say "not ready". What
@@ -47,28 +46,6 @@ final class FillerJob implements InferenceJob {
     public int batchSize() {
         return 1;
     }
-
-    @Override
-    public long deadlineNanos() {
-        return Long.MAX_VALUE;
-    }
-
-    @Override
-    public boolean cancelled() {
-        return false;
-    }
-
-    @Override
-    public void onCancel(@Nullable Runnable action) {}
-
-    @Override
-    public void queued(long nanos) {}
-
-    @Override
-    public void started(long nanos) {}
-
-    @Override
-    public void ran(long from, long to, int batchSize) {}
 
     @Override
     public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
