@@ -2,19 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench;
 
+import ai.onnxruntime.OnnxTensor;
+import ai.onnxruntime.OrtEnvironment;
+import ai.onnxruntime.OrtException;
+import ai.onnxruntime.OrtSession;
 import java.io.IOException;
+import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 
 /**
  * A server with a thousand tiny ONNX models and requests for each in turn, against a server with one of them; and what an
- * idle model costs. Both have loads of the same kind in turns: A B A B. Has no state.
+ * idle model costs. Both have loads of the same kind in turns: A B A B. How much of the difference is that a thousand
+ * sessions do not fit into the processor's caches shows a plain loop over as many sessions. Has no state.
  */
 final class ModelsRow implements Bench.Row {
     private static final int MODELS = 1000;
     private static final double MIN_SHARE = 0.9;
+    private static final int PLAIN_ROUNDS = 5;
+    private static final int PLAIN_RUNS = 50_000;
 
     @Override
     public List<Figure> measure(Bench.Setting setting) throws IOException, InterruptedException {
@@ -27,6 +37,9 @@ final class ModelsRow implements Bench.Row {
             setting.say("SKIPPED: %s is not on the PATH", many.program());
             return List.of(Figure.skipped(work, many.program() + " is not on the PATH"));
         }
+        double plainOne = plain(model, 1);
+        double plainAll = plain(model, MODELS);
+        setting.say("plain loop over one session %.2f us a run, over %d %.2f us", plainOne, MODELS, plainAll);
         double[] fewRate = new double[setting.rounds()];
         double[] manyRate = new double[setting.rounds()];
         double[] fewCpu = new double[setting.rounds()];
@@ -65,16 +78,47 @@ final class ModelsRow implements Bench.Row {
                     String.format(Locale.ROOT, "%.2f", share),
                     String.format(
                             Locale.ROOT,
-                            "CPU %.2f against %.2f us/req; %.0f KB a loaded model, %.0f KB once used; "
-                                    + "%.2f ms to load one",
+                            "CPU %.2f against %.2f us/req (plain loop %.2f against %.2f us/run); "
+                                    + "%.0f KB a loaded model, %.0f KB once used; %.2f ms to load one",
                             Figure.median(manyCpu),
                             Figure.median(fewCpu),
+                            plainAll,
+                            plainOne,
                             idle,
                             used,
                             1e3 * seconds / (MODELS - 1)),
                     ">= 0.90 of one model's throughput",
                     Figure.verdict(share >= MIN_SHARE)));
         }
+    }
+
+    /** Microseconds a run of the library alone, sessions in turn; the best of some rounds. */
+    private static double plain(Path model, int count) throws IOException {
+        OrtEnvironment environment = OrtEnvironment.getEnvironment();
+        List<OrtSession> sessions = new ArrayList<>();
+        double best = Double.MAX_VALUE;
+        try (OrtSession.SessionOptions options = new OrtSession.SessionOptions();
+                OnnxTensor input =
+                        OnnxTensor.createTensor(environment, FloatBuffer.allocate(16), new long[] {1, 16})) {
+            options.setIntraOpNumThreads(1);
+            for (int i = 0; i < count; i++) {
+                sessions.add(environment.createSession(model.toString(), options));
+            }
+            Map<String, OnnxTensor> fed = Map.of("INPUT0", input);
+            for (int round = 0; round < PLAIN_ROUNDS; round++) {
+                long from = System.nanoTime();
+                for (int i = 0; i < PLAIN_RUNS; i++) {
+                    sessions.get(i % count).run(fed).close();
+                }
+                best = Math.min(best, (System.nanoTime() - from) / 1e3 / PLAIN_RUNS);
+            }
+            for (OrtSession session : sessions) {
+                session.close();
+            }
+        } catch (OrtException e) {
+            throw new IOException("the plain loop failed: " + e.getMessage(), e);
+        }
+        return best;
     }
 
     private static Load.Outcome answered(Load.Outcome outcome) throws IOException {
