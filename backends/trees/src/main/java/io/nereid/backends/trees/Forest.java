@@ -6,77 +6,76 @@ import io.nereid.backends.trees.ParsedTree.LinearLeaf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Trees in one array, four numbers a node: threshold, slot, place of the right child, and what the node is about. The
- * left child lies behind the right one. A leaf is its own child whatever the row, so that a walk takes as many steps as
- * the tree is deep, all of them without a branch, and walks of several rows overlap. Immutable.
+ * Trees in arrays. A tree that only compares, and whose leaves are single numbers, has one long for each node:
+ *
+ * <pre>threshold (32 bits) | steps to the right child (16) | slot (16)</pre>
+ *
+ * The left child lies behind the right one. A leaf is its own child whatever the row, so that a walk takes as many steps
+ * as the tree is deep, all of them without a branch, and walks of several rows overlap. All other trees have four numbers
+ * for each node, and are walked row by row. Immutable.
  */
 final class Forest {
-    /** Numbers of a node. */
+    /** Numbers of a node of a tree that is walked row by row: threshold or set, slot, place of the right child, and a leaf's number. */
     static final int NODE = 4;
+
     /** Trees that are deeper are left as soon as all rows have arrived. */
     private static final int EVEN = 8;
 
     private final Slots slots;
-    private final int[] nodes;
-    private final int[] roots;
-    private final int[] depths;
-    private final int[] groups;
-    private final boolean[] categorical;
-    /** Sets of categories: at a node's threshold the number of words, then the words. */
-    private final int[] sets;
-    private final float @Nullable [] singles;
-    private final double[] doubles;
-    private final int width;
-    private final @Nullable LinearLeaf @Nullable [] linear;
+    private final Tree[] trees;
+    private final Packed packed;
+    private final Loose loose;
 
-    /** What a builder has put together. */
-    Forest(
-            Slots slots,
-            int[] nodes,
-            int[] roots,
-            int[] depths,
-            int[] groups,
-            boolean[] categorical,
-            int[] sets,
-            float @Nullable [] singles,
-            double[] doubles,
-            int width,
-            @Nullable LinearLeaf @Nullable [] linear) {
+    Forest(Slots slots, Tree[] trees, Packed packed, Loose loose) {
         this.slots = slots;
-        this.nodes = nodes;
-        this.roots = roots;
-        this.depths = depths;
-        this.groups = groups;
-        this.categorical = categorical;
-        this.sets = sets;
-        this.singles = singles;
-        this.doubles = doubles;
-        this.width = width;
-        this.linear = linear;
+        this.trees = trees;
+        this.packed = packed;
+        this.loose = loose;
     }
+
+    /**
+     * One tree.
+     *
+     * @param packed in which of the arrays it is
+     * @param root where it begins
+     * @param depth steps from the root to the farthest leaf
+     * @param group the output it adds to
+     */
+    record Tree(boolean packed, int root, int depth, int group) {}
+
+    /**
+     * Trees that only compare.
+     *
+     * @param nodes by node
+     * @param singles by node the value of a leaf; null when values are doubles
+     * @param doubles likewise
+     */
+    record Packed(long[] nodes, float @Nullable [] singles, double[] doubles) {}
+
+    /**
+     * All other trees. Of a node with a set of categories the slot is its complement, and bit 0 of the fourth number says
+     * where members go, bit 1 where the missing go.
+     *
+     * @param nodes {@link #NODE} numbers each
+     * @param sets of categories: the number of words, then the words
+     * @param values by leaf, {@code width} each
+     * @param width values of a leaf
+     * @param linear by leaf; null when there is none
+     */
+    record Loose(
+            int[] nodes, int[] sets, double[] values, int width, @Nullable LinearLeaf @Nullable [] linear) {}
 
     Slots slots() {
         return slots;
     }
 
-    int trees() {
-        return roots.length;
-    }
-
     /** Steps of one row. */
     long steps() {
         long sum = 0;
-        for (int depth : depths) {
-            sum += depth + 1;
+        for (Tree tree : trees) {
+            sum += tree.depth + 1;
         }
         return sum;
-    }
-
-    /** Bytes of memory. */
-    long bytes() {
-        return 4L * (nodes.length + sets.length + 3L * roots.length)
-                + 8L * doubles.length
-                + (singles == null ? 0 : 4L * singles.length);
     }
 
     /**
@@ -91,135 +90,138 @@ final class Forest {
      */
     void add(int[] numbers, int rows, Sums sums, int outputs, Rows raw, int first) {
         int stride = slots.size();
-        for (int t = 0; t < roots.length; t++) {
-            int root = roots[t];
-            int depth = depths[t];
-            int group = groups[t];
+        for (Tree tree : trees) {
             int row = 0;
-            if (!categorical[t]) {
+            if (tree.packed) {
                 for (; row + 3 < rows; row += 4) {
-                    walkFour(numbers, row * stride, stride, root, depth, sums, row * outputs + group, outputs, raw, first + row);
+                    walkFour(numbers, row * stride, stride, tree, sums, row * outputs + tree.group, outputs);
                 }
-            }
-            for (; row < rows; row++) {
-                int leaf = categorical[t]
-                        ? walkSets(numbers, row * stride, root)
-                        : walk(numbers, row * stride, root, depth);
-                arrive(leaf, sums, row * outputs + group, raw, first + row);
+                for (; row < rows; row++) {
+                    arrive(walk(numbers, row * stride, tree), sums, row * outputs + tree.group);
+                }
+            } else {
+                for (; row < rows; row++) {
+                    arriveLoose(walkLoose(numbers, row * stride, tree.root), sums, row * outputs + tree.group, raw, first + row);
+                }
             }
         }
     }
 
-    private void walkFour(
-            int[] numbers,
-            int at,
-            int stride,
-            int root,
-            int depth,
-            Sums sums,
-            int sum,
-            int outputs,
-            Rows raw,
-            int row) {
-        int[] n = nodes;
-        int b = at + stride;
+    private void walkFour(int[] numbers, int a, int stride, Tree tree, Sums sums, int sum, int outputs) {
+        long[] nodes = packed.nodes;
+        int b = a + stride;
         int c = b + stride;
         int d = c + stride;
-        int i = root;
-        int j = root;
-        int k = root;
-        int l = root;
-        if (depth <= EVEN) {
-            for (int step = depth; step > 0; step--) {
-                i = n[i + 2] + less(numbers[at + n[i + 1]], n[i]);
-                j = n[j + 2] + less(numbers[b + n[j + 1]], n[j]);
-                k = n[k + 2] + less(numbers[c + n[k + 1]], n[k]);
-                l = n[l + 2] + less(numbers[d + n[l + 1]], n[l]);
+        int i = tree.root;
+        int j = i;
+        int k = i;
+        int l = i;
+        if (tree.depth <= EVEN) {
+            for (int step = tree.depth; step > 0; step--) {
+                long p = nodes[i];
+                long q = nodes[j];
+                long r = nodes[k];
+                long s = nodes[l];
+                i += step(p, numbers[a + (char) p]);
+                j += step(q, numbers[b + (char) q]);
+                k += step(r, numbers[c + (char) r]);
+                l += step(s, numbers[d + (char) s]);
             }
         } else {
             int moved;
             do {
-                int i0 = i;
-                int j0 = j;
-                int k0 = k;
-                int l0 = l;
-                i = n[i + 2] + less(numbers[at + n[i + 1]], n[i]);
-                j = n[j + 2] + less(numbers[b + n[j + 1]], n[j]);
-                k = n[k + 2] + less(numbers[c + n[k + 1]], n[k]);
-                l = n[l + 2] + less(numbers[d + n[l + 1]], n[l]);
-                moved = (i ^ i0) | (j ^ j0) | (k ^ k0) | (l ^ l0);
+                long p = nodes[i];
+                long q = nodes[j];
+                long r = nodes[k];
+                long s = nodes[l];
+                int di = step(p, numbers[a + (char) p]);
+                int dj = step(q, numbers[b + (char) q]);
+                int dk = step(r, numbers[c + (char) r]);
+                int dl = step(s, numbers[d + (char) s]);
+                i += di;
+                j += dj;
+                k += dk;
+                l += dl;
+                moved = di | dj | dk | dl;
             } while (moved != 0);
         }
-        arrive(i, sums, sum, raw, row);
-        arrive(j, sums, sum + outputs, raw, row + 1);
-        arrive(k, sums, sum + 2 * outputs, raw, row + 2);
-        arrive(l, sums, sum + 3 * outputs, raw, row + 3);
+        arrive(i, sums, sum);
+        arrive(j, sums, sum + outputs);
+        arrive(k, sums, sum + 2 * outputs);
+        arrive(l, sums, sum + 3 * outputs);
     }
 
-    /** The way to a node's left child when a number is less than its threshold, else to its right one. */
-    private static int less(int number, int threshold) {
-        return (int) (((long) number - threshold) >>> 61) & NODE;
+    /** How far it is from a node to the child of a row: one more to the left one, when the number is less. */
+    private static int step(long node, int number) {
+        return ((int) node >>> 16) + (int) ((number - (node >> 32)) >>> 63);
     }
 
-    private int walk(int[] numbers, int at, int root, int depth) {
-        int[] n = nodes;
-        int i = root;
-        if (depth <= EVEN) {
-            for (int step = depth; step > 0; step--) {
-                i = n[i + 2] + less(numbers[at + n[i + 1]], n[i]);
+    private int walk(int[] numbers, int at, Tree tree) {
+        long[] nodes = packed.nodes;
+        int i = tree.root;
+        if (tree.depth <= EVEN) {
+            for (int step = tree.depth; step > 0; step--) {
+                long p = nodes[i];
+                i += step(p, numbers[at + (char) p]);
             }
             return i;
         }
-        int from;
+        int moved;
         do {
-            from = i;
-            i = n[i + 2] + less(numbers[at + n[i + 1]], n[i]);
-        } while (i != from);
+            long p = nodes[i];
+            moved = step(p, numbers[at + (char) p]);
+            i += moved;
+        } while (moved != 0);
         return i;
     }
 
-    private int walkSets(int[] numbers, int at, int root) {
-        int[] n = nodes;
+    private void arrive(int node, Sums sums, int sum) {
+        float[] singles = packed.singles;
+        if (singles != null) {
+            sums.singles[sum] += singles[node];
+        } else {
+            sums.doubles[sum] += packed.doubles[node];
+        }
+    }
+
+    private int walkLoose(int[] numbers, int at, int root) {
+        int[] n = loose.nodes;
         int i = root;
         while (true) {
             int slot = n[i + 1];
-            int next;
-            if (slot >= 0) {
-                next = n[i + 2] + less(numbers[at + slot], n[i]);
-            } else {
-                next = n[i + 2] + (goesLeft(numbers[at + ~slot], n[i], n[i + 3]) ? NODE : 0);
-            }
+            boolean left = slot >= 0 ? numbers[at + slot] < n[i] : goesLeft(numbers[at + ~slot], n[i], n[i + 3]);
+            int next = n[i + 2] + (left ? NODE : 0);
             if (next == i) {
-                return i;
+                return n[i + 3];
             }
             i = next;
         }
     }
 
-    /** Of a node with a set: bit 0 of its fourth number says where members go, bit 1 where the missing go. */
     private boolean goesLeft(int category, int set, int about) {
         if (category == Slots.MISSING_CATEGORY) {
             return (about & 2) != 0;
         }
+        int[] sets = loose.sets;
         int word = category >> 5;
         boolean member = category >= 0 && word < sets[set] && (sets[set + 1 + word] >>> (category & 31) & 1) != 0;
         return member == ((about & 1) != 0);
     }
 
-    private void arrive(int node, Sums sums, int sum, Rows raw, int row) {
-        int leaf = nodes[node + 3];
-        if (singles != null) {
-            for (int w = 0; w < width; w++) {
-                sums.singles[sum + w] += singles[leaf * width + w];
-            }
-        } else {
-            LinearLeaf model = linear == null ? null : linear[leaf];
-            if (model == null) {
-                for (int w = 0; w < width; w++) {
-                    sums.doubles[sum + w] += doubles[leaf * width + w];
-                }
+    private void arriveLoose(int leaf, Sums sums, int sum, Rows raw, int row) {
+        @Nullable LinearLeaf[] models = loose.linear;
+        LinearLeaf model = models == null ? null : models[leaf];
+        if (model != null) {
+            sums.doubles[sum] += value(model, loose.values[leaf], raw, row);
+            return;
+        }
+        int width = loose.width;
+        for (int w = 0; w < width; w++) {
+            double value = loose.values[leaf * width + w];
+            if (sums.single()) {
+                sums.singles[sum + w] += (float) value;
             } else {
-                sums.doubles[sum] += value(model, doubles[leaf], raw, row);
+                sums.doubles[sum + w] += value;
             }
         }
     }

@@ -4,7 +4,6 @@ package io.nereid.backends.trees;
 
 import io.nereid.base.ServingException;
 import io.nereid.backends.trees.ParsedTree.LinearLeaf;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -16,6 +15,8 @@ import org.jspecify.annotations.Nullable;
 final class ForestBuilder {
     /** Words of all sets of categories of a model, so that a small file cannot ask for much memory. */
     static final int MOST_SET_WORDS = 1 << 24;
+
+    private static final int MOST = Integer.MAX_VALUE - 64;
 
     private final List<ParsedTree> trees;
     private final Flavor flavor;
@@ -42,54 +43,66 @@ final class ForestBuilder {
 
     /** @throws ServingException INVALID_ARGUMENT when there is too much of it */
     Forest build() {
-        long count = 0;
-        long leaves = 0;
         int width = trees.isEmpty() ? 1 : trees.get(0).width();
+        long packedNodes = 0;
+        long looseNodes = 0;
+        long looseLeaves = 0;
         for (ParsedTree tree : trees) {
-            count += tree.nodes() + (long) tree.leaves();
-            leaves += tree.leaves();
+            for (int n = 0; n < tree.nodes(); n++) {
+                slot(tree.feature()[n], tree.rule()[n]);
+            }
         }
-        if (count * Forest.NODE > Integer.MAX_VALUE - 64 || leaves * width > Integer.MAX_VALUE - 64) {
-            throw ServingException.invalidArgument("the model has " + count + " nodes (expected: fewer than 2^29)");
+        if (features.size() == 0) {
+            // Leaves look at slot 0, too.
+            slot(0, Slots.NAN_IS_ZERO);
+        }
+        boolean fits = features.size() <= 1 << 16;
+        for (ParsedTree tree : trees) {
+            long nodes = tree.nodes() + (long) tree.leaves();
+            if (packs(tree, fits)) {
+                packedNodes += nodes;
+            } else {
+                looseNodes += nodes;
+                looseLeaves += tree.leaves();
+            }
+        }
+        if (packedNodes > MOST || looseNodes * Forest.NODE > MOST || looseLeaves * width > MOST) {
+            throw ServingException.invalidArgument(
+                    "the model has " + (packedNodes + looseNodes) + " nodes (expected: fewer than 2^29)");
         }
         if (flavor == Flavor.LESS_OR_EQUAL_DOUBLE) {
             rank();
         }
         boolean single = flavor == Flavor.LESS;
+        Forest.Packed packed = new Forest.Packed(
+                new long[(int) packedNodes],
+                single ? new float[(int) packedNodes] : null,
+                new double[single ? 0 : (int) packedNodes]);
         boolean anyLinear = trees.stream().anyMatch(t -> t.linear() != null);
-        int[] nodes = new int[(int) count * Forest.NODE];
-        int[] roots = new int[trees.size()];
-        int[] depths = new int[trees.size()];
-        int[] groups = new int[trees.size()];
-        boolean[] categorical = new boolean[trees.size()];
-        float[] singles = single ? new float[(int) leaves * width] : null;
-        double[] doubles = new double[single ? 0 : (int) leaves * width];
-        @Nullable LinearLeaf[] linear = anyLinear ? new @Nullable LinearLeaf[(int) leaves] : null;
+        double[] values = new double[(int) looseLeaves * width];
+        @Nullable LinearLeaf[] linear = anyLinear ? new @Nullable LinearLeaf[(int) looseLeaves] : null;
+        int[] nodes = new int[(int) looseNodes * Forest.NODE];
+        Forest.Tree[] packedTrees = new Forest.Tree[trees.size()];
         int at = 0;
+        int looseAt = 0;
         int leaf = 0;
-        for (int t = 0; t < roots.length; t++) {
+        for (int t = 0; t < packedTrees.length; t++) {
             ParsedTree tree = trees.get(t);
-            roots[t] = at;
-            groups[t] = tree.group();
-            categorical[t] = tree.categories() != null;
-            depths[t] = pack(tree, nodes, at, leaf);
-            for (int i = 0; i < tree.values().length; i++) {
-                if (singles != null) {
-                    singles[leaf * width + i] = (float) tree.values()[i];
-                } else {
-                    doubles[leaf * width + i] = tree.values()[i];
-                }
+            if (packs(tree, fits)) {
+                int depth = pack(tree, packed, at);
+                packedTrees[t] = new Forest.Tree(true, at, depth, tree.group());
+                at += tree.nodes() + tree.leaves();
+                continue;
             }
+            int depth = lay(tree, nodes, looseAt, leaf);
+            packedTrees[t] = new Forest.Tree(false, looseAt, depth, tree.group());
+            System.arraycopy(tree.values(), 0, values, leaf * width, tree.values().length);
             LinearLeaf[] models = tree.linear();
             if (models != null && linear != null) {
                 System.arraycopy(models, 0, linear, leaf, models.length);
             }
-            at += (tree.nodes() + tree.leaves()) * Forest.NODE;
+            looseAt += (tree.nodes() + tree.leaves()) * Forest.NODE;
             leaf += tree.leaves();
-        }
-        if (features.size() == 0) {
-            // Leaves look at slot 0, too.
-            slot(0, Slots.NAN_IS_ZERO);
         }
         byte[] ruleOf = new byte[rules.size()];
         for (int s = 0; s < ruleOf.length; s++) {
@@ -101,31 +114,77 @@ final class ForestBuilder {
         }
         return new Forest(
                 new Slots(features.toArray(), ruleOf, flavor != Flavor.LESS, ranksOf),
-                nodes,
-                roots,
-                depths,
-                groups,
-                categorical,
-                sets.toArray(),
-                singles,
-                doubles,
-                width,
-                linear);
+                packedTrees,
+                packed,
+                new Forest.Loose(nodes, sets.toArray(), values, width, linear));
     }
 
-    /** Breadth first, so that the upper levels, where all rows pass, share cache lines. The tree's depth. */
-    private int pack(ParsedTree tree, int[] nodes, int base, int leafBase) {
-        int[] queue = new int[tree.nodes() + tree.leaves()];
-        int[] depth = new int[queue.length];
-        queue[0] = tree.nodes() == 0 ? ~0 : 0;
-        int size = 1;
-        int deepest = 0;
-        for (int q = 0; q < size; q++) {
+    private static boolean packs(ParsedTree tree, boolean fits) {
+        return fits
+                && tree.nodes() < 1 << 15
+                && tree.categories() == null
+                && tree.linear() == null
+                && tree.width() == 1;
+    }
+
+    /** A tree breadth first, so that the upper levels, where all rows pass, share cache lines. Confined to one load. */
+    private static final class Levels {
+        private final int[] ids;
+        private final int[] depths;
+        private int size;
+        private int deepest;
+
+        Levels(ParsedTree tree) {
+            ids = new int[tree.nodes() + tree.leaves()];
+            depths = new int[ids.length];
+            add(tree.nodes() == 0 ? ~0 : 0, 0);
+        }
+
+        private void add(int id, int depth) {
+            ids[size] = id;
+            depths[size++] = depth;
+            deepest = Math.max(deepest, depth);
+        }
+
+        /** Adds the children of a node, the right one first; the place of that. */
+        private int addChildren(ParsedTree tree, int at) {
+            int place = size;
+            add(tree.right()[ids[at]], depths[at] + 1);
+            add(tree.left()[ids[at]], depths[at] + 1);
+            return place;
+        }
+    }
+
+    private int pack(ParsedTree tree, Forest.Packed packed, int base) {
+        Levels levels = new Levels(tree);
+        float[] singles = packed.singles();
+        for (int q = 0; q < levels.size; q++) {
+            int id = levels.ids[q];
+            if (id >= 0) {
+                long slot = slot(tree.feature()[id], tree.rule()[id]);
+                long steps = levels.addChildren(tree, q) - q;
+                packed.nodes()[base + q] = (long) threshold(tree.feature()[id], tree.threshold()[id]) << 32
+                        | steps << 16
+                        | slot;
+                continue;
+            }
+            packed.nodes()[base + q] = (long) Slots.LEAST << 32;
+            if (singles != null) {
+                singles[base + q] = (float) tree.values()[~id];
+            } else {
+                packed.doubles()[base + q] = tree.values()[~id];
+            }
+        }
+        return levels.deepest;
+    }
+
+    private int lay(ParsedTree tree, int[] nodes, int base, int leafBase) {
+        Levels levels = new Levels(tree);
+        for (int q = 0; q < levels.size; q++) {
             int at = base + q * Forest.NODE;
-            int id = queue[q];
+            int id = levels.ids[q];
             if (id < 0) {
                 nodes[at] = Slots.LEAST;
-                nodes[at + 1] = 0;
                 nodes[at + 2] = at;
                 nodes[at + 3] = leafBase + ~id;
                 continue;
@@ -135,17 +194,12 @@ final class ForestBuilder {
             int slot = slot(tree.feature()[id], tree.rule()[id]);
             nodes[at] = set == null ? threshold(tree.feature()[id], tree.threshold()[id]) : set(set);
             nodes[at + 1] = set == null ? slot : ~slot;
-            nodes[at + 2] = base + size * Forest.NODE;
+            nodes[at + 2] = base + levels.addChildren(tree, q) * Forest.NODE;
             nodes[at + 3] = set == null
                     ? 0
                     : (tree.rule()[id] == Slots.CATEGORY_OR_NONE ? 1 : 0) | (tree.missingLeft()[id] ? 2 : 0);
-            deepest = Math.max(deepest, depth[q] + 1);
-            depth[size] = depth[q] + 1;
-            queue[size++] = tree.right()[id];
-            depth[size] = depth[q] + 1;
-            queue[size++] = tree.left()[id];
         }
-        return deepest;
+        return levels.deepest;
     }
 
     private int slot(int feature, byte rule) {

@@ -4,7 +4,6 @@ package io.nereid.backends.trees;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -27,7 +26,6 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     static final String INPUT = "input__0";
     private static final String OUTPUT_MARGIN = "output_margin";
     private static final String FEATURE_NAMES = "feature_names";
-    private static final List<String> KNOWN = List.of(OUTPUT_MARGIN, FEATURE_NAMES);
     private static final int ROWS = 1 << 20;
     /** Longer lists of names are not shown. */
     private static final int MOST_NAMES = 1 << 16;
@@ -113,14 +111,6 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     }
 
     private static boolean margin(ModelConfig config) {
-        for (String key : config.parameters().keySet()) {
-            if (!KNOWN.contains(key)) {
-                throw ServingException.invalidArgument(
-                        "unknown parameter '" + key + "' of model '" + config.name() + "' (this backend knows "
-                                + String.join(", ", KNOWN) + ")",
-                        Suggestions.didYouMean(key, KNOWN, "remove it"));
-            }
-        }
         String text = config.parameters()
                 .getOrDefault(OUTPUT_MARGIN, "false")
                 .strip()
