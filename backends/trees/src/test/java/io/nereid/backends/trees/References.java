@@ -20,6 +20,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import java.util.stream.Stream;
 
 /** Trained models, and what the Python packages answer. Stateless. */
@@ -126,5 +127,34 @@ final class References {
             }
             return answers;
         }
+    }
+
+    static byte[] bytes(Path file) {
+        try {
+            return Files.readAllBytes(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** A model of one version with one file. */
+    static ModelSource laidOut(Path root, String name, String file, byte[] bytes) {
+        try {
+            Path version = Files.createDirectories(root.resolve(name).resolve("1"));
+            Files.write(version.resolve(file), bytes);
+            return new ModelSource(new ServableId(name, 1), root.resolve(name), version);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Rows of six floats, some of them missing. */
+    static Tensor random(String name, int seed, int rows) {
+        Random random = new Random(seed);
+        double[] x = new double[rows * 6];
+        for (int i = 0; i < x.length; i++) {
+            x[i] = random.nextInt(8) == 0 ? Double.NaN : 2 * random.nextGaussian();
+        }
+        return rows(name, DataType.FP32, x, 0, rows, 6);
     }
 }

@@ -1,0 +1,33 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.trees;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.ModelSource;
+import io.nereid.tensor.Tensor;
+import io.nereid.testkit.BackendContract;
+import java.nio.file.Path;
+import java.util.List;
+
+class LightgbmContractTest extends BackendContract {
+    @Override
+    protected Backend backend() {
+        return References.LIGHTGBM;
+    }
+
+    @Override
+    protected ModelSource model(Path directory) {
+        return References.laidOut(directory, "whole", "model.txt", References.bytes(References.model("lightgbm", "binary-gbdt-zero")));
+    }
+
+    @Override
+    protected ModelSource brokenModel(Path directory) {
+        byte[] bytes = References.bytes(References.model("lightgbm", "binary-gbdt-zero"));
+        return References.laidOut(directory, "broken", "model.txt", java.util.Arrays.copyOf(bytes, bytes.length / 2));
+    }
+
+    @Override
+    protected List<Tensor> inputs(int seed) {
+        return List.of(References.random("input__0", seed, 3));
+    }
+}

@@ -1,0 +1,33 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.trees;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.ModelSource;
+import io.nereid.tensor.Tensor;
+import io.nereid.testkit.BackendContract;
+import java.nio.file.Path;
+import java.util.List;
+
+class XgboostContractTest extends BackendContract {
+    @Override
+    protected Backend backend() {
+        return References.XGBOOST;
+    }
+
+    @Override
+    protected ModelSource model(Path directory) {
+        return References.laidOut(directory, "whole", "model.json", References.bytes(References.model("xgboost", "binary-logistic-dart")));
+    }
+
+    @Override
+    protected ModelSource brokenModel(Path directory) {
+        byte[] bytes = References.bytes(References.model("xgboost", "binary-logistic-dart"));
+        return References.laidOut(directory, "broken", "model.json", java.util.Arrays.copyOf(bytes, bytes.length / 2));
+    }
+
+    @Override
+    protected List<Tensor> inputs(int seed) {
+        return List.of(References.random("input__0", seed, 3));
+    }
+}
