@@ -31,7 +31,7 @@ class ConfigFuzzTest {
             instance_group [ { count: 2 kind: KIND_CPU }, { passive: true host_policy: "h" gpus: [ ]
               rate_limiter { resources { name: "R" global: true count: 2 } priority: 3 } } ]
             optimization { graph { level: 1 } execution_accelerators { cpu_execution_accelerator { name: "x" } } }
-            model_metrics { metric_control { metric_identifier { family: "f" } histogram_options { buckets: [ 1, 2 ] } } }
+            model_metrics { metric_control { metric_identifier { family: "nv_inference_first_response_histogram_ms" } histogram_options { buckets: [ 1, 2 ] } } }
             metric_tags { key: "t" value: "u" } response_cache { enable: true }
             """;
     private static final String SEQUENCE_TEXT = """
@@ -55,7 +55,7 @@ class ConfigFuzzTest {
               "version_policy": { "specific": { "versions": [ 1, "2" ] } }, "parameters": { "k": { "string_value": "v" } },
               "dynamic_batching": { "priority_levels": 2, "default_priority_level": 1e0, "preserve_ordering": false,
                 "priority_queue_policy": { "1": { "timeout_action": "delay" } }, "zzz": [ { "x": null } ] },
-              "model_metrics": { "metric_control": [ { "metric_identifier": { "family": "f\\u0041" },
+              "model_metrics": { "metric_control": [ { "metric_identifier": { "family": "nv_inference_first_response_histogram\\u005fms" },
                 "histogram_options": { "buckets": [ "-Infinity", 1.5, 2e3 ] } } ] },
               "optimization": null, "instance_group": [ { "count": 2, "kind": "KIND_CPU", "gpus": [ ] } ] }
             """;
