@@ -37,11 +37,14 @@ final class ModelsRow implements Bench.Row {
             setting.say("SKIPPED: %s is not on the PATH", many.program());
             return List.of(Figure.skipped(work, many.program() + " is not on the PATH"));
         }
-        double plainOne = plain(model, 1);
-        double plainAll = plain(model, MODELS);
-        setting.say("plain loop over one session %.2f us a run, over %d %.2f us", plainOne, MODELS, plainAll);
+        Plain plainOne = plain(model, 1);
+        Plain plainAll = plain(model, MODELS);
+        setting.say(
+                "plain loop over one session %.2f us a run, over %d %.2f us and %.1f KB resident a session",
+                plainOne.micros, MODELS, plainAll.micros, plainAll.kilobytes);
         double[] fewRate = new double[setting.rounds()];
         double[] manyRate = new double[setting.rounds()];
+        double[] loadedRate = new double[setting.rounds()];
         double[] fewCpu = new double[setting.rounds()];
         double[] manyCpu = new double[setting.rounds()];
         try (ServerProcess one =
@@ -64,9 +67,11 @@ final class ModelsRow implements Bench.Row {
                 outcome = answered(many.run(all, setting.seconds(), setting.scratch()));
                 manyRate[i] = outcome.requests() / outcome.seconds();
                 manyCpu[i] = (Proc.cpu(all.pid(), false) - before) * 1e6 / outcome.requests();
+                outcome = answered(few.run(all, setting.seconds(), setting.scratch()));
+                loadedRate[i] = outcome.requests() / outcome.seconds();
                 setting.say(
-                        "one model %.0f req/s at %.2f us CPU, all %.0f req/s at %.2f us CPU",
-                        fewRate[i], fewCpu[i], manyRate[i], manyCpu[i]);
+                        "one model %.0f req/s at %.2f us CPU, all %.0f req/s at %.2f us CPU, one of all %.0f req/s",
+                        fewRate[i], fewCpu[i], manyRate[i], manyCpu[i], loadedRate[i]);
             }
             double used = perModel(one, all);
             setting.say("after the load %.1f KB resident a model", used);
@@ -79,28 +84,37 @@ final class ModelsRow implements Bench.Row {
                     String.format(
                             Locale.ROOT,
                             "CPU %.2f against %.2f us/req (plain loop %.2f against %.2f us/run); "
-                                    + "%.0f KB a loaded model, %.0f KB once used; %.2f ms to load one",
+                                    + "one of the loaded alone %.0f req/s; "
+                                    + "%.0f KB a loaded model, %.0f KB once used, a plain session %.0f KB; "
+                                    + "%.2f ms to load one",
                             Figure.median(manyCpu),
                             Figure.median(fewCpu),
-                            plainAll,
-                            plainOne,
+                            plainAll.micros,
+                            plainOne.micros,
+                            Figure.median(loadedRate),
                             idle,
                             used,
+                            plainAll.kilobytes,
                             1e3 * seconds / (MODELS - 1)),
                     ">= 0.90 of one model's throughput",
                     Figure.verdict(share >= MIN_SHARE)));
         }
     }
 
-    /** Microseconds a run of the library alone, sessions in turn; the best of some rounds. */
-    private static double plain(Path model, int count) throws IOException {
+    /** The library alone: microseconds a run, sessions in turn, in the best of some rounds; and resident memory a session. */
+    private record Plain(double micros, double kilobytes) {}
+
+    private static Plain plain(Path model, int count) throws IOException {
         OrtEnvironment environment = OrtEnvironment.getEnvironment();
         List<OrtSession> sessions = new ArrayList<>();
         double best = Double.MAX_VALUE;
+        double kilobytes;
         try (OrtSession.SessionOptions options = new OrtSession.SessionOptions();
                 OnnxTensor input =
                         OnnxTensor.createTensor(environment, FloatBuffer.allocate(16), new long[] {1, 16})) {
             options.setIntraOpNumThreads(1);
+            long self = ProcessHandle.current().pid();
+            long before = Proc.residentBytes(self);
             for (int i = 0; i < count; i++) {
                 sessions.add(environment.createSession(model.toString(), options));
             }
@@ -112,13 +126,14 @@ final class ModelsRow implements Bench.Row {
                 }
                 best = Math.min(best, (System.nanoTime() - from) / 1e3 / PLAIN_RUNS);
             }
+            kilobytes = (Proc.residentBytes(self) - before) / 1e3 / count;
             for (OrtSession session : sessions) {
                 session.close();
             }
         } catch (OrtException e) {
             throw new IOException("the plain loop failed: " + e.getMessage(), e);
         }
-        return best;
+        return new Plain(best, kilobytes);
     }
 
     private static Load.Outcome answered(Load.Outcome outcome) throws IOException {
