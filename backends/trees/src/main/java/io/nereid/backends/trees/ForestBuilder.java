@@ -162,7 +162,7 @@ final class ForestBuilder {
             int id = levels.ids[q];
             if (id >= 0) {
                 long slot = slot(tree.feature()[id], tree.rule()[id]);
-                long steps = levels.addChildren(tree, q) - q;
+                long steps = (long) levels.addChildren(tree, q) - q;
                 packed.nodes()[base + q] = (long) threshold(tree.feature()[id], tree.threshold()[id]) << 32
                         | steps << 16
                         | slot;
