@@ -1,0 +1,121 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import org.jspecify.annotations.Nullable;
+
+/** Naive Bayes: Gaussian, multinomial, complement, Bernoulli. Immutable. */
+final class Bayes extends Classifier {
+    private final double[][] weights;
+    private final double[] added;
+    private final double @Nullable [][] variances;
+    private final double threshold;
+
+    private Bayes(Fields f, double[][] weights, double[] added, double @Nullable [][] variances, double threshold) {
+        super(f.type(), weights[0].length, Labels.of(f.array("classes_")));
+        this.weights = weights;
+        this.added = added;
+        this.variances = variances;
+        this.threshold = threshold;
+    }
+
+    private static double[][] matrix(Fields f, int columns, String... names) {
+        double[][] rows = Steps.rows(f, f.array("classes_").count(), columns, names);
+        if (rows.length == 0) {
+            throw Refusal.corrupt(f.path() + " has no classes");
+        }
+        return rows;
+    }
+
+    static Bayes gaussian(Fields f) {
+        double[][] means = matrix(f, -1, "theta_");
+        double[][] variances = matrix(f, means[0].length, "var_", "sigma_");
+        double[] priors = f.doubles(means.length, "class_prior_");
+        double[] added = new double[means.length];
+        for (int k = 0; k < added.length; k++) {
+            double sum = 0;
+            for (double v : variances[k]) {
+                sum += Math.log(2 * Math.PI * v);
+            }
+            added[k] = Math.log(priors[k]) - 0.5 * sum;
+        }
+        return new Bayes(f, means, added, variances, Double.NaN);
+    }
+
+    static Bayes multinomial(Fields f) {
+        double[][] logs = matrix(f, -1, "feature_log_prob_");
+        return new Bayes(f, logs, f.doubles(logs.length, "class_log_prior_"), null, Double.NaN);
+    }
+
+    static Bayes complement(Fields f) {
+        double[][] logs = matrix(f, -1, "feature_log_prob_");
+        double[] added = logs.length == 1 ? f.doubles(1, "class_log_prior_") : new double[logs.length];
+        return new Bayes(f, logs, added, null, Double.NaN);
+    }
+
+    static Bayes bernoulli(Fields f) {
+        double[][] logs = matrix(f, -1, "feature_log_prob_");
+        double[] added = f.doubles(logs.length, "class_log_prior_");
+        for (int k = 0; k < logs.length; k++) {
+            for (int i = 0; i < logs[k].length; i++) {
+                double negative = Math.log(1 - Math.exp(logs[k][i]));
+                logs[k][i] -= negative;
+                added[k] += negative;
+            }
+        }
+        return new Bayes(f, logs, added, null, f.has("binarize") ? f.number("binarize") : Double.NaN);
+    }
+
+    @Override
+    boolean quick() {
+        return weights.length * weights[0].length < 4096;
+    }
+
+    @Override
+    boolean hasProba() {
+        return true;
+    }
+
+    @Override
+    int[] classes(Table table) {
+        return Labels.greatest(scores(table));
+    }
+
+    private Table scores(Table table) {
+        double[] x = table.finite(type());
+        if (!Double.isNaN(threshold)) {
+            x = x.clone();
+            for (int i = 0; i < x.length; i++) {
+                x[i] = x[i] > threshold ? 1 : 0;
+            }
+        }
+        Table result = Table.of(table.rows(), weights.length);
+        int at = 0;
+        for (int r = 0; r < table.rows(); r++) {
+            int from = r * table.columns();
+            for (int k = 0; k < weights.length; k++) {
+                result.values()[at++] = added[k]
+                        + (variances == null
+                                ? Steps.dot(x, from, weights[k])
+                                : gaussian(x, from, weights[k], variances[k]));
+            }
+        }
+        return result;
+    }
+
+    private static double gaussian(double[] x, int from, double[] means, double[] variances) {
+        double sum = 0;
+        for (int i = 0; i < means.length; i++) {
+            double d = x[from + i] - means[i];
+            sum += d * d / variances[i];
+        }
+        return -0.5 * sum;
+    }
+
+    @Override
+    Table proba(Table table) {
+        Table scores = scores(table);
+        softmax(scores.values(), scores.columns());
+        return scores;
+    }
+}

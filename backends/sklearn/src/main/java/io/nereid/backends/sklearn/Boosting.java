@@ -1,0 +1,170 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** {@code GradientBoosting*}: sums of trees on top of a first guess. Stateless. */
+final class Boosting {
+    private static final double FLOAT_EPSILON = 1.1920928955078125e-7;
+    private static final double DOUBLE_EPSILON = 2.220446049250313e-16;
+
+    private Boosting() {}
+
+    /** Raw scores. Immutable. */
+    private static final class Scores {
+        private final String type;
+        private final List<List<Tree>> stages = new ArrayList<>();
+        private final double rate;
+        private final @Nullable Estimator first;
+        private final boolean classes;
+        private final boolean exponential;
+        /** Whether the first scores of several classes are centred, as versions with {@code _loss} do. */
+        private final boolean recent;
+
+        private final int width;
+
+        Scores(Fields f, Assembly assembly, boolean classes) {
+            type = f.type();
+            this.classes = classes;
+            recent = f.any("_loss") instanceof PyObject loss && loss.type().isOf("sklearn._loss");
+            exponential = f.text("loss", "").equals("exponential");
+            rate = f.number("learning_rate");
+            NdArray grid = f.array("estimators_");
+            if (grid.rank() != 2 || grid.count() == 0) {
+                throw Refusal.corrupt(f.path() + " has no trees");
+            }
+            width = grid.dim(1);
+            Object[] cells = grid.values();
+            for (int s = 0; s < grid.dim(0); s++) {
+                List<Tree> stage = new ArrayList<>();
+                for (int k = 0; k < width; k++) {
+                    stage.add(Tree.of(new Fields(Fields.asObject(cells[s * width + k]))));
+                }
+                stages.add(stage);
+            }
+            Object init = f.required("init_");
+            first = init.equals("zero") ? null : assembly.build(init);
+            for (List<Tree> stage : stages) {
+                for (Tree tree : stage) {
+                    if (tree.width() != 1 || tree.features() != features()) {
+                        throw Refusal.corrupt(f.path() + " has trees of different sizes");
+                    }
+                }
+            }
+        }
+
+        int features() {
+            return stages.get(0).get(0).features();
+        }
+
+        Table scores(Table table) {
+            float[] x = Tree.floats(type, table);
+            Table result = first(table);
+            double[] y = result.values();
+            for (int r = 0; r < table.rows(); r++) {
+                for (List<Tree> stage : stages) {
+                    for (int k = 0; k < width; k++) {
+                        Tree tree = stage.get(k);
+                        y[r * width + k] += rate * tree.value(tree.leaf(x, r * table.columns()), 0);
+                    }
+                }
+            }
+            return result;
+        }
+
+        private Table first(Table table) {
+            Table result = Table.of(table.rows(), width);
+            if (first == null) {
+                return result;
+            }
+            double[] y = result.values();
+            if (!classes) {
+                System.arraycopy(first.checked(Method.PREDICT, table).values(), 0, y, 0, y.length);
+                return result;
+            }
+            Table proba = first.checked(Method.PREDICT_PROBA, table);
+            double epsilon = recent ? DOUBLE_EPSILON : FLOAT_EPSILON;
+            for (int r = 0; r < table.rows(); r++) {
+                double mean = 0;
+                for (int k = 0; k < width; k++) {
+                    double p = proba.at(r, width == 1 ? 1 : k);
+                    p = Math.min(Math.max(p, epsilon), 1 - epsilon);
+                    double score = width > 1 ? Math.log(p) : Math.log(p / (1 - p)) * (exponential ? 0.5 : 1);
+                    y[r * width + k] = score;
+                    mean += score / width;
+                }
+                for (int k = 0; recent && width > 1 && k < width; k++) {
+                    y[r * width + k] -= mean;
+                }
+            }
+            return result;
+        }
+    }
+
+    static Estimator classifier(Fields f, Assembly assembly) {
+        return new Classes(f, new Scores(f, assembly, true));
+    }
+
+    static Estimator regressor(Fields f, Assembly assembly) {
+        return new Numbers(f, new Scores(f, assembly, false));
+    }
+
+    private static final class Classes extends Classifier {
+        private final Scores scores;
+
+        Classes(Fields f, Scores scores) {
+            super(f.type(), scores.features(), Labels.of(f.array("classes_")));
+            this.scores = scores;
+            int classes = labels().count();
+            if (scores.width != (classes == 2 ? 1 : classes)) {
+                throw Refusal.corrupt(f.path() + " has " + scores.width + " trees a stage for " + classes + " classes");
+            }
+        }
+
+        @Override
+        boolean hasProba() {
+            return true;
+        }
+
+        @Override
+        boolean hasDecision() {
+            return true;
+        }
+
+        @Override
+        Table decision(Table table) {
+            return scores.scores(table);
+        }
+
+        @Override
+        Table proba(Table table) {
+            Table raw = decision(table);
+            if (raw.columns() > 1) {
+                softmax(raw.values(), raw.columns());
+                return raw;
+            }
+            double[] positive = raw.values();
+            for (int i = 0; i < positive.length; i++) {
+                positive[i] = sigmoid(positive[i] * (scores.exponential ? 2 : 1));
+            }
+            return twoColumns(positive);
+        }
+    }
+
+    private static final class Numbers extends Regressor {
+        private final Scores scores;
+
+        Numbers(Fields f, Scores scores) {
+            super(f.type(), scores.features(), 0);
+            this.scores = scores;
+        }
+
+        @Override
+        Table predict(Table table) {
+            return scores.scores(table);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import io.nereid.base.ServingException;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Categories as numbers, or as a column each: {@code OrdinalEncoder}, {@code OneHotEncoder}. Immutable. */
+final class Encoder extends Transformer {
+    private static final int UNKNOWN = -1;
+
+    private final Categories[] categories;
+    /** For each column and category the group it counts as. */
+    private final int[][] groups;
+    /** For each column the group of unknown values, or {@link #UNKNOWN}. */
+    private final int[] otherwise;
+
+    private final boolean refuses;
+    private final int[] dropped;
+    private final int[] widths;
+    private final boolean oneHot;
+    private final double unknownValue;
+    private final double missingValue;
+
+    private Encoder(Fields f, boolean oneHot, Categories[] categories, int width, int[] dropped, int[] widths) {
+        super(f.type(), categories.length, width);
+        this.oneHot = oneHot;
+        this.categories = categories;
+        this.dropped = dropped;
+        this.widths = widths;
+        this.groups = groups(f, categories);
+        this.otherwise = otherwise(f, categories.length);
+        String unknown = f.text("handle_unknown", "error");
+        refuses = unknown.equals("error");
+        unknownValue = f.number("unknown_value", Double.NaN);
+        missingValue = f.number("encoded_missing_value", Double.NaN);
+    }
+
+    static Encoder ordinal(Fields f) {
+        Categories[] categories = categories(f);
+        return new Encoder(f, false, categories, categories.length, new int[0], new int[0]);
+    }
+
+    static Encoder oneHot(Fields f) {
+        Categories[] categories = categories(f);
+        int[][] groups = groups(f, categories);
+        Object drop = f.any(f.knows("_drop_idx_after_grouping") ? "_drop_idx_after_grouping" : "drop_idx_");
+        Object[] drops = drop instanceof NdArray a ? a.values() : new Object[0];
+        int[] dropped = new int[categories.length];
+        int[] widths = new int[categories.length];
+        int width = 0;
+        for (int c = 0; c < categories.length; c++) {
+            dropped[c] = c < drops.length && drops[c] instanceof Number n ? n.intValue() : UNKNOWN;
+            int count = Arrays.stream(groups[c]).max().orElse(-1) + 1;
+            widths[c] = count - (dropped[c] >= 0 ? 1 : 0);
+            width += widths[c];
+        }
+        return new Encoder(f, true, categories, width, dropped, widths);
+    }
+
+    private static Categories[] categories(Fields f) {
+        List<Object> list = f.list("categories_");
+        Categories[] categories = new Categories[list.size()];
+        for (int c = 0; c < categories.length; c++) {
+            if (!(list.get(c) instanceof NdArray a)) {
+                throw Refusal.unsupported(f.path() + " has no lists of categories");
+            }
+            categories[c] = new Categories(a);
+        }
+        return categories;
+    }
+
+    private static int[][] groups(Fields f, Categories[] categories) {
+        List<Object> maps =
+                f.flag("_infrequent_enabled", false) && f.has("_default_to_infrequent_mappings")
+                        ? f.list("_default_to_infrequent_mappings")
+                        : List.of();
+        int[][] groups = new int[categories.length][];
+        for (int c = 0; c < groups.length; c++) {
+            if (c < maps.size() && maps.get(c) instanceof NdArray map) {
+                groups[c] = Arrays.copyOf(map.ints(), categories[c].count());
+            } else {
+                groups[c] = new int[categories[c].count()];
+                Arrays.setAll(groups[c], i -> i);
+            }
+        }
+        return groups;
+    }
+
+    private int[] otherwise(Fields f, int columns) {
+        int[] places = new int[columns];
+        Arrays.fill(places, UNKNOWN);
+        String unknown = f.text("handle_unknown", "error");
+        if ((unknown.equals("infrequent_if_exist") || unknown.equals("warn"))
+                && f.flag("_infrequent_enabled", false)
+                && f.has("_infrequent_indices")) {
+            List<Object> infrequent = f.list("_infrequent_indices");
+            for (int c = 0; c < columns && c < infrequent.size(); c++) {
+                if (infrequent.get(c) instanceof NdArray a && a.count() > 0 && a.ints()[0] < groups[c].length) {
+                    places[c] = groups[c][a.ints()[0]];
+                }
+            }
+        }
+        return places;
+    }
+
+    @Override
+    boolean quick() {
+        return true;
+    }
+
+    /** Whether a column holds text. */
+    boolean takesText(int column) {
+        return categories[column].hasTexts();
+    }
+
+    private int group(int c, double v, @Nullable String text) {
+        int place = categories[c].find(v, text);
+        if (place >= 0) {
+            return groups[c][place];
+        }
+        if (refuses) {
+            throw ServingException.invalidArgument(
+                    type() + " found unknown category "
+                            + (text == null
+                                    ? v
+                                    : "'" + (text.length() > 40 ? text.substring(0, 40) + "…" : text) + "'")
+                            + " in column " + c,
+                    "send a category of the training data, or fit with handle_unknown='ignore'");
+        }
+        return otherwise[c];
+    }
+
+    @Override
+    Table transform(Table table) {
+        Table result = Table.of(table.rows(), width(Method.TRANSFORM));
+        double[] y = result.values();
+        int at = 0;
+        for (int r = 0; r < table.rows(); r++) {
+            for (int c = 0; c < categories.length; c++) {
+                double v = table.at(r, c);
+                String text = table.text(r, c);
+                int group = group(c, v, text);
+                if (!oneHot) {
+                    boolean nothing = text == null && Double.isNaN(v) && group >= 0;
+                    y[at++] = nothing ? missingValue : group < 0 ? unknownValue : group;
+                    continue;
+                }
+                if (group >= 0 && group != dropped[c]) {
+                    y[at + group - (dropped[c] >= 0 && group > dropped[c] ? 1 : 0)] = 1;
+                }
+                at += widths[c];
+            }
+        }
+        return result;
+    }
+}

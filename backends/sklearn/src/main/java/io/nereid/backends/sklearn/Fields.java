@@ -1,0 +1,174 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The attributes of one estimator of a file, by name, with refusals that say which is missing. Immutable view. */
+final class Fields {
+    private final PyObject object;
+
+    Fields(PyObject object) {
+        this.object = object;
+    }
+
+    /** The name of its class. */
+    String type() {
+        return object.type().name();
+    }
+
+    String path() {
+        return object.type().path();
+    }
+
+    PyObject object() {
+        return object;
+    }
+
+    /** Whether it is there and not None. */
+    boolean has(String name) {
+        Object value = object.attributes().get(name);
+        return value != null && value != PyNone.NONE;
+    }
+
+    /** Whether it is there, be it None. */
+    boolean knows(String name) {
+        return object.attributes().containsKey(name);
+    }
+
+    @Nullable Object any(String name) {
+        Object value = object.attributes().get(name);
+        return value == PyNone.NONE ? null : value;
+    }
+
+    Object required(String... names) {
+        for (String name : names) {
+            Object value = any(name);
+            if (value != null) {
+                return value;
+            }
+        }
+        throw Refusal.unsupported(path() + " has no '" + names[0]
+                + "': it is not fitted, or of a version of scikit-learn that is not known" + version());
+    }
+
+    private String version() {
+        return object.attributes().get("_sklearn_version") instanceof String v && v.length() < 20 ? " (" + v + ")" : "";
+    }
+
+    RuntimeException unsupported(String name) {
+        Object value = any(name);
+        String shown = value instanceof String s && s.length() < 60
+                ? "'" + s + "'"
+                : value instanceof Number n ? n.toString() : value == null ? "None" : Values.kind(value);
+        return Refusal.unsupported(path() + " with " + name + "=" + shown + " is not supported");
+    }
+
+    String text(String name, String otherwise) {
+        return any(name) instanceof String s ? s : otherwise;
+    }
+
+    boolean flag(String name, boolean otherwise) {
+        return any(name) instanceof Boolean b ? b : otherwise;
+    }
+
+    double number(String name) {
+        return Values.number(required(name));
+    }
+
+    double number(String name, double otherwise) {
+        Object value = any(name);
+        return value instanceof Number n ? n.doubleValue() : value instanceof NdArray a && a.count() == 1
+                ? a.doubles()[0]
+                : otherwise;
+    }
+
+    int integer(String name, int otherwise) {
+        return (int) number(name, otherwise);
+    }
+
+    NdArray array(String... names) {
+        if (required(names) instanceof NdArray a) {
+            return a;
+        }
+        throw Refusal.unsupported(path() + " has " + Values.kind(required(names)) + " for '" + names[0]
+                + "' (expected: an array)");
+    }
+
+    double[] doubles(String... names) {
+        Object value = required(names);
+        return value instanceof Number n ? new double[] {n.doubleValue()} : array(names).doubles();
+    }
+
+    /** An array of exactly this length. */
+    double[] doubles(int length, String... names) {
+        return sized(doubles(names), length, names[0]);
+    }
+
+    /** An array of this length, or null when there is none. */
+    double @Nullable [] optional(int length, String name) {
+        return has(name) ? sized(doubles(name), length, name) : null;
+    }
+
+    private double[] sized(double[] values, int length, String name) {
+        if (values.length != length) {
+            throw Refusal.corrupt(
+                    path() + " has " + values.length + " values in '" + name + "' (expected: " + length + ")");
+        }
+        return values;
+    }
+
+    List<Object> list(String... names) {
+        return asList(required(names));
+    }
+
+    static List<Object> asList(Object value) {
+        if (value instanceof PyList l) {
+            return l.items();
+        }
+        if (value instanceof PyTuple t) {
+            return t.items();
+        }
+        if (value instanceof NdArray a) {
+            return List.of(a.values());
+        }
+        if (value instanceof PyObject o) {
+            return o.elements().items();
+        }
+        throw Refusal.unsupported("there is " + Values.kind(value) + " (expected: a list)");
+    }
+
+    PyObject object(String... names) {
+        if (required(names) instanceof PyObject o) {
+            return o;
+        }
+        throw Refusal.unsupported(path() + " has " + Values.kind(required(names)) + " for '" + names[0] + "'");
+    }
+
+    static PyObject asObject(Object value) {
+        if (value instanceof PyObject o) {
+            return o;
+        }
+        throw Refusal.unsupported("there is " + Values.kind(value) + " (expected: an estimator)");
+    }
+
+    /** How many features it was fitted to; -1 when it does not say. */
+    int features() {
+        return knows("n_features_in_") ? integer("n_features_in_", -1) : integer("n_features_", -1);
+    }
+
+    /** Names of the columns it was fitted to; empty when it was fitted to an array. */
+    List<String> names() {
+        List<String> names = new ArrayList<>();
+        Object value = any("feature_names_in_");
+        value = value == null ? any("_feature_names_in") : value;
+        if (value instanceof NdArray a) {
+            for (Object name : a.values()) {
+                names.add(String.valueOf(name));
+            }
+        }
+        return names;
+    }
+}

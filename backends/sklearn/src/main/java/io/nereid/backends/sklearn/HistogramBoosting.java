@@ -1,0 +1,236 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** {@code HistGradientBoosting*}: sums of trees that know missing values and categories. Stateless. */
+final class HistogramBoosting {
+    private HistogramBoosting() {}
+
+    /** One tree. Immutable. */
+    private static final class HistogramTree {
+        private final double[] value;
+        private final int[] feature;
+        private final double[] threshold;
+        private final boolean[] missingLeft;
+        private final int[] left;
+        private final int[] right;
+        private final boolean[] leaf;
+        private final boolean[] categorical;
+        private final int[] bitset;
+        private final double[] bits;
+
+        HistogramTree(Fields f, int features) {
+            NdArray nodes = f.array("nodes");
+            value = nodes.doubles("value");
+            feature = nodes.ints("feature_idx");
+            threshold = nodes.doubles(nodes.hasField("num_threshold") ? "num_threshold" : "threshold");
+            missingLeft = flags(nodes, "missing_go_to_left");
+            left = nodes.ints("left");
+            right = nodes.ints("right");
+            leaf = flags(nodes, "is_leaf");
+            categorical = flags(nodes, "is_categorical");
+            bitset = nodes.hasField("bitset_idx") ? nodes.ints("bitset_idx") : new int[value.length];
+            bits = f.has("raw_left_cat_bitsets") ? f.doubles("raw_left_cat_bitsets") : new double[0];
+            if (value.length == 0) {
+                throw Refusal.corrupt(f.path() + " has no nodes");
+            }
+            for (int i = 0; i < value.length; i++) {
+                boolean right = leaf[i]
+                        || (left[i] > i
+                                && left[i] < value.length
+                                && this.right[i] > i
+                                && this.right[i] < value.length
+                                && feature[i] >= 0
+                                && feature[i] < features
+                                && (!categorical[i] || (bitset[i] >= 0 && bitset[i] < bits.length / 8)));
+                if (!right) {
+                    throw Refusal.corrupt(f.path() + " has a node " + i + " that leads nowhere");
+                }
+            }
+        }
+
+        private static boolean[] flags(NdArray nodes, String field) {
+            boolean[] flags = new boolean[nodes.count()];
+            if (nodes.hasField(field)) {
+                int[] values = nodes.ints(field);
+                for (int i = 0; i < flags.length; i++) {
+                    flags[i] = values[i] != 0;
+                }
+            }
+            return flags;
+        }
+
+        double predict(double[] x, int from, HistogramScores known) {
+            int node = 0;
+            while (!leaf[node]) {
+                double v = x[from + feature[node]];
+                boolean goLeft;
+                if (Double.isNaN(v)) {
+                    goLeft = missingLeft[node];
+                } else if (categorical[node]) {
+                    goLeft = known.knows(feature[node], v) ? in(bitset[node], (int) v) : missingLeft[node];
+                } else {
+                    goLeft = v <= threshold[node];
+                }
+                node = goLeft ? left[node] : right[node];
+            }
+            return value[node];
+        }
+
+        private boolean in(int set, int v) {
+            return ((long) bits[set * 8 + (v >> 5)] >> (v & 31) & 1) != 0;
+        }
+    }
+
+    /** Raw scores. Immutable. */
+    private static final class HistogramScores {
+        private final String type;
+        private final List<List<HistogramTree>> stages = new ArrayList<>();
+        private final double[] baseline;
+        private final int features;
+        private final int width;
+        private final @Nullable Estimator before;
+        /** For each categorical column the categories it may have; null for a column of numbers. */
+        private final @Nullable Categories[] categories;
+
+        HistogramScores(Fields f, Assembly assembly) {
+            type = f.type();
+            width = f.integer("n_trees_per_iteration_", 1);
+            before = f.has("_preprocessor") ? assembly.build(f.required("_preprocessor")) : null;
+            features = before != null ? before.width(Method.TRANSFORM) : f.integer("_n_features", f.features());
+            double[] given = f.doubles("_baseline_prediction");
+            baseline = given.length == width ? given : new double[width];
+            if (given.length != width && given.length == 1) {
+                java.util.Arrays.fill(baseline, given[0]);
+            }
+            for (Object stage : f.list("_predictors")) {
+                List<HistogramTree> trees = new ArrayList<>();
+                for (Object tree : Fields.asList(stage)) {
+                    trees.add(new HistogramTree(new Fields(Fields.asObject(tree)), features));
+                }
+                if (trees.size() != width) {
+                    throw Refusal.corrupt(f.path() + " has " + trees.size() + " trees a stage (expected: " + width + ")");
+                }
+                stages.add(trees);
+            }
+            categories = categories(f);
+        }
+
+        private @Nullable Categories[] categories(Fields f) {
+            @Nullable Categories[] known = new Categories[Math.max(features, 0)];
+            if (!f.has("_bin_mapper")) {
+                return known;
+            }
+            Fields mapper = new Fields(f.object("_bin_mapper"));
+            List<Object> thresholds = mapper.list("bin_thresholds_");
+            int[] flags = mapper.has("is_categorical_") ? mapper.array("is_categorical_").ints() : new int[0];
+            for (int c = 0; c < known.length && c < flags.length && c < thresholds.size(); c++) {
+                if (flags[c] != 0 && thresholds.get(c) instanceof NdArray a) {
+                    known[c] = new Categories(a);
+                }
+            }
+            return known;
+        }
+
+        boolean knows(int column, double v) {
+            Categories c = categories[column];
+            return v >= 0 && v < 256 && (c == null || c.find(v, null) >= 0);
+        }
+
+        int inputs(Fields f) {
+            return f.knows("n_features_in_") ? f.features() : features;
+        }
+
+        Table scores(Table table) {
+            Table given = before == null ? table : before.checked(Method.TRANSFORM, table);
+            double[] x = given.numbers(type);
+            Table result = Table.of(table.rows(), width);
+            double[] y = result.values();
+            for (int r = 0; r < table.rows(); r++) {
+                for (int k = 0; k < width; k++) {
+                    double sum = baseline[k];
+                    for (List<HistogramTree> stage : stages) {
+                        sum += stage.get(k).predict(x, r * given.columns(), this);
+                    }
+                    y[r * width + k] = sum;
+                }
+            }
+            return result;
+        }
+    }
+
+    static Estimator classifier(Fields f, Assembly assembly) {
+        return new Classes(f, new HistogramScores(f, assembly));
+    }
+
+    static Estimator regressor(Fields f, Assembly assembly) {
+        boolean exp = List.of("poisson", "gamma").contains(f.text("loss", ""));
+        return new Numbers(f, new HistogramScores(f, assembly), exp);
+    }
+
+    private static final class Classes extends Classifier {
+        private final HistogramScores scores;
+
+        Classes(Fields f, HistogramScores scores) {
+            super(f.type(), scores.inputs(f), Labels.of(f.array("classes_")));
+            this.scores = scores;
+            int classes = labels().count();
+            if (scores.width != (classes == 2 ? 1 : classes)) {
+                throw Refusal.corrupt(f.path() + " has " + scores.width + " trees a stage for " + classes + " classes");
+            }
+        }
+
+        @Override
+        boolean hasProba() {
+            return true;
+        }
+
+        @Override
+        boolean hasDecision() {
+            return true;
+        }
+
+        @Override
+        Table decision(Table table) {
+            return scores.scores(table);
+        }
+
+        @Override
+        Table proba(Table table) {
+            Table raw = decision(table);
+            if (raw.columns() > 1) {
+                softmax(raw.values(), raw.columns());
+                return raw;
+            }
+            double[] positive = raw.values();
+            for (int i = 0; i < positive.length; i++) {
+                positive[i] = sigmoid(positive[i]);
+            }
+            return twoColumns(positive);
+        }
+    }
+
+    private static final class Numbers extends Regressor {
+        private final HistogramScores scores;
+        private final boolean exp;
+
+        Numbers(Fields f, HistogramScores scores, boolean exp) {
+            super(f.type(), scores.inputs(f), 0);
+            this.scores = scores;
+            this.exp = exp;
+        }
+
+        @Override
+        Table predict(Table table) {
+            Table result = scores.scores(table);
+            for (int i = 0; exp && i < result.values().length; i++) {
+                result.values()[i] = Math.exp(result.values()[i]);
+            }
+            return result;
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import io.nereid.tensor.DataType;
+import org.jspecify.annotations.Nullable;
+
+/** The classes of a classifier, in their order. Immutable. */
+final class Labels {
+    private final double[] numbers;
+    private final @Nullable String @Nullable [] texts;
+    private final DataType type;
+
+    private Labels(double[] numbers, @Nullable String @Nullable [] texts, DataType type) {
+        this.numbers = numbers;
+        this.texts = texts;
+        this.type = type;
+    }
+
+    static Labels of(NdArray classes) {
+        if (classes.rank() != 1 || classes.count() == 0) {
+            throw Refusal.unsupported("its classes are not a list of labels");
+        }
+        Object[] values = classes.values();
+        double[] numbers = new double[values.length];
+        boolean text = classes.isText();
+        String[] texts = text ? new String[values.length] : null;
+        DataType type = DataType.INT64;
+        for (int i = 0; i < values.length; i++) {
+            if (texts != null) {
+                texts[i] = values[i] instanceof String s ? s : String.valueOf(values[i]);
+                numbers[i] = Double.NaN;
+            } else {
+                numbers[i] = Values.number(values[i]);
+                type = values[i] instanceof Double ? DataType.FP64 : values[i] instanceof Boolean ? DataType.BOOL : type;
+            }
+        }
+        return new Labels(numbers, texts, text ? DataType.BYTES : type);
+    }
+
+    /** 0, 1, 2, … */
+    static Labels upTo(int count) {
+        double[] numbers = new double[count];
+        for (int i = 0; i < count; i++) {
+            numbers[i] = i;
+        }
+        return new Labels(numbers, null, DataType.INT64);
+    }
+
+    int count() {
+        return numbers.length;
+    }
+
+    DataType type() {
+        return type;
+    }
+
+    double number(int i) {
+        return numbers[i];
+    }
+
+    /** The labels of these classes, as one column. */
+    Table pick(int[] classes) {
+        double[] picked = new double[classes.length];
+        String[] pickedTexts = texts == null ? null : new String[classes.length];
+        for (int i = 0; i < classes.length; i++) {
+            picked[i] = numbers[classes[i]];
+            if (texts != null && pickedTexts != null) {
+                pickedTexts[i] = texts[classes[i]];
+            }
+        }
+        return new Table(classes.length, 1, picked, pickedTexts);
+    }
+
+    /** The index of each row's first greatest column. */
+    static int[] greatest(Table scores) {
+        int[] best = new int[scores.rows()];
+        for (int r = 0; r < best.length; r++) {
+            int at = 0;
+            for (int c = 1; c < scores.columns(); c++) {
+                if (scores.at(r, c) > scores.at(r, at)) {
+                    at = c;
+                }
+            }
+            best[r] = at;
+        }
+        return best;
+    }
+}

@@ -1,0 +1,226 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.List;
+
+/** Weighted sums of columns: the linear models, as regressors and classifiers. Stateless. */
+final class Linear {
+    private Linear() {}
+
+    /** Weights and what is added. Immutable. */
+    static final class Weights {
+        private final double[][] rows;
+        private final double[] intercepts;
+
+        Weights(double[][] rows, double[] intercepts) {
+            this.rows = rows;
+            this.intercepts = intercepts;
+        }
+
+        static Weights of(Fields f) {
+            double[][] rows = Steps.rows(f, -1, -1, "coef_");
+            double[] given = f.has("intercept_") ? f.doubles("intercept_") : new double[1];
+            double[] intercepts = given;
+            if (given.length == 1 && rows.length > 1) {
+                intercepts = new double[rows.length];
+                java.util.Arrays.fill(intercepts, given[0]);
+            }
+            if (rows.length == 0 || intercepts.length != rows.length) {
+                throw Refusal.corrupt(f.path() + " has " + rows.length + " rows of weights and " + given.length
+                        + " intercepts");
+            }
+            return new Weights(rows, intercepts);
+        }
+
+        int count() {
+            return rows.length;
+        }
+
+        int features() {
+            return rows[0].length;
+        }
+
+        Table scores(String who, Table table) {
+            double[] x = table.finite(who);
+            Table result = Table.of(table.rows(), rows.length);
+            int at = 0;
+            for (int r = 0; r < table.rows(); r++) {
+                for (int k = 0; k < rows.length; k++) {
+                    result.values()[at++] = Steps.dot(x, r * table.columns(), rows[k]) + intercepts[k];
+                }
+            }
+            return result;
+        }
+    }
+
+    /** What is done with the sum. */
+    private enum Link {
+        NONE,
+        EXP,
+        LOGIT
+    }
+
+    /** A linear regression, or a generalised one. Immutable. */
+    private static final class Model extends Regressor {
+        private final Weights weights;
+        private final Link link;
+
+        Model(Fields f, Weights weights, boolean flat, Link link) {
+            super(f.type(), weights.features(), flat ? 0 : weights.count());
+            this.weights = weights;
+            this.link = link;
+        }
+
+        @Override
+        boolean quick() {
+            return weights.count() * weights.features() < 4096;
+        }
+
+        @Override
+        Table predict(Table table) {
+            Table scores = weights.scores(type(), table);
+            for (int i = 0; link != Link.NONE && i < scores.values().length; i++) {
+                double v = scores.values()[i];
+                scores.values()[i] = link == Link.EXP ? Math.exp(v) : Classifier.sigmoid(v);
+            }
+            return scores;
+        }
+    }
+
+    static Estimator regressor(Fields f) {
+        return new Model(f, Weights.of(f), f.array("coef_").rank() < 2, Link.NONE);
+    }
+
+    /** PLS and the like would be 2-D; SVR with a linear kernel is flat whatever its weights look like. */
+    static Estimator flatRegressor(Fields f) {
+        return new Model(f, Weights.of(f), true, Link.NONE);
+    }
+
+    /** Poisson, gamma and Tweedie regression. */
+    static Estimator logRegressor(Fields f) {
+        boolean identity = f.text("link", "auto").equals("identity")
+                || (f.text("link", "auto").equals("auto") && f.type().equals("TweedieRegressor") && f.number("power", 0) <= 0);
+        return new Model(f, Weights.of(f), true, identity ? Link.NONE : Link.EXP);
+    }
+
+    /** How probabilities come from scores. */
+    private enum Proba {
+        NONE,
+        /** Each class by itself, then made to sum to 1. */
+        ONE_AGAINST_REST,
+        SOFTMAX,
+        MODIFIED_HUBER
+    }
+
+    /** A linear classifier. Immutable. */
+    private static final class Discriminant extends Classifier {
+        private final Weights weights;
+        private final Proba proba;
+
+        Discriminant(Fields f, Weights weights, Proba proba) {
+            super(f.type(), weights.features(), labels(f));
+            this.weights = weights;
+            this.proba = proba;
+            int classes = labels().count();
+            if (weights.count() != (classes == 2 ? 1 : classes)) {
+                throw Refusal.unsupported(f.path() + " has " + classes + " classes and " + weights.count()
+                        + " rows of weights");
+            }
+        }
+
+        /** Some old classifiers keep their classes in a helper. */
+        private static Labels labels(Fields f) {
+            return Labels.of(
+                    f.has("classes_")
+                            ? f.array("classes_")
+                            : new Fields(f.object("_label_binarizer")).array("classes_"));
+        }
+
+        @Override
+        boolean quick() {
+            return weights.count() * weights.features() < 4096;
+        }
+
+        @Override
+        boolean hasDecision() {
+            return true;
+        }
+
+        @Override
+        boolean hasProba() {
+            return proba != Proba.NONE;
+        }
+
+        @Override
+        Table decision(Table table) {
+            return weights.scores(type(), table);
+        }
+
+        @Override
+        Table proba(Table table) {
+            Table scores = decision(table);
+            double[] s = scores.values();
+            boolean binary = scores.columns() == 1;
+            if (proba == Proba.SOFTMAX) {
+                Table both = scores;
+                if (binary) {
+                    both = Table.of(scores.rows(), 2);
+                    for (int r = 0; r < s.length; r++) {
+                        both.values()[2 * r] = -s[r];
+                        both.values()[2 * r + 1] = s[r];
+                    }
+                }
+                Classifier.softmax(both.values(), both.columns());
+                return both;
+            }
+            for (int i = 0; i < s.length; i++) {
+                s[i] = proba == Proba.MODIFIED_HUBER
+                        ? (Math.max(-1, Math.min(1, s[i])) + 1) / 2
+                        : Classifier.sigmoid(s[i]);
+            }
+            if (binary) {
+                return twoColumns(s);
+            }
+            for (int r = 0; r < scores.rows(); r++) {
+                double sum = 0;
+                for (int c = 0; c < scores.columns(); c++) {
+                    sum += scores.at(r, c);
+                }
+                for (int c = 0; c < scores.columns(); c++) {
+                    int at = r * scores.columns() + c;
+                    // Where the modified Huber loss gives every class 0, all are equally likely.
+                    s[at] = sum == 0 ? 1.0 / scores.columns() : s[at] / sum;
+                }
+            }
+            return scores;
+        }
+    }
+
+    static Estimator logistic(Fields f) {
+        String multi = f.text("multi_class", "auto");
+        boolean rest = multi.equals("ovr")
+                || multi.equals("warn")
+                || f.text("solver", "lbfgs").equals("liblinear")
+                || (multi.equals("auto") && f.text("solver", "").equals("newton-cholesky"))
+                || (!multi.equals("multinomial") && f.array("classes_").count() == 2);
+        return new Discriminant(f, Weights.of(f), rest ? Proba.ONE_AGAINST_REST : Proba.SOFTMAX);
+    }
+
+    static Estimator sgd(Fields f) {
+        String loss = f.text("loss", "hinge");
+        Proba proba = List.of("log", "log_loss").contains(loss)
+                ? Proba.ONE_AGAINST_REST
+                : loss.equals("modified_huber") ? Proba.MODIFIED_HUBER : Proba.NONE;
+        return new Discriminant(f, Weights.of(f), proba);
+    }
+
+    static Estimator scoresOnly(Fields f) {
+        return new Discriminant(f, Weights.of(f), Proba.NONE);
+    }
+
+    static Estimator discriminantAnalysis(Fields f) {
+        boolean two = f.array("classes_").count() == 2;
+        return new Discriminant(f, Weights.of(f), two ? Proba.ONE_AGAINST_REST : Proba.SOFTMAX);
+    }
+}

@@ -1,0 +1,31 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** What can be asked of an estimator; the names are those of the outputs. Immutable. */
+enum Method {
+    PREDICT,
+    PREDICT_PROBA,
+    PREDICT_LOG_PROBA,
+    DECISION_FUNCTION,
+    TRANSFORM,
+    SCORE_SAMPLES;
+
+    private final String text = name().toLowerCase(Locale.ROOT);
+
+    String text() {
+        return text;
+    }
+
+    static @Nullable Method of(String text) {
+        for (Method m : values()) {
+            if (m.text.equals(text)) {
+                return m;
+            }
+        }
+        return null;
+    }
+}

@@ -1,0 +1,190 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.Arrays;
+
+/** k nearest neighbours, by looking at all samples. Stateless. */
+final class Neighbors {
+    private Neighbors() {}
+
+    /** The samples and how far they are. Immutable. */
+    private static final class Samples {
+        private final String type;
+        private final double[][] points;
+        private final int k;
+        private final boolean byDistance;
+        private final double p;
+
+        Samples(Fields f) {
+            type = f.type();
+            points = Steps.rows(f, -1, -1, "_fit_X");
+            k = f.integer("n_neighbors", 5);
+            String weights = f.text("weights", "?");
+            if (!weights.equals("uniform") && !weights.equals("distance")) {
+                throw f.unsupported("weights");
+            }
+            byDistance = weights.equals("distance");
+            p = power(f);
+            if (k < 1 || k > points.length) {
+                throw Refusal.corrupt(f.path() + " wants " + k + " of " + points.length + " samples");
+            }
+        }
+
+        private static double power(Fields f) {
+            String metric = f.text("effective_metric_", f.text("metric", "minkowski"));
+            return switch (metric) {
+                case "euclidean", "l2" -> 2;
+                case "manhattan", "l1", "cityblock" -> 1;
+                case "chebyshev" -> Double.POSITIVE_INFINITY;
+                case "minkowski" -> {
+                    Object parameters = f.any("effective_metric_params_");
+                    if (parameters instanceof PyDict d && d.items().getOrDefault("w", PyNone.NONE) != PyNone.NONE) {
+                        throw f.unsupported("metric_params");
+                    }
+                    yield parameters instanceof PyDict d && d.items().get("p") instanceof Number n
+                            ? n.doubleValue()
+                            : f.number("p", 2);
+                }
+                default -> throw f.unsupported(f.has("effective_metric_") ? "effective_metric_" : "metric");
+            };
+        }
+
+        int features() {
+            return points[0].length;
+        }
+
+        /** Distance, to be compared only. */
+        private double distance(double[] x, int from, double[] point) {
+            double sum = 0;
+            for (int i = 0; i < point.length; i++) {
+                double d = Math.abs(x[from + i] - point[i]);
+                sum = p == 2
+                        ? sum + d * d
+                        : p == 1 ? sum + d : p == Double.POSITIVE_INFINITY ? Math.max(sum, d) : sum + Math.pow(d, p);
+            }
+            return sum;
+        }
+
+        /** Finds the nearest of a row, the nearest first, and their weights. */
+        void nearest(double[] x, int from, int[] found, double[] weights) {
+            Arrays.fill(weights, Double.POSITIVE_INFINITY);
+            for (int i = 0; i < points.length; i++) {
+                double d = distance(x, from, points[i]);
+                if (d < weights[k - 1]) {
+                    int at = k - 1;
+                    while (at > 0 && weights[at - 1] > d) {
+                        weights[at] = weights[at - 1];
+                        found[at] = found[at - 1];
+                        at--;
+                    }
+                    weights[at] = d;
+                    found[at] = i;
+                }
+            }
+            boolean zero = weights[0] == 0;
+            for (int i = 0; i < k; i++) {
+                double d = p == 2 ? Math.sqrt(weights[i]) : p > 1 && p < 1e300 ? Math.pow(weights[i], 1 / p) : weights[i];
+                weights[i] = !byDistance ? 1 : zero ? (d == 0 ? 1 : 0) : 1 / d;
+            }
+        }
+    }
+
+    static Estimator classifier(Fields f) {
+        if (f.flag("outputs_2d_", false)) {
+            throw f.unsupported("outputs_2d_");
+        }
+        return new Classes(f, new Samples(f));
+    }
+
+    static Estimator regressor(Fields f) {
+        return new Numbers(f, new Samples(f));
+    }
+
+    private static final class Classes extends Classifier {
+        private final Samples samples;
+        private final int[] y;
+
+        Classes(Fields f, Samples samples) {
+            super(f.type(), samples.features(), Labels.of(f.array("classes_")));
+            this.samples = samples;
+            this.y = f.array("_y").ints();
+            for (int v : y) {
+                if (v < 0 || v >= labels().count()) {
+                    throw Refusal.corrupt(f.path() + " has a sample of no class");
+                }
+            }
+            if (y.length != samples.points.length) {
+                throw Refusal.corrupt(f.path() + " has " + y.length + " classes for " + samples.points.length + " samples");
+            }
+        }
+
+        @Override
+        boolean hasProba() {
+            return true;
+        }
+
+        @Override
+        Table proba(Table table) {
+            double[] x = table.finite(type());
+            int classes = labels().count();
+            Table result = Table.of(table.rows(), classes);
+            int[] found = new int[samples.k];
+            double[] weights = new double[samples.k];
+            for (int r = 0; r < table.rows(); r++) {
+                samples.nearest(x, r * table.columns(), found, weights);
+                double sum = 0;
+                for (int i = 0; i < found.length; i++) {
+                    result.values()[r * classes + y[found[i]]] += weights[i];
+                    sum += weights[i];
+                }
+                for (int c = 0; sum != 0 && c < classes; c++) {
+                    result.values()[r * classes + c] /= sum;
+                }
+            }
+            return result;
+        }
+    }
+
+    private static final class Numbers extends Regressor {
+        private final Samples samples;
+        private final double[][] y;
+        private final int width;
+
+        Numbers(Fields f, Samples samples) {
+            super(f.type(), samples.features(), f.array("_y").rank() == 1 ? 0 : f.array("_y").dim(1));
+            this.samples = samples;
+            NdArray targets = f.array("_y");
+            width = targets.rank() == 1 ? 1 : targets.dim(1);
+            double[] all = targets.doubles();
+            y = new double[all.length / Math.max(1, width)][width];
+            for (int i = 0; i < all.length; i++) {
+                y[i / width][i % width] = all[i];
+            }
+            if (y.length != samples.points.length) {
+                throw Refusal.corrupt(f.path() + " has " + y.length + " targets for " + samples.points.length + " samples");
+            }
+        }
+
+        @Override
+        Table predict(Table table) {
+            double[] x = table.finite(type());
+            Table result = Table.of(table.rows(), width);
+            int[] found = new int[samples.k];
+            double[] weights = new double[samples.k];
+            for (int r = 0; r < table.rows(); r++) {
+                samples.nearest(x, r * table.columns(), found, weights);
+                double sum = 0;
+                for (double w : weights) {
+                    sum += w;
+                }
+                for (int i = 0; i < found.length; i++) {
+                    for (int c = 0; c < width; c++) {
+                        result.values()[r * width + c] += weights[i] * y[found[i]][c] / sum;
+                    }
+                }
+            }
+            return result;
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+/** {@code PowerTransformer}: Yeo-Johnson or Box-Cox, then perhaps standardised. Immutable. */
+final class PowerScaling extends Transformer {
+    private final double[] lambdas;
+    private final boolean boxCox;
+
+    private PowerScaling(Fields f, double[] lambdas, boolean boxCox) {
+        super(f.type(), lambdas.length, lambdas.length);
+        this.lambdas = lambdas;
+        this.boxCox = boxCox;
+    }
+
+    static Estimator of(Fields f) {
+        String method = f.text("method", "yeo-johnson");
+        if (!method.equals("yeo-johnson") && !method.equals("box-cox")) {
+            throw f.unsupported("method");
+        }
+        Transformer power = new PowerScaling(f, f.doubles("lambdas_"), method.equals("box-cox"));
+        return f.flag("standardize", true)
+                ? Chain.of(f.type(), java.util.List.of(power, Scaling.standard(new Fields(f.object("_scaler")))))
+                : power;
+    }
+
+    private double power(double v, double l) {
+        if (boxCox) {
+            return Math.abs(l) < 1e-19 ? Math.log(v) : (Math.pow(v, l) - 1) / l;
+        }
+        if (v >= 0) {
+            return Math.abs(l) < 2.220446049250313e-16 ? Math.log1p(v) : (Math.pow(v + 1, l) - 1) / l;
+        }
+        return Math.abs(l - 2) > 2.220446049250313e-16 ? -(Math.pow(1 - v, 2 - l) - 1) / (2 - l) : -Math.log1p(-v);
+    }
+
+    @Override
+    Table transform(Table table) {
+        double[] x = table.numbers(type());
+        Table result = Table.of(table.rows(), table.columns());
+        for (int i = 0; i < x.length; i++) {
+            result.values()[i] = Double.isNaN(x[i]) ? x[i] : power(x[i], lambdas[i % lambdas.length]);
+        }
+        return result;
+    }
+}

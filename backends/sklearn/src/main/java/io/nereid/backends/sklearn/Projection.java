@@ -1,0 +1,66 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import org.jspecify.annotations.Nullable;
+
+/** Columns times a matrix: {@code PCA}, {@code TruncatedSVD}. Immutable. */
+final class Projection extends Transformer {
+    private final double @Nullable [] mean;
+    private final double[][] components;
+    private final double @Nullable [] divided;
+
+    private Projection(
+            Fields f, double @Nullable [] mean, double[][] components, double @Nullable [] divided) {
+        super(f.type(), components[0].length, components.length);
+        this.mean = mean;
+        this.components = components;
+        this.divided = divided;
+    }
+
+    private static double[][] components(Fields f) {
+        double[][] components = Steps.rows(f, -1, -1, "components_");
+        if (components.length == 0) {
+            throw Refusal.unsupported(f.path() + " has no components");
+        }
+        return components;
+    }
+
+    static Projection pca(Fields f) {
+        double[][] components = components(f);
+        double[] divided = null;
+        if (f.flag("whiten", false)) {
+            divided = f.doubles(components.length, "explained_variance_");
+            for (int i = 0; i < divided.length; i++) {
+                divided[i] = Math.max(Math.sqrt(divided[i]), 2.220446049250313e-16);
+            }
+        }
+        return new Projection(f, f.optional(components[0].length, "mean_"), components, divided);
+    }
+
+    static Projection svd(Fields f) {
+        return new Projection(f, null, components(f), null);
+    }
+
+    @Override
+    boolean quick() {
+        return components.length * components[0].length < 4096;
+    }
+
+    @Override
+    Table transform(Table table) {
+        double[] x = table.finite(type());
+        Table result = Table.of(table.rows(), components.length);
+        double[] row = new double[table.columns()];
+        for (int r = 0; r < table.rows(); r++) {
+            for (int c = 0; c < row.length; c++) {
+                row[c] = x[r * row.length + c] - (mean == null ? 0 : mean[c]);
+            }
+            for (int k = 0; k < components.length; k++) {
+                double v = Steps.dot(row, 0, components[k]);
+                result.values()[r * components.length + k] = divided == null ? v : v / divided[k];
+            }
+        }
+        return result;
+    }
+}

@@ -1,0 +1,15 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+/** A Python dict; equal to itself only. Confined to the thread that reads the file. */
+final class PyDict {
+    private final Map<Object, Object> items = new LinkedHashMap<>();
+
+    Map<Object, Object> items() {
+        return items;
+    }
+}

@@ -1,0 +1,15 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** A Python list or set; equal to itself only. Confined to the thread that reads the file. */
+final class PyList {
+    private final List<Object> items = new ArrayList<>();
+
+    List<Object> items() {
+        return items;
+    }
+}

@@ -1,0 +1,70 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** An object of a pickle: what it claims to be, and its attributes as data. Confined to the thread that reads the file. */
+final class PyObject {
+    private final PyGlobal type;
+    private final List<Object> arguments;
+    private final Map<String, Object> attributes = new LinkedHashMap<>();
+    private final PyDict entries = new PyDict();
+    private final PyList elements = new PyList();
+    private @Nullable Object state;
+
+    PyObject(PyGlobal type, List<Object> arguments) {
+        this.type = type;
+        this.arguments = arguments;
+    }
+
+    PyGlobal type() {
+        return type;
+    }
+
+    /** What its constructor was given. */
+    List<Object> arguments() {
+        return arguments;
+    }
+
+    Map<String, Object> attributes() {
+        return attributes;
+    }
+
+    /** What it holds when it is a kind of dict. */
+    PyDict entries() {
+        return entries;
+    }
+
+    /** What it holds when it is a kind of list. */
+    PyList elements() {
+        return elements;
+    }
+
+    /** Its state when that is not a dict of attributes. */
+    @Nullable Object state() {
+        return state;
+    }
+
+    /** Takes over a state as {@code __setstate__} would in a plain class. */
+    void build(Object value) {
+        if (value instanceof PyDict dict) {
+            dict.items().forEach((k, v) -> {
+                if (k instanceof String name) {
+                    attributes.put(name, v);
+                }
+            });
+        } else if (value instanceof PyTuple two
+                && two.size() == 2
+                && (two.get(0) instanceof PyDict || two.get(0) == PyNone.NONE)
+                && two.get(1) instanceof PyDict) {
+            build(two.get(0));
+            build(two.get(1));
+        } else if (value != PyNone.NONE) {
+            state = value;
+        }
+    }
+}

@@ -1,0 +1,29 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.List;
+
+/** A Python tuple; equal to itself only, so that comparing never follows what is inside. Immutable. */
+final class PyTuple {
+    private final List<Object> items;
+
+    PyTuple(List<Object> items) {
+        this.items = List.copyOf(items);
+    }
+
+    int size() {
+        return items.size();
+    }
+
+    Object get(int i) {
+        if (i >= items.size()) {
+            throw Refusal.corrupt("a tuple has " + items.size() + " items (expected: at least " + (i + 1) + ")");
+        }
+        return items.get(i);
+    }
+
+    List<Object> items() {
+        return items;
+    }
+}

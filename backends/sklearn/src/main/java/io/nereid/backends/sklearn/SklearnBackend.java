@@ -1,0 +1,112 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Serves models of scikit-learn from pickle and joblib files, which it reads as data: nothing in them is run, and types it
+ * does not know are refused by name. A model has one input of all its columns, {@code input-0} FP64 [columns], or one
+ * input for each column of the data frame it was fitted to, when some of them hold text. Parameters:
+ *
+ * <ul>
+ *   <li>{@code method}, or {@code predict_fn}: what is computed, one or more of {@code predict}, the default,
+ *       {@code predict_proba}, {@code predict_log_proba}, {@code decision_function}, {@code transform} and
+ *       {@code score_samples}, with commas between them. Outputs have these names, and a request chooses among them
+ *   <li>{@code inputs}: {@code matrix} or {@code columns}
+ *   <li>{@code input_type}: {@code FP64}, the default, or {@code FP32}, of inputs that hold numbers
+ * </ul>
+ *
+ * Thread-safe: has no state.
+ */
+public final class SklearnBackend implements Backend {
+    static final String NAME = "sklearn";
+    private static final List<String> FILES = List.of("model.pkl", "model.pickle", "model.joblib");
+
+    /** For {@link java.util.ServiceLoader}. */
+    public SklearnBackend() {}
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of("sklearn_pickle", "sklearn_joblib");
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return FILES;
+    }
+
+    @Override
+    public @Nullable String unavailable() {
+        return null;
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        Path file = file(source, config);
+        try {
+            return load(file, config, context);
+        } catch (ServingException e) {
+            throw e;
+        } catch (RuntimeException | StackOverflowError | OutOfMemoryError e) {
+            throw ServingException.invalidArgument(
+                    "model file '" + file + "' cannot be loaded: its contents do not fit each other ("
+                            + e.getClass().getSimpleName() + ")",
+                    Refusal.EXPORT);
+        }
+    }
+
+    private static BackendModel load(Path file, ModelConfig config, BackendContext context) {
+        Estimator estimator;
+        List<String> names;
+        try {
+            Object value = ModelFile.read(file, MemoryLimit.ofHeap());
+            estimator = new Assembly().build(value);
+            names = ColumnPlan.namesOf(value);
+        } catch (ServingException e) {
+            throw ServingException.of(
+                    e.code(), "model file '" + file + "' cannot be loaded: " + e.getMessage(), e.remedy());
+        }
+        SklearnModel model = SklearnConfig.complete(estimator, names, config, context);
+        model.rehearse();
+        return model;
+    }
+
+    private static Path file(ModelSource source, ModelConfig config) {
+        Path directory = source.versionDirectory().normalize();
+        if (config.modelFile().isEmpty()) {
+            for (String name : FILES) {
+                if (Files.isRegularFile(directory.resolve(name))) {
+                    return directory.resolve(name);
+                }
+            }
+        }
+        String name = config.modelFile().isEmpty() ? FILES.get(0) : config.modelFile();
+        Path file = directory.resolve(name).normalize();
+        if (!file.startsWith(directory)) {
+            throw ServingException.invalidArgument(
+                    "model file '" + name + "' lies outside the version's directory",
+                    "name a file inside " + directory);
+        }
+        if (!Files.isRegularFile(file)) {
+            throw ServingException.invalidArgument(
+                    "unable to find '" + file + "' for model '" + config.name() + "'",
+                    "put one of " + String.join(", ", FILES) + " there");
+        }
+        return file;
+    }
+}

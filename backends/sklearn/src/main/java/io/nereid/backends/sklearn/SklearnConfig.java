@@ -1,0 +1,176 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import io.nereid.backend.BackendContext;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Checks a model's configuration against its estimator and fills in what it leaves open. Stateless. */
+final class SklearnConfig {
+    private static final String MATRIX = "input-0";
+    private static final int ROWS = 4096;
+
+    private SklearnConfig() {}
+
+    /** @throws ServingException INVALID_ARGUMENT for tensors or methods that the estimator does not have */
+    static SklearnModel complete(
+            Estimator estimator, List<String> names, ModelConfig config, BackendContext context) {
+        int features = estimator.features();
+        List<String> columns = names.size() == features ? names : List.of();
+        boolean[] texts = ColumnPlan.texts(estimator, features);
+        boolean[] text = texts == null ? new boolean[0] : texts;
+        List<Method> methods = methods(estimator, config);
+        int rows = config.maxBatchSize() >= 0
+                ? config.maxBatchSize()
+                : context.autoComplete() ? defaultRows(context) : 0;
+        List<TensorSpec> inputs =
+                config.inputs().isEmpty() ? inputs(columns, text, features, config, rows > 0) : config.inputs();
+        List<TensorSpec> outputs = config.outputs();
+        if (outputs.isEmpty()) {
+            outputs = new ArrayList<>();
+            for (Method method : methods) {
+                outputs.add(new TensorSpec(
+                        method.text(), estimator.type(method), shape(estimator.width(method), rows > 0)));
+            }
+        }
+        ModelConfig complete = config.completed(
+                config.platform().isEmpty() ? "sklearn_pickle" : config.platform(),
+                SklearnBackend.NAME,
+                rows,
+                inputs,
+                outputs,
+                config.batching() == null && rows > 0 && context.autoComplete() && config.maxBatchSize() < 0
+                        ? ModelConfig.Batching.EAGER
+                        : config.batching(),
+                config.instances() > 0 ? config.instances() : Math.max(1, context.cores()));
+        Reading reading = new Reading(config.name(), complete.feeds(), columns, features, complete.batched());
+        List<Writing> writings = new ArrayList<>();
+        for (TensorSpec spec : complete.fetches()) {
+            writings.add(writing(estimator, spec, methods, complete));
+        }
+        return new SklearnModel(complete, estimator, reading, writings, text);
+    }
+
+    private static Shape shape(int width, boolean batched) {
+        Shape row = width == 0 ? Shape.SCALAR : Shape.of(width);
+        return batched ? row : row.prepend(-1);
+    }
+
+    private static List<TensorSpec> inputs(
+            List<String> columns, boolean[] texts, int features, ModelConfig config, boolean batched) {
+        String layout = config.parameters().getOrDefault("inputs", "");
+        if (!List.of("", "matrix", "columns").contains(layout)) {
+            throw wrong(config, "parameter inputs '" + layout + "'", "matrix or columns");
+        }
+        DataType numbers = DataType.ofWireName(config.parameters().getOrDefault("input_type", "FP64"));
+        if (numbers != DataType.FP64 && numbers != DataType.FP32) {
+            throw wrong(config, "parameter input_type '" + config.parameters().get("input_type") + "'", "FP64 or FP32");
+        }
+        int some = 0;
+        for (boolean text : texts) {
+            some += text ? 1 : 0;
+        }
+        boolean mixed = some > 0 && (some < texts.length || !columns.isEmpty());
+        if (layout.equals("columns") ? features < 1 : !mixed || layout.equals("matrix")) {
+            if (layout.equals("columns")) {
+                throw wrong(config, "parameter inputs 'columns'", "a model that knows how many columns it takes");
+            }
+            DataType type = some > 0 ? DataType.BYTES : numbers;
+            return List.of(new TensorSpec(MATRIX, type, shape(features, batched)));
+        }
+        List<TensorSpec> inputs = new ArrayList<>();
+        for (int c = 0; c < features; c++) {
+            String name = columns.isEmpty() ? "x" + c : columns.get(c);
+            inputs.add(new TensorSpec(name, texts[c] ? DataType.BYTES : numbers, shape(1, batched)));
+        }
+        return inputs;
+    }
+
+    private static List<Method> methods(Estimator estimator, ModelConfig config) {
+        String given = config.parameters()
+                .getOrDefault("method", config.parameters().getOrDefault("predict_fn", ""))
+                .strip();
+        List<Method> methods = new ArrayList<>();
+        if (given.isEmpty()) {
+            for (TensorSpec output : config.outputs()) {
+                Method method = Method.of(output.name());
+                if (method != null && estimator.can(method)) {
+                    methods.add(method);
+                }
+            }
+            return methods.isEmpty() ? List.of(estimator.methods().get(0)) : methods;
+        }
+        for (String text : given.split(",")) {
+            Method method = Method.of(text.strip());
+            if (method == null || !estimator.can(method)) {
+                throw wrong(
+                        config,
+                        "method '" + (text.length() > 40 ? text.substring(0, 40) + "…" : text.strip()) + "'",
+                        names(estimator.methods()) + " of " + estimator.type());
+            }
+            if (!methods.contains(method)) {
+                methods.add(method);
+            }
+        }
+        return methods;
+    }
+
+    private static String names(List<Method> methods) {
+        return String.join(", ", methods.stream().map(Method::text).toList());
+    }
+
+    private static Writing writing(Estimator estimator, TensorSpec spec, List<Method> methods, ModelConfig config) {
+        Method named = Method.of(spec.name());
+        Method method = named != null ? named : methods.size() == 1 ? methods.get(0) : null;
+        if (method == null || !estimator.can(method)) {
+            throw wrong(config, "output '" + spec.name() + "'", names(estimator.methods()) + " of " + estimator.type());
+        }
+        boolean text = estimator.type(method) == DataType.BYTES;
+        boolean fits = text
+                ? spec.dataType() == DataType.BYTES
+                : List.of(DataType.FP64, DataType.FP32, DataType.INT64, DataType.INT32, DataType.BOOL)
+                        .contains(spec.dataType());
+        if (!fits) {
+            throw wrong(
+                    config,
+                    "output '" + spec.name() + "' of type " + spec.dataType(),
+                    text ? "BYTES" : "FP64, FP32, INT64, INT32 or BOOL");
+        }
+        int rank = spec.modelShape().rank() - (config.batched() ? 0 : 1);
+        int width = estimator.width(method);
+        boolean flat = rank == 0;
+        if (rank < 0 || rank > 1 || (flat && width > 1)) {
+            throw wrong(
+                    config,
+                    "output '" + spec.name() + "' of shape " + spec.modelShape(),
+                    shape(width, config.batched()).toString());
+        }
+        return new Writing(spec.name(), method, spec.dataType(), flat);
+    }
+
+    private static int defaultRows(BackendContext context) {
+        String text = context.settings().getOrDefault("default-max-batch-size", String.valueOf(ROWS));
+        try {
+            int rows = Integer.parseInt(text.strip());
+            if (rows >= 0) {
+                return rows;
+            }
+        } catch (NumberFormatException e) {
+            // Refused below.
+        }
+        throw ServingException.invalidArgument(
+                "setting 'default-max-batch-size' is '" + text + "' (expected: a whole number >= 0)");
+    }
+
+    static ServingException wrong(ModelConfig config, String what, String expected) {
+        return ServingException.invalidArgument(
+                "model '" + config.name() + "' has " + what + " (expected: " + expected + ")",
+                "correct its configuration");
+    }
+}

@@ -1,0 +1,51 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.List;
+
+/** Small conversions that estimators share. Stateless. */
+final class Steps {
+    private Steps() {}
+
+    static int[] ints(List<Integer> list) {
+        return list.stream().mapToInt(Integer::intValue).toArray();
+    }
+
+    /** A matrix's rows: {@code [rows][columns]} of a two-dimensional array. */
+    static double[][] rows(NdArray a) {
+        if (a.rank() == 1) {
+            return new double[][] {a.doubles()};
+        }
+        if (a.rank() != 2) {
+            throw Refusal.unsupported("an array has " + a.rank() + " dimensions (expected: 2)");
+        }
+        double[] all = a.doubles();
+        double[][] rows = new double[a.dim(0)][a.dim(1)];
+        for (int r = 0; r < rows.length; r++) {
+            System.arraycopy(all, r * a.dim(1), rows[r], 0, a.dim(1));
+        }
+        return rows;
+    }
+
+    /** The same with a check of both sizes, -1 for any. */
+    static double[][] rows(Fields f, int rows, int columns, String... names) {
+        NdArray a = f.array(names);
+        double[][] matrix = rows(a);
+        int width = a.rank() == 1 ? a.dim(0) : a.dim(1);
+        if ((rows >= 0 && matrix.length != rows) || (columns >= 0 && width != columns)) {
+            throw Refusal.corrupt(f.path() + " has a matrix of " + matrix.length + " x " + width + " in '" + names[0]
+                    + "' (expected: " + (rows < 0 ? "any" : "" + rows) + " x " + (columns < 0 ? "any" : "" + columns)
+                    + ")");
+        }
+        return matrix;
+    }
+
+    static double dot(double[] x, int from, double[] w) {
+        double sum = 0;
+        for (int i = 0; i < w.length; i++) {
+            sum += x[from + i] * w[i];
+        }
+        return sum;
+    }
+}

@@ -1,0 +1,301 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.Locale;
+
+/** Support vector machines with kernels. Stateless. */
+final class Svm {
+    private Svm() {}
+
+    /** The kernel's kinds. */
+    private enum Kernel {
+        LINEAR,
+        POLY,
+        RBF,
+        SIGMOID
+    }
+
+    /** Support vectors and the kernel between them and a row. Immutable. */
+    private static final class Vectors {
+        private final double[][] vectors;
+        private final Kernel kernel;
+        private final double gamma;
+        private final double coef0;
+        private final double degree;
+
+        Vectors(Fields f) {
+            Kernel found = null;
+            for (Kernel k : Kernel.values()) {
+                found = k.name().toLowerCase(Locale.ROOT).equals(f.any("kernel")) ? k : found;
+            }
+            if (found == null) {
+                throw f.unsupported("kernel");
+            }
+            kernel = found;
+            if (!(f.required("support_vectors_") instanceof NdArray)) {
+                throw f.unsupported("support_vectors_");
+            }
+            vectors = Steps.rows(f, -1, -1, "support_vectors_");
+            gamma = f.number("_gamma", 0);
+            coef0 = f.number("coef0", 0);
+            degree = f.number("degree", 3);
+            if (vectors.length == 0) {
+                throw Refusal.unsupported(f.path() + " has no support vectors");
+            }
+        }
+
+        int features() {
+            return vectors[0].length;
+        }
+
+        double[] products(double[] x, int from) {
+            double[] k = new double[vectors.length];
+            for (int i = 0; i < k.length; i++) {
+                k[i] = product(x, from, vectors[i]);
+            }
+            return k;
+        }
+
+        private double product(double[] x, int from, double[] v) {
+            if (kernel == Kernel.RBF) {
+                double sum = 0;
+                for (int i = 0; i < v.length; i++) {
+                    double d = x[from + i] - v[i];
+                    sum += d * d;
+                }
+                return Math.exp(-gamma * sum);
+            }
+            double dot = Steps.dot(x, from, v);
+            return kernel == Kernel.LINEAR
+                    ? dot
+                    : kernel == Kernel.POLY ? Math.pow(gamma * dot + coef0, degree) : Math.tanh(gamma * dot + coef0);
+        }
+    }
+
+    static Estimator regressor(Fields f) {
+        return new Numbers(f, new Vectors(f));
+    }
+
+    static Estimator classifier(Fields f) {
+        return new Classes(f, new Vectors(f));
+    }
+
+    private static final class Numbers extends Regressor {
+        private final Vectors vectors;
+        private final double[] coefficients;
+        private final double intercept;
+
+        Numbers(Fields f, Vectors vectors) {
+            super(f.type(), vectors.features(), 0);
+            this.vectors = vectors;
+            coefficients = f.doubles(vectors.vectors.length, "_dual_coef_", "dual_coef_");
+            intercept = f.doubles(1, "_intercept_", "intercept_")[0];
+        }
+
+        @Override
+        Table predict(Table table) {
+            double[] x = table.finite(type());
+            double[] y = new double[table.rows()];
+            for (int r = 0; r < y.length; r++) {
+                y[r] = Steps.dot(vectors.products(x, r * table.columns()), 0, coefficients) + intercept;
+            }
+            return Table.column(y);
+        }
+    }
+
+    private static final class Classes extends Classifier {
+        private final Vectors vectors;
+        private final double[][] coefficients;
+        private final double[] intercepts;
+        private final int[] starts;
+        private final double[] probA;
+        private final double[] probB;
+        private final boolean pairs;
+        private final boolean breaksTies;
+
+        Classes(Fields f, Vectors vectors) {
+            super(f.type(), vectors.features(), Labels.of(f.array("classes_")));
+            this.vectors = vectors;
+            int classes = labels().count();
+            int count = classes * (classes - 1) / 2;
+            coefficients = Steps.rows(f, classes - 1, vectors.vectors.length, "_dual_coef_");
+            intercepts = f.doubles(count, "_intercept_");
+            int[] support = f.array("_n_support", "n_support_").ints();
+            starts = new int[classes + 1];
+            for (int i = 0; i < classes && i < support.length; i++) {
+                starts[i + 1] = starts[i] + support[i];
+                if (support[i] < 0) {
+                    throw Refusal.corrupt(f.path() + " has fewer than no support vectors");
+                }
+            }
+            if (support.length != classes || starts[classes] != vectors.vectors.length) {
+                throw Refusal.corrupt(f.path() + " has support vectors of no class");
+            }
+            probA = f.has("_probA") ? f.doubles("_probA") : f.has("probA_") ? f.doubles("probA_") : new double[0];
+            probB = f.has("_probB") ? f.doubles("_probB") : f.has("probB_") ? f.doubles("probB_") : new double[0];
+            pairs = f.text("decision_function_shape", "ovr").equals("ovo");
+            breaksTies = f.flag("break_ties", false) && !pairs && classes > 2;
+        }
+
+        @Override
+        boolean hasDecision() {
+            return true;
+        }
+
+        @Override
+        boolean hasProba() {
+            return probA.length == intercepts.length && probB.length == intercepts.length;
+        }
+
+        @Override
+        int decisionWidth() {
+            return labels().count() == 2 ? 0 : pairs ? intercepts.length : labels().count();
+        }
+
+        /** A score for each pair of classes, positive for the first. */
+        private double[] pairScores(double[] x, int from) {
+            double[] k = vectors.products(x, from);
+            double[] scores = new double[intercepts.length];
+            int at = 0;
+            for (int i = 0; i < labels().count(); i++) {
+                for (int j = i + 1; j < labels().count(); j++) {
+                    double sum = 0;
+                    for (int s = starts[i]; s < starts[i + 1]; s++) {
+                        sum += coefficients[j - 1][s] * k[s];
+                    }
+                    for (int s = starts[j]; s < starts[j + 1]; s++) {
+                        sum += coefficients[i][s] * k[s];
+                    }
+                    scores[at] = sum + intercepts[at];
+                    at++;
+                }
+            }
+            return scores;
+        }
+
+        @Override
+        int[] classes(Table table) {
+            if (breaksTies) {
+                return Labels.greatest(decision(table));
+            }
+            double[] x = table.finite(type());
+            int[] result = new int[table.rows()];
+            int classes = labels().count();
+            for (int r = 0; r < result.length; r++) {
+                double[] scores = pairScores(x, r * table.columns());
+                int[] votes = new int[classes];
+                int at = 0;
+                for (int i = 0; i < classes; i++) {
+                    for (int j = i + 1; j < classes; j++) {
+                        votes[scores[at++] > 0 ? i : j]++;
+                    }
+                }
+                for (int c = 1; c < classes; c++) {
+                    result[r] = votes[c] > votes[result[r]] ? c : result[r];
+                }
+            }
+            return result;
+        }
+
+        @Override
+        Table decision(Table table) {
+            double[] x = table.finite(type());
+            int classes = labels().count();
+            Table result = Table.of(table.rows(), Math.max(1, decisionWidth()));
+            for (int r = 0; r < table.rows(); r++) {
+                double[] scores = pairScores(x, r * table.columns());
+                if (classes == 2) {
+                    result.values()[r] = -scores[0];
+                } else if (pairs) {
+                    System.arraycopy(scores, 0, result.values(), r * scores.length, scores.length);
+                } else {
+                    against(scores, result.values(), r * classes);
+                }
+            }
+            return result;
+        }
+
+        /** Scores of classes from scores of pairs: votes, and how sure they are. */
+        private void against(double[] scores, double[] to, int from) {
+            int classes = labels().count();
+            double[] sure = new double[classes];
+            int at = 0;
+            for (int i = 0; i < classes; i++) {
+                for (int j = i + 1; j < classes; j++) {
+                    sure[i] += scores[at];
+                    sure[j] -= scores[at];
+                    to[from + (scores[at] < 0 ? j : i)]++;
+                    at++;
+                }
+            }
+            for (int c = 0; c < classes; c++) {
+                to[from + c] += sure[c] / (3 * (Math.abs(sure[c]) + 1));
+            }
+        }
+
+        @Override
+        Table proba(Table table) {
+            double[] x = table.finite(type());
+            int classes = labels().count();
+            Table result = Table.of(table.rows(), classes);
+            for (int r = 0; r < table.rows(); r++) {
+                double[] scores = pairScores(x, r * table.columns());
+                double[][] pair = new double[classes][classes];
+                int at = 0;
+                for (int i = 0; i < classes; i++) {
+                    for (int j = i + 1; j < classes; j++) {
+                        double p = sigmoid(-(scores[at] * probA[at] + probB[at]));
+                        p = Math.min(Math.max(p, 1e-7), 1 - 1e-7);
+                        pair[i][j] = p;
+                        pair[j][i] = 1 - p;
+                        at++;
+                    }
+                }
+                couple(pair, result.values(), r * classes);
+            }
+            return result;
+        }
+
+        /** Pairwise coupling after Wu, Lin and Weng (2004), method 2, with the tolerance of libsvm. */
+        private static void couple(double[][] pair, double[] to, int from) {
+            int k = pair.length;
+            double[][] q = new double[k][k];
+            double[] p = new double[k];
+            double[] qp = new double[k];
+            for (int t = 0; t < k; t++) {
+                p[t] = 1.0 / k;
+                for (int j = 0; j < k; j++) {
+                    if (j != t) {
+                        q[t][t] += pair[j][t] * pair[j][t];
+                        q[t][j] = -pair[j][t] * pair[t][j];
+                    }
+                }
+            }
+            for (int round = 0; round < Math.max(100, k); round++) {
+                double all = 0;
+                for (int t = 0; t < k; t++) {
+                    qp[t] = Steps.dot(q[t], 0, p);
+                    all += p[t] * qp[t];
+                }
+                double worst = 0;
+                for (int t = 0; t < k; t++) {
+                    worst = Math.max(worst, Math.abs(qp[t] - all));
+                }
+                if (worst < 0.005 / k) {
+                    break;
+                }
+                for (int t = 0; t < k; t++) {
+                    double diff = (all - qp[t]) / q[t][t];
+                    p[t] += diff;
+                    all = (all + diff * (diff * q[t][t] + 2 * qp[t])) / (1 + diff) / (1 + diff);
+                    for (int j = 0; j < k; j++) {
+                        qp[j] = (qp[j] + diff * q[t][j]) / (1 + diff);
+                        p[j] /= 1 + diff;
+                    }
+                }
+            }
+            System.arraycopy(p, 0, to, from, k);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import io.nereid.base.ServingException;
+import java.text.Normalizer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+
+/** {@code CountVectorizer}: how often each known word or run of letters is in a text. Immutable. */
+final class TextCounts extends Transformer {
+    private static final Pattern SPACES = Pattern.compile("\\s\\s+", Pattern.UNICODE_CHARACTER_CLASS);
+    private static final Pattern SPACE = Pattern.compile("\\s+", Pattern.UNICODE_CHARACTER_CLASS);
+    private static final Pattern MARKS = Pattern.compile("\\p{M}+");
+
+    private final Map<String, Integer> vocabulary = new HashMap<>();
+    private final Set<String> stops = new HashSet<>();
+    private final String analyzer;
+    private final Pattern token;
+    private final boolean lower;
+    private final String accents;
+    private final boolean binary;
+    private final int shortest;
+    private final int longest;
+
+    private TextCounts(Fields f, int width) {
+        super(f.type(), 1, width);
+        for (Map.Entry<Object, Object> e : entries(f).entrySet()) {
+            int place = (int) Values.number(e.getValue());
+            if (!(e.getKey() instanceof String word) || place < 0 || place >= width) {
+                throw Refusal.corrupt(f.path() + " has a vocabulary that is not one");
+            }
+            vocabulary.put(word, place);
+        }
+        analyzer = f.text("analyzer", "?");
+        if (!List.of("word", "char", "char_wb").contains(analyzer)) {
+            throw f.unsupported("analyzer");
+        }
+        for (String own : List.of("preprocessor", "tokenizer")) {
+            if (f.has(own)) {
+                throw f.unsupported(own);
+            }
+        }
+        token = pattern(f);
+        lower = f.flag("lowercase", true);
+        accents = f.text("strip_accents", "");
+        if (f.has("strip_accents") && !accents.equals("unicode") && !accents.equals("ascii")) {
+            throw f.unsupported("strip_accents");
+        }
+        binary = f.flag("binary", false);
+        List<Object> range = Fields.asList(f.required("ngram_range"));
+        shortest = (int) Values.number(range.get(0));
+        longest = (int) Values.number(range.get(1));
+        if (shortest < 1 || longest < shortest || longest > 64) {
+            throw f.unsupported("ngram_range");
+        }
+        stops(f);
+    }
+
+    private static Map<Object, Object> entries(Fields f) {
+        Object vocabulary = f.required("vocabulary_");
+        return vocabulary instanceof PyDict d
+                ? d.items()
+                : Fields.asObject(vocabulary).entries().items();
+    }
+
+    static TextCounts of(Fields f) {
+        int width = entries(f).size();
+        if (width == 0) {
+            throw Refusal.unsupported(f.path() + " has no vocabulary");
+        }
+        return new TextCounts(f, width);
+    }
+
+    private void stops(Fields f) {
+        Object words = f.any("stop_words");
+        if (words == null || !analyzer.equals("word")) {
+            return;
+        }
+        if (words instanceof String) {
+            // No such word is in the vocabulary; only in runs of words would they have to be taken out first.
+            if (longest > 1) {
+                throw Refusal.unsupported(f.path() + " with stop_words='" + words + "' and runs of words is not supported");
+            }
+            return;
+        }
+        for (Object word : Fields.asList(words)) {
+            stops.add(String.valueOf(word));
+        }
+    }
+
+    private static Pattern pattern(Fields f) {
+        String given = f.text("token_pattern", "(?u)\\b\\w\\w+\\b");
+        String text = given.startsWith("(?u)") ? given.substring(4) : given;
+        // Without groups there are no repetitions of repetitions, on which matching could take forever.
+        if (text.indexOf('(') >= 0 || text.length() > 200) {
+            throw f.unsupported("token_pattern");
+        }
+        try {
+            return Pattern.compile(text, Pattern.UNICODE_CHARACTER_CLASS);
+        } catch (PatternSyntaxException e) {
+            throw f.unsupported("token_pattern");
+        }
+    }
+
+    @Override
+    Table transform(Table table) {
+        Table result = Table.of(table.rows(), width(Method.TRANSFORM));
+        for (int r = 0; r < table.rows(); r++) {
+            String text = table.text(r, 0);
+            if (text == null) {
+                throw ServingException.invalidArgument(type() + " was given a number (expected: text)");
+            }
+            for (String term : terms(prepared(text))) {
+                Integer place = vocabulary.get(term);
+                if (place != null) {
+                    int at = r * width(Method.TRANSFORM) + place;
+                    result.values()[at] = binary ? 1 : result.values()[at] + 1;
+                }
+            }
+        }
+        return result;
+    }
+
+    private String prepared(String text) {
+        String now = lower ? text.toLowerCase(Locale.ROOT) : text;
+        if (accents.isEmpty()) {
+            return now;
+        }
+        now = Normalizer.normalize(now, Normalizer.Form.NFKD);
+        if (accents.equals("unicode")) {
+            return MARKS.matcher(now).replaceAll("");
+        }
+        StringBuilder ascii = new StringBuilder();
+        now.chars().filter(c -> c < 128).forEach(c -> ascii.append((char) c));
+        return ascii.toString();
+    }
+
+    private List<String> terms(String text) {
+        List<String> terms = new ArrayList<>();
+        if (analyzer.equals("word")) {
+            words(text, terms);
+        } else if (analyzer.equals("char")) {
+            letters(SPACES.matcher(text).replaceAll(" "), terms, false);
+        } else {
+            for (String word : SPACE.matcher(text).replaceAll(" ").strip().split(" ")) {
+                if (!word.isEmpty()) {
+                    letters(" " + word + " ", terms, true);
+                }
+            }
+        }
+        return terms;
+    }
+
+    private void words(String text, List<String> terms) {
+        List<String> words = new ArrayList<>();
+        Matcher matcher = token.matcher(text);
+        while (matcher.find()) {
+            String word = matcher.group();
+            if (!stops.contains(word)) {
+                words.add(word);
+            }
+        }
+        for (int n = shortest; n <= longest; n++) {
+            for (int i = 0; i + n <= words.size(); i++) {
+                terms.add(n == 1 ? words.get(i) : String.join(" ", words.subList(i, i + n)));
+            }
+        }
+    }
+
+    private void letters(String text, List<String> terms, boolean shortWordsOnce) {
+        int[] points = text.codePoints().toArray();
+        for (int n = shortest; n <= longest; n++) {
+            if (n >= points.length) {
+                if (n == points.length || shortWordsOnce) {
+                    terms.add(text);
+                }
+                if (shortWordsOnce) {
+                    break;
+                }
+                continue;
+            }
+            for (int i = 0; i + n <= points.length; i++) {
+                terms.add(new String(points, i, n));
+            }
+        }
+    }
+}

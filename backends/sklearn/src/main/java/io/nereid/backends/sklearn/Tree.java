@@ -1,0 +1,126 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+/** One decision tree of scikit-learn. Inputs are compared as 32-bit floats, as it does. Immutable. */
+final class Tree {
+    private final int[] left;
+    private final int[] right;
+    private final int[] feature;
+    private final double[] threshold;
+    private final boolean[] missingLeft;
+    private final double[] values;
+    private final int width;
+    private final int outputs;
+    private final int features;
+
+    private Tree(Fields f, int features, NdArray nodes, NdArray given) {
+        this.features = features;
+        left = nodes.ints("left_child");
+        right = nodes.ints("right_child");
+        feature = nodes.ints("feature");
+        threshold = nodes.doubles("threshold");
+        missingLeft = new boolean[left.length];
+        if (nodes.hasField("missing_go_to_left")) {
+            int[] flags = nodes.ints("missing_go_to_left");
+            for (int i = 0; i < flags.length; i++) {
+                missingLeft[i] = flags[i] != 0;
+            }
+        }
+        values = given.doubles();
+        width = left.length == 0 ? 0 : values.length / left.length;
+        outputs = given.rank() == 3 ? given.dim(1) : 1;
+        if (left.length == 0 || width == 0 || values.length != width * left.length) {
+            throw Refusal.corrupt(f.path() + " has a tree without nodes or values");
+        }
+        for (int i = 0; i < left.length; i++) {
+            boolean leaf = left[i] == -1;
+            // Children after their parents: then every walk ends.
+            if (!leaf
+                    && (left[i] <= i
+                            || right[i] <= i
+                            || left[i] >= left.length
+                            || right[i] >= left.length
+                            || feature[i] < 0
+                            || feature[i] >= features)) {
+                throw Refusal.corrupt(f.path() + " has a tree whose node " + i + " leads nowhere");
+            }
+        }
+    }
+
+    /** The tree inside a fitted tree estimator. */
+    static Tree of(Fields estimator) {
+        return ofTree(new Fields(estimator.object("tree_")));
+    }
+
+    private static Tree ofTree(Fields tree) {
+        if (!tree.type().equals("Tree") || tree.object().arguments().isEmpty()) {
+            throw Refusal.unsupported(tree.path() + " is no tree that is known");
+        }
+        int features = (int) Values.number(tree.object().arguments().get(0));
+        return new Tree(tree, features, tree.array("nodes"), tree.array("values"));
+    }
+
+    int features() {
+        return features;
+    }
+
+    /** Numbers at each leaf. */
+    int width() {
+        return width;
+    }
+
+    int outputs() {
+        return outputs;
+    }
+
+    int nodes() {
+        return left.length;
+    }
+
+    /** The leaf for the row of 32-bit floats at {@code from}. */
+    int leaf(float[] x, int from) {
+        int node = 0;
+        while (left[node] != -1) {
+            float v = x[from + feature[node]];
+            boolean goLeft = v <= threshold[node] || (missingLeft[node] && Float.isNaN(v));
+            node = goLeft ? left[node] : right[node];
+        }
+        return node;
+    }
+
+    double value(int leaf, int i) {
+        return values[leaf * width + i];
+    }
+
+    /** How many samples each node saw; for isolation forests. */
+    static double[] samples(Fields estimator) {
+        return new Fields(estimator.object("tree_")).array("nodes").doubles("n_node_samples");
+    }
+
+    /** How deep each node is, the root at 0. */
+    int[] depths() {
+        int[] depths = new int[left.length];
+        for (int i = 0; i < left.length; i++) {
+            if (left[i] != -1) {
+                depths[left[i]] = depths[i] + 1;
+                depths[right[i]] = depths[i] + 1;
+            }
+        }
+        return depths;
+    }
+
+    /** The table's numbers as trees see them; NaN stands for a missing value. */
+    static float[] floats(String who, Table table) {
+        double[] x = table.numbers(who);
+        float[] floats = new float[x.length];
+        for (int i = 0; i < x.length; i++) {
+            floats[i] = (float) x[i];
+            if (Float.isInfinite(floats[i])) {
+                throw io.nereid.base.ServingException.invalidArgument(
+                        who + " was given " + x[i] + " (expected: values that fit 32-bit floats)");
+            }
+        }
+        return floats;
+    }
+}

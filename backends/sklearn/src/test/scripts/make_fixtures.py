@@ -1,0 +1,275 @@
+"""Trains small models with the scikit-learn of this interpreter, saves them, and stores what they answer beside them.
+
+Usage: python make_fixtures.py DIRECTORY   (writes DIRECTORY/<version of scikit-learn>/)
+"""
+import json
+import math
+import os
+import pickle
+import sys
+import warnings
+
+warnings.filterwarnings("ignore")
+import joblib
+import numpy as np
+import pandas as pd
+import sklearn
+
+try:
+    from sklearn.experimental import enable_hist_gradient_boosting  # noqa: F401
+except Exception:
+    pass
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import (
+    BaggingClassifier, BaggingRegressor, ExtraTreesClassifier, ExtraTreesRegressor, GradientBoostingClassifier,
+    GradientBoostingRegressor, HistGradientBoostingClassifier, HistGradientBoostingRegressor, IsolationForest,
+    RandomForestClassifier, RandomForestRegressor, StackingClassifier, StackingRegressor, VotingClassifier,
+    VotingRegressor)
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest, VarianceThreshold
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import (
+    ElasticNet, Lasso, LinearRegression, LogisticRegression, Perceptron, PoissonRegressor, Ridge, RidgeClassifier,
+    SGDClassifier, SGDRegressor)
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer, FunctionTransformer, KBinsDiscretizer, LabelEncoder, MaxAbsScaler, MinMaxScaler, Normalizer,
+    OneHotEncoder, OrdinalEncoder, PolynomialFeatures, PowerTransformer, RobustScaler, StandardScaler)
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeRegressor
+
+VERSION = sklearn.__version__
+MAJOR = tuple(int(p) for p in VERSION.split(".")[:2])
+OUT = os.path.join(sys.argv[1], VERSION)
+os.makedirs(OUT, exist_ok=True)
+METHODS = ["predict", "predict_proba", "predict_log_proba", "decision_function", "transform", "score_samples"]
+
+rng = np.random.RandomState(7)
+X = np.round(rng.randn(90, 4) * [1, 10, 0.1, 100] + [0, 5, 1, -50], 4)
+score = X[:, 0] + (X[:, 1] - 5) / 10 - (X[:, 2] - 1) * 5
+y2 = (score > 0).astype(int)
+y3 = np.digitize(score, [-0.8, 0.9])
+names3 = np.array(["setosa", "versicolor", "virginica"])[y3]
+t = 3 * score + (X[:, 3] + 50) / 100 + 0.1 * rng.randn(90)
+T2 = np.c_[t, -t + X[:, 0]]
+Xpos = np.floor(np.abs(X))
+Xnan = X.copy()
+Xnan[rng.rand(*X.shape) < 0.15] = np.nan
+Xcat = np.c_[rng.randint(0, 4, 90), rng.randint(0, 3, 90) * 10, rng.randint(0, 2, 90)].astype(float)
+Q = np.vstack([np.round(rng.randn(10, 4) * [1, 10, 0.1, 100] + [0, 5, 1, -50], 4), X[:3]])
+Qpos, Qcat = np.floor(np.abs(Q)), Xcat[:12]
+Qodd = np.vstack([Qcat, [9, 7, 5]])
+Qnan = Q.copy()
+Qnan[rng.rand(*Q.shape) < 0.2] = np.nan
+frame = pd.DataFrame({
+    "age": np.where(rng.rand(90) < 0.1, np.nan, np.round(rng.rand(90) * 60 + 18)),
+    "city": rng.choice(["Bern", "Zürich", "Genève"], 90),
+    "size": rng.choice(["S", "M", "L"], 90),
+    "income": np.round(rng.rand(90) * 1000, 2),
+}).astype({"city": object, "size": object})
+docs = np.array(["the cat sat on the mat", "a dog and a cat", "Dogs bark at NIGHT, dogs!", "naïve café in Zürich",
+                 "the night is dark and full of terrors", "cats and dogs and mats"] * 3, dtype=object)
+ydocs = np.array([0, 1, 1, 0, 0, 1] * 3)
+Qdocs = np.array(["the dark cat", "dogs at the café CAFÉ", "nothing known", "zürich 2nd night mat_mat", "a", "Bark, cat! bark."],
+                 dtype=object)
+
+sparse = {"sparse_output": False} if MAJOR >= (1, 2) else {"sparse": False}
+log = "log_loss" if MAJOR >= (1, 1) else "log"
+models = {}
+
+
+def add(name, model, x=X, y=None, q=Q, columns=None):
+    models[name] = (model.fit(x, y) if y is not None else model.fit(x), q, columns)
+
+
+add("standard", StandardScaler())
+add("minmax", MinMaxScaler(feature_range=(-1, 2)))
+add("minmax_clip", MinMaxScaler(clip=True))
+add("maxabs", MaxAbsScaler())
+add("robust", RobustScaler())
+for norm in ["l1", "l2", "max"]:
+    add("normalizer_" + norm, Normalizer(norm=norm))
+add("binarizer", Binarizer(threshold=0.5))
+add("imputer_mean", SimpleImputer(), Xnan, None, Qnan)
+add("imputer_indicator", SimpleImputer(strategy="median", add_indicator=True), Xnan, None, Qnan)
+add("imputer_constant", SimpleImputer(strategy="constant", fill_value=-1), Xnan, None, Qnan)
+add("onehot", OneHotEncoder(**sparse), Xcat, None, Qcat)
+add("onehot_drop", OneHotEncoder(drop="first", **sparse), Xcat, None, Qcat)
+add("onehot_binary", OneHotEncoder(drop="if_binary", **sparse), Xcat, None, Qcat)
+add("onehot_ignore", OneHotEncoder(handle_unknown="ignore"), Xcat, None, Qodd)
+add("ordinal", OrdinalEncoder(), Xcat, None, Qcat)
+add("ordinal_unknown", OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-7), Xcat, None,
+    Qodd)
+if MAJOR >= (1, 1):
+    add("onehot_infrequent", OneHotEncoder(min_frequency=25, handle_unknown="infrequent_if_exist", **sparse), Xcat, None,
+        Qodd)
+add("poly", PolynomialFeatures(2))
+add("poly_inter", PolynomialFeatures(3, interaction_only=True, include_bias=False))
+add("power", PowerTransformer())
+add("function", FunctionTransformer(np.log1p), Xpos, None, Qpos)
+add("bins", KBinsDiscretizer(4, encode="ordinal", strategy="uniform"))
+add("bins_onehot", KBinsDiscretizer(3, strategy="quantile"))
+add("pca", PCA(3))
+add("pca_whiten", PCA(2, whiten=True))
+add("svd", TruncatedSVD(2, random_state=1))
+add("variance", VarianceThreshold(0.5))
+add("kbest", SelectKBest(k=2), X, y2)
+add("union", FeatureUnion([("a", StandardScaler()), ("b", PCA(2))], transformer_weights={"b": 2.5}))
+
+add("linear", LinearRegression(), X, t)
+add("linear_two", LinearRegression(), X, T2)
+add("ridge", Ridge(), X, t)
+add("lasso", Lasso(0.1), X, t)
+add("elasticnet", ElasticNet(0.1), X, t)
+add("poisson", PoissonRegressor(), X / 100, np.abs(t), Q / 100)
+add("logistic", LogisticRegression(max_iter=2000), X, y2)
+add("logistic_three", LogisticRegression(max_iter=5000), X, y3)
+add("logistic_names", LogisticRegression(max_iter=5000), X, names3)
+add("logistic_bool", LogisticRegression(max_iter=2000), X, y2 == 1)
+add("logistic_liblinear", LogisticRegression(solver="liblinear"), X, y2)
+if MAJOR < (1, 7):
+    add("logistic_ovr", LogisticRegression(multi_class="ovr", max_iter=5000), X, y3)
+    add("logistic_multi2", LogisticRegression(multi_class="multinomial", max_iter=5000), X, y2)
+add("sgd", make_pipeline(StandardScaler(), SGDClassifier(random_state=1)), X, y3)
+add("sgd_log", make_pipeline(StandardScaler(), SGDClassifier(loss=log, random_state=1)), X, y3)
+add("sgd_huber", make_pipeline(StandardScaler(), SGDClassifier(loss="modified_huber", random_state=1)), X, y3)
+add("sgd_reg", make_pipeline(StandardScaler(), SGDRegressor(random_state=1)), X, t)
+add("linear_svc", make_pipeline(StandardScaler(), LinearSVC(random_state=1)), X, y3)
+add("linear_svc_two", make_pipeline(StandardScaler(), LinearSVC(random_state=1)), X, y2)
+add("linear_svr", make_pipeline(StandardScaler(), LinearSVR(random_state=1)), X, t)
+add("perceptron", make_pipeline(StandardScaler(), Perceptron(random_state=1)), X, y2)
+add("ridge_classifier", RidgeClassifier(), X, names3)
+add("lda", LinearDiscriminantAnalysis(), X, y3)
+add("lda_two", LinearDiscriminantAnalysis(), X, y2)
+
+add("tree", DecisionTreeClassifier(max_depth=3), X, names3)
+add("tree_reg", DecisionTreeRegressor(max_depth=3), X, t)
+add("tree_two", DecisionTreeRegressor(max_depth=3), X, T2)
+add("extra_tree", ExtraTreeRegressor(max_depth=3, random_state=1), X, t)
+add("forest", RandomForestClassifier(5, max_depth=3, random_state=1), X, y3)
+add("forest_two", RandomForestClassifier(5, max_depth=3, random_state=1), X, y2)
+add("forest_reg", RandomForestRegressor(5, max_depth=3, random_state=1), X, t)
+add("extra", ExtraTreesClassifier(5, max_depth=3, random_state=1), X, y3)
+add("extra_reg", ExtraTreesRegressor(5, max_depth=3, random_state=1), X, t)
+if MAJOR >= (1, 4):
+    add("forest_missing", RandomForestClassifier(5, max_depth=3, random_state=1), Xnan, y3, Qnan)
+add("boost", GradientBoostingClassifier(n_estimators=5, max_depth=2), X, y2)
+add("boost_three", GradientBoostingClassifier(n_estimators=5, max_depth=2), X, y3)
+add("boost_exp", GradientBoostingClassifier(n_estimators=5, max_depth=2, loss="exponential"), X, y2)
+add("boost_zero", GradientBoostingClassifier(n_estimators=5, max_depth=2, init="zero"), X, y2)
+add("boost_reg", GradientBoostingRegressor(n_estimators=5, max_depth=2), X, t)
+add("boost_huber", GradientBoostingRegressor(n_estimators=5, max_depth=2, loss="huber"), X, t)
+hist = dict(max_iter=5, max_leaf_nodes=5, min_samples_leaf=5)
+add("hist", HistGradientBoostingClassifier(**hist), Xnan, y2, Qnan)
+add("hist_three", HistGradientBoostingClassifier(**hist), Xnan, y3, Qnan)
+add("hist_reg", HistGradientBoostingRegressor(**hist), Xnan, t, Qnan)
+add("hist_poisson", HistGradientBoostingRegressor(loss="poisson", **hist), X, np.abs(t))
+if MAJOR >= (1, 0):
+    add("hist_categorical", HistGradientBoostingClassifier(categorical_features=[0, 2], **hist), Xcat / [1, 10, 1], y2,
+        np.vstack([Qcat / [1, 10, 1], [9, 7, np.nan]]))
+
+add("kmeans", KMeans(3, n_init=2, random_state=1), X)
+add("kmeans_mini", MiniBatchKMeans(3, n_init=2, random_state=1), X)
+add("nb", GaussianNB(), X, y3)
+add("nb_multi", MultinomialNB(), Xpos, y3, Qpos)
+add("nb_complement", ComplementNB(), Xpos, y3, Qpos)
+add("nb_bernoulli", BernoulliNB(binarize=0.2), X, names3)
+add("knn", KNeighborsClassifier(3), X, y3)
+add("knn_distance", KNeighborsClassifier(4, weights="distance", p=1), X, y3)
+add("knn_brute", KNeighborsClassifier(4, algorithm="brute", p=3), X, names3)
+add("knn_reg", KNeighborsRegressor(3, weights="distance"), X, t)
+add("knn_reg_two", KNeighborsRegressor(3), X, T2)
+sv = dict(probability=True, random_state=1) if MAJOR < (1, 8) else {}
+add("svc", make_pipeline(StandardScaler(), SVC(**sv)), X, y2)
+add("svc_three", make_pipeline(StandardScaler(), SVC(**sv)), X, names3)
+add("svc_ovo", make_pipeline(StandardScaler(), SVC(kernel="poly", decision_function_shape="ovo")), X, y3)
+add("svc_linear", make_pipeline(StandardScaler(), SVC(kernel="linear", break_ties=True)), X, y3)
+add("svc_sigmoid", make_pipeline(StandardScaler(), SVC(kernel="sigmoid", coef0=0.1)), X, y3)
+add("nusvc", make_pipeline(StandardScaler(), NuSVC(nu=0.2)), X, y3)
+add("svr", make_pipeline(StandardScaler(), SVR()), X, t)
+add("mlp", make_pipeline(StandardScaler(), MLPClassifier(hidden_layer_sizes=(6, 4), max_iter=30, random_state=1)), X, y3)
+add("mlp_two", make_pipeline(StandardScaler(), MLPClassifier(hidden_layer_sizes=5, activation="tanh", max_iter=30, random_state=1)), X, y2)
+add("mlp_reg", make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=5, activation="logistic", max_iter=30, random_state=1)), X, t)
+parts = [("a", LogisticRegression(max_iter=2000)), ("b", GaussianNB()), ("c", DecisionTreeClassifier(max_depth=2))]
+add("vote_soft", VotingClassifier(parts, voting="soft", weights=[1, 2, 1.5]), X, names3)
+add("vote_hard", VotingClassifier(parts), X, names3)
+reg_parts = [("a", LinearRegression()), ("b", DecisionTreeRegressor(max_depth=2))]
+add("vote_reg", VotingRegressor(reg_parts), X, t)
+add("stack", StackingClassifier(parts, cv=2), X, y2)
+add("stack_three", StackingClassifier(parts, cv=2, passthrough=True, final_estimator=GaussianNB()), X, names3)
+add("stack_reg", StackingRegressor(reg_parts, cv=2), X, t)
+add("bagging", BaggingClassifier(DecisionTreeClassifier(max_depth=2), 4, max_features=2, random_state=1), X, y3)
+add("bagging_reg", BaggingRegressor(LinearRegression(), 3, random_state=1), X, t)
+add("calibrated", CalibratedClassifierCV(make_pipeline(StandardScaler(), LinearSVC(random_state=1)), cv=2), X, y2)
+add("calibrated_iso", CalibratedClassifierCV(GaussianNB(), cv=2, method="isotonic"), X, y3)
+add("isolation", IsolationForest(n_estimators=6, max_samples=32, random_state=1))
+add("isolation_some", IsolationForest(n_estimators=6, max_features=2, contamination=0.1, random_state=1))
+add("label", LabelEncoder(), names3, None, names3[:8])
+add("grid", GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [0.1, 1]}, cv=2),
+    X, y2)
+add("pipeline", Pipeline([("s", StandardScaler()), ("none", "passthrough"), ("p", PCA(3)), ("m", LogisticRegression())]),
+    X, y3)
+add("pipeline_transform", Pipeline([("i", SimpleImputer()), ("s", MinMaxScaler())]), Xnan, None, Qnan)
+add("columns_array", ColumnTransformer([("n", StandardScaler(), slice(0, 2)), ("o", OneHotEncoder(handle_unknown="ignore"),
+    [2])], remainder="passthrough"), Xcat, None, Qcat)
+mixed = ColumnTransformer([
+    ("num", Pipeline([("i", SimpleImputer(strategy="median")), ("s", StandardScaler())]), ["age", "income"]),
+    ("cat", Pipeline([("i", SimpleImputer(strategy="most_frequent")), ("o", OneHotEncoder(handle_unknown="ignore"))]),
+     ["city"]),
+    ("ord", OrdinalEncoder(categories=[["S", "M", "L"]]), ["size"]),
+])
+add("frame", mixed, frame, None, frame.iloc[:12], list(frame.columns))
+add("frame_model", Pipeline([("c", mixed), ("m", LogisticRegression())]), frame, y2, frame.iloc[:12], list(frame.columns))
+add("frame_numbers", make_pipeline(StandardScaler(), Ridge()), pd.DataFrame(X, columns=["a", "b", "c", "d"]), t,
+    pd.DataFrame(Q, columns=["a", "b", "c", "d"]), ["a", "b", "c", "d"])
+add("count", CountVectorizer(), docs, None, Qdocs)
+add("count_bigram", CountVectorizer(ngram_range=(1, 2), binary=True, stop_words=["the", "and"]), docs, None, Qdocs)
+add("count_char", CountVectorizer(analyzer="char", ngram_range=(1, 3), strip_accents="unicode"), docs, None, Qdocs)
+add("count_wb", CountVectorizer(analyzer="char_wb", ngram_range=(3, 4), strip_accents="ascii"), docs, None, Qdocs)
+add("tfidf", TfidfVectorizer(), docs, None, Qdocs)
+add("tfidf_sublinear", TfidfVectorizer(sublinear_tf=True, norm="l1", stop_words="english"), docs, None, Qdocs)
+add("text_model", make_pipeline(TfidfVectorizer(), LogisticRegression()), docs, ydocs, Qdocs)
+add("text_nb", make_pipeline(CountVectorizer(), MultinomialNB()), docs, ydocs, Qdocs)
+
+
+def plain(value):
+    if hasattr(value, "toarray"):
+        value = value.toarray()
+    value = np.asarray(value)
+    if value.dtype.kind == "b" or value.dtype.kind in "iu":
+        return value.tolist()
+    return json.loads(json.dumps(value.tolist()), parse_constant=lambda c: c)
+
+
+WAYS = [
+    ("pkl", lambda m, p: pickle.dump(m, open(p, "wb"))),
+    ("joblib", lambda m, p: joblib.dump(m, p)),
+    ("pickle", lambda m, p: pickle.dump(m, open(p, "wb"), protocol=2)),
+    ("joblib", lambda m, p: joblib.dump(m, p, compress=("zlib", 9))),
+    ("joblib", lambda m, p: joblib.dump(m, p, compress=("gzip", 9))),
+    ("pkl", lambda m, p: pickle.dump(m, open(p, "wb"), protocol=5)),
+]
+expected = {}
+for i, (name, (model, q, columns)) in enumerate(sorted(models.items())):
+    answers = {}
+    for method in METHODS:
+        if hasattr(model, method) and not (method == "score_samples" and not name.startswith("isolation")):
+            with np.errstate(all="ignore"):
+                answers[method] = plain(getattr(model, method)(q))
+    ending, save = WAYS[i % len(WAYS)]
+    # Bytes that do not depend on who made them would be nice; the random state inside is what differs.
+    save(model, os.path.join(OUT, name + "." + ending))
+    rows = q.values.tolist() if hasattr(q, "values") else q.tolist() if q.ndim > 1 else [[v] for v in q.tolist()]
+    rows = [[None if isinstance(v, float) and math.isnan(v) else v for v in row] for row in rows]
+    expected[name] = {"file": name + "." + ending, "columns": columns, "rows": rows, "answers": answers}
+with open(os.path.join(OUT, "expected.json"), "w") as out:
+    out.write("{\n" + ",\n".join(json.dumps(k) + ": " + json.dumps(v) for k, v in expected.items()) + "\n}\n")
+print(VERSION, len(expected), "models")
