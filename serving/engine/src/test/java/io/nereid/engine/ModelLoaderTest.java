@@ -181,24 +181,24 @@ class ModelLoaderTest {
     void aSampleThatCannotBeRunFailsTheLoadWithItsName() throws Exception {
         failsToWarm(
                 new Warmup("open", 1, 1, Map.of("IN", new WarmupInput(DataType.INT32, Shape.of(-1), Data.ZERO, ""))),
-                "warmup setting expects all variable-size dimensions are specified for input 'IN', got [-1]");
+                "warmup setting expects all variable-size dimensions are specified for input 'IN'");
         failsToWarm(
                 new Warmup("none", 1, 1, Map.of()),
-                "failed to run warmup sample 'none': expected 1 inputs but got 0 inputs for model 'm'");
+                "model_warmup 'none' must specify 'inputs'");
         failsToWarm(
                 new Warmup("other", 1, 1, Map.of("IN", input(Data.ZERO, ""), "IM", input(Data.ZERO, ""))),
                 "failed to run warmup sample 'other': unexpected inference input 'IM' for model 'm'");
         failsToWarm(
                 new Warmup("large", 5, 1, Map.of("IN", input(Data.ZERO, ""))),
-                "failed to run warmup sample 'large': its batch size 5 is larger than max_batch_size 4");
+                "model_warmup 'large' has batch_size 5 (expected: <= 4)");
         failsToWarm(
                 new Warmup("absent", 1, 1, Map.of("IN", input(Data.FILE, "absent"))),
-                "warmup input 'IN' cannot be read from ");
+                "absent");
         Files.createDirectories(directory.resolve("warmup"));
         Files.write(directory.resolve("warmup/short"), new byte[3]);
         failsToWarm(
                 new Warmup("short", 1, 1, Map.of("IN", input(Data.FILE, "short"))),
-                "warmup setting expects 4 bytes, but the data provided from short has 3 bytes.");
+                "warmup setting expects 4 bytes, but the data provided from short only has 3 bytes");
         Files.write(directory.resolve("warmup/bad"), new byte[] {-1, -1, -1, -1});
         failsToWarm(
                 new Warmup("bad", 2, 1, Map.of("IN", input(Data.FILE, "bad"))),
@@ -207,9 +207,11 @@ class ModelLoaderTest {
 
     private void failsToWarm(Warmup sample, String text) {
         ModelLoader loader = loader(config(1, 4).warmups(List.of(sample)).build());
-        loader.load();
-        assertThatThrownBy(loader::warm)
-                .hasMessageStartingWith(text)
+        assertThatThrownBy(() -> {
+                    loader.load();
+                    loader.warm();
+                })
+                .hasMessageContaining(text)
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
         loader.unload();

@@ -273,8 +273,9 @@ class TestModelsTest {
     }
 
     private static List<Integer> run(Invocation invocation, Tensor... inputs) {
-        List<Tensor> outputs = invocation.run(List.of(inputs), List.of("OUTPUT"));
+        List<Tensor> outputs = List.of();
         try {
+            outputs = invocation.run(List.of(inputs), List.of("OUTPUT"));
             ByteBuffer bytes = outputs.get(0).buffer();
             List<Integer> result = new java.util.ArrayList<>();
             while (bytes.hasRemaining()) {
