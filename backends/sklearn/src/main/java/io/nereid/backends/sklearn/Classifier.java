@@ -112,7 +112,8 @@ abstract class Classifier extends Estimator {
             }
             double sum = 0;
             for (int c = 0; c < columns; c++) {
-                sum += x[from + c] = Math.exp(x[from + c] - max);
+                x[from + c] = Math.exp(x[from + c] - max);
+                sum += x[from + c];
             }
             for (int c = 0; c < columns; c++) {
                 x[from + c] /= sum;
