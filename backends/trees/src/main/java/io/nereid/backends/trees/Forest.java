@@ -6,29 +6,37 @@ import io.nereid.backends.trees.ParsedTree.LinearLeaf;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Trees in arrays. A tree that only compares, and whose leaves are single numbers, has one long for each node:
+ * Trees in arrays, in one of three ways, all of them breadth first with the left child behind the right one. A walk takes
+ * as many steps as the tree is deep, without a branch in them, so that walks of several rows overlap.
  *
- * <pre>threshold (32 bits) | steps to the right child (16) | slot (16)</pre>
+ * <ul>
+ *   <li>A flat tree that only compares is filled up to an even one, whose children need not be looked up: node n has 2n and
+ *       2n + 1. A long for each node: threshold (32 bits) and slot.
+ *   <li>A deeper tree that only compares has a long for each node and leaf: threshold (32 bits), steps to the right child
+ *       (16) and slot (16). A leaf is its own child whatever the row.
+ *   <li>All others, those with sets of categories, vectors or linear models at the leaves, have four numbers for each node,
+ *       and are walked row by row.
+ * </ul>
  *
- * The left child lies behind the right one. A leaf is its own child whatever the row, so that a walk takes as many steps
- * as the tree is deep, all of them without a branch, and walks of several rows overlap. All other trees have four numbers
- * for each node, and are walked row by row. Immutable.
+ * Immutable.
  */
 final class Forest {
     /** Numbers of a node of a tree that is walked row by row: threshold or set, slot, place of the right child, and a leaf's number. */
     static final int NODE = 4;
 
-    /** Trees that are deeper are left as soon as all rows have arrived. */
-    private static final int EVEN = 8;
+    /** Even trees are at most so deep: a deeper one has many more nodes than it needs. */
+    static final int MOST_EVEN = 8;
 
     private final Slots slots;
     private final Tree[] trees;
+    private final Even[] evens;
     private final Packed packed;
     private final Loose loose;
 
-    Forest(Slots slots, Tree[] trees, Packed packed, Loose loose) {
+    Forest(Slots slots, Tree[] trees, Even[] evens, Packed packed, Loose loose) {
         this.slots = slots;
         this.trees = trees;
+        this.evens = evens;
         this.packed = packed;
         this.loose = loose;
     }
@@ -36,15 +44,31 @@ final class Forest {
     /**
      * One tree.
      *
-     * @param packed in which of the arrays it is
-     * @param root where it begins
+     * @param kind how it lies
+     * @param root where it begins, or which of the even trees it is
      * @param depth steps from the root to the farthest leaf
      * @param group the output it adds to
      */
-    record Tree(boolean packed, int root, int depth, int group) {}
+    record Tree(Kind kind, int root, int depth, int group) {}
+
+    /** How a tree lies. */
+    enum Kind {
+        EVEN,
+        PACKED,
+        LOOSE
+    }
 
     /**
-     * Trees that only compare.
+     * A tree of which all leaves are equally deep.
+     *
+     * @param nodes the root is node 1
+     * @param singles by leaf; null when values are doubles
+     * @param doubles likewise
+     */
+    record Even(long[] nodes, float @Nullable [] singles, double[] doubles) {}
+
+    /**
+     * Deeper trees that only compare.
      *
      * @param nodes by node
      * @param singles by node the value of a leaf; null when values are doubles
@@ -92,19 +116,89 @@ final class Forest {
         int stride = slots.size();
         for (Tree tree : trees) {
             int row = 0;
-            if (tree.packed) {
-                for (; row + 3 < rows; row += 4) {
-                    walkFour(numbers, row * stride, stride, tree, sums, row * outputs + tree.group, outputs);
-                }
-                for (; row < rows; row++) {
-                    arrive(walk(numbers, row * stride, tree), sums, row * outputs + tree.group);
-                }
-            } else {
-                for (; row < rows; row++) {
-                    arriveLoose(walkLoose(numbers, row * stride, tree.root), sums, row * outputs + tree.group, raw, first + row);
-                }
+            switch (tree.kind) {
+                case EVEN:
+                    Even even = evens[tree.root];
+                    for (; row + 3 < rows; row += 4) {
+                        walkFour(even, tree.depth, numbers, row * stride, stride, sums, row * outputs + tree.group, outputs);
+                    }
+                    for (; row < rows; row++) {
+                        walk(even, tree.depth, numbers, row * stride, sums, row * outputs + tree.group);
+                    }
+                    break;
+                case PACKED:
+                    for (; row + 3 < rows; row += 4) {
+                        walkFour(numbers, row * stride, stride, tree, sums, row * outputs + tree.group, outputs);
+                    }
+                    for (; row < rows; row++) {
+                        arrive(walk(numbers, row * stride, tree), sums, row * outputs + tree.group);
+                    }
+                    break;
+                default:
+                    for (; row < rows; row++) {
+                        int leaf = walkLoose(numbers, row * stride, tree.root);
+                        arriveLoose(leaf, sums, row * outputs + tree.group, raw, first + row);
+                    }
             }
         }
+    }
+
+    private static void walkFour(
+            Even tree, int depth, int[] numbers, int a, int stride, Sums sums, int sum, int outputs) {
+        long[] nodes = tree.nodes;
+        int b = a + stride;
+        int c = b + stride;
+        int d = c + stride;
+        int i = 1;
+        int j = 1;
+        int k = 1;
+        int l = 1;
+        for (int step = depth; step > 0; step--) {
+            long p = nodes[i];
+            long q = nodes[j];
+            long r = nodes[k];
+            long s = nodes[l];
+            i = 2 * i + less(numbers[a + (int) p], p);
+            j = 2 * j + less(numbers[b + (int) q], q);
+            k = 2 * k + less(numbers[c + (int) r], r);
+            l = 2 * l + less(numbers[d + (int) s], s);
+        }
+        int base = 1 << depth;
+        float[] singles = tree.singles;
+        if (singles != null) {
+            float[] to = sums.singles;
+            to[sum] += singles[i - base];
+            to[sum + outputs] += singles[j - base];
+            to[sum + 2 * outputs] += singles[k - base];
+            to[sum + 3 * outputs] += singles[l - base];
+        } else {
+            double[] to = sums.doubles;
+            double[] values = tree.doubles;
+            to[sum] += values[i - base];
+            to[sum + outputs] += values[j - base];
+            to[sum + 2 * outputs] += values[k - base];
+            to[sum + 3 * outputs] += values[l - base];
+        }
+    }
+
+    private static void walk(Even tree, int depth, int[] numbers, int at, Sums sums, int sum) {
+        long[] nodes = tree.nodes;
+        int i = 1;
+        for (int step = depth; step > 0; step--) {
+            long p = nodes[i];
+            i = 2 * i + less(numbers[at + (int) p], p);
+        }
+        float[] singles = tree.singles;
+        if (singles != null) {
+            sums.singles[sum] += singles[i - (1 << depth)];
+        } else {
+            sums.doubles[sum] += tree.doubles[i - (1 << depth)];
+        }
+    }
+
+    /** 1 when the number is less than a node's threshold, else 0. */
+    private static int less(int number, long node) {
+        return (int) ((number - (node >> 32)) >>> 63);
     }
 
     private void walkFour(int[] numbers, int a, int stride, Tree tree, Sums sums, int sum, int outputs) {
@@ -116,35 +210,22 @@ final class Forest {
         int j = i;
         int k = i;
         int l = i;
-        if (tree.depth <= EVEN) {
-            for (int step = tree.depth; step > 0; step--) {
-                long p = nodes[i];
-                long q = nodes[j];
-                long r = nodes[k];
-                long s = nodes[l];
-                i += step(p, numbers[a + (char) p]);
-                j += step(q, numbers[b + (char) q]);
-                k += step(r, numbers[c + (char) r]);
-                l += step(s, numbers[d + (char) s]);
-            }
-        } else {
-            int moved;
-            do {
-                long p = nodes[i];
-                long q = nodes[j];
-                long r = nodes[k];
-                long s = nodes[l];
-                int di = step(p, numbers[a + (char) p]);
-                int dj = step(q, numbers[b + (char) q]);
-                int dk = step(r, numbers[c + (char) r]);
-                int dl = step(s, numbers[d + (char) s]);
-                i += di;
-                j += dj;
-                k += dk;
-                l += dl;
-                moved = di | dj | dk | dl;
-            } while (moved != 0);
-        }
+        int moved;
+        do {
+            long p = nodes[i];
+            long q = nodes[j];
+            long r = nodes[k];
+            long s = nodes[l];
+            int di = step(p, numbers[a + (char) p]);
+            int dj = step(q, numbers[b + (char) q]);
+            int dk = step(r, numbers[c + (char) r]);
+            int dl = step(s, numbers[d + (char) s]);
+            i += di;
+            j += dj;
+            k += dk;
+            l += dl;
+            moved = di | dj | dk | dl;
+        } while (moved != 0);
         arrive(i, sums, sum);
         arrive(j, sums, sum + outputs);
         arrive(k, sums, sum + 2 * outputs);
@@ -153,19 +234,12 @@ final class Forest {
 
     /** How far it is from a node to the child of a row: one more to the left one, when the number is less. */
     private static int step(long node, int number) {
-        return ((int) node >>> 16) + (int) ((number - (node >> 32)) >>> 63);
+        return ((int) node >>> 16) + less(number, node);
     }
 
     private int walk(int[] numbers, int at, Tree tree) {
         long[] nodes = packed.nodes;
         int i = tree.root;
-        if (tree.depth <= EVEN) {
-            for (int step = tree.depth; step > 0; step--) {
-                long p = nodes[i];
-                i += step(p, numbers[at + (char) p]);
-            }
-            return i;
-        }
         int moved;
         do {
             long p = nodes[i];

@@ -4,6 +4,7 @@ package io.nereid.backends.trees;
 
 import io.nereid.base.ServingException;
 import io.nereid.backends.trees.ParsedTree.LinearLeaf;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -60,7 +61,7 @@ final class ForestBuilder {
         for (ParsedTree tree : trees) {
             long nodes = tree.nodes() + (long) tree.leaves();
             if (packs(tree, fits)) {
-                packedNodes += nodes;
+                packedNodes += isEven(new Levels(tree)) ? 0 : nodes;
             } else {
                 looseNodes += nodes;
                 looseLeaves += tree.leaves();
@@ -86,16 +87,23 @@ final class ForestBuilder {
         int at = 0;
         int looseAt = 0;
         int leaf = 0;
+        List<Forest.Even> evens = new ArrayList<>();
         for (int t = 0; t < packedTrees.length; t++) {
             ParsedTree tree = trees.get(t);
+            Levels levels = new Levels(tree);
+            if (packs(tree, fits) && isEven(levels)) {
+                packedTrees[t] = new Forest.Tree(Forest.Kind.EVEN, evens.size(), levels.deepest, tree.group());
+                evens.add(fill(tree, levels.deepest, single));
+                continue;
+            }
             if (packs(tree, fits)) {
-                int depth = pack(tree, packed, at);
-                packedTrees[t] = new Forest.Tree(true, at, depth, tree.group());
+                pack(tree, levels, packed, at);
+                packedTrees[t] = new Forest.Tree(Forest.Kind.PACKED, at, levels.deepest, tree.group());
                 at += tree.nodes() + tree.leaves();
                 continue;
             }
-            int depth = lay(tree, nodes, looseAt, leaf);
-            packedTrees[t] = new Forest.Tree(false, looseAt, depth, tree.group());
+            lay(tree, levels, nodes, looseAt, leaf);
+            packedTrees[t] = new Forest.Tree(Forest.Kind.LOOSE, looseAt, levels.deepest, tree.group());
             System.arraycopy(tree.values(), 0, values, leaf * width, tree.values().length);
             LinearLeaf[] models = tree.linear();
             if (models != null && linear != null) {
@@ -115,6 +123,7 @@ final class ForestBuilder {
         return new Forest(
                 new Slots(features.toArray(), ruleOf, flavor != Flavor.LESS, ranksOf),
                 packedTrees,
+                evens.toArray(Forest.Even[]::new),
                 packed,
                 new Forest.Loose(nodes, sets.toArray(), values, width, linear));
     }
@@ -127,42 +136,73 @@ final class ForestBuilder {
                 && tree.width() == 1;
     }
 
+    /** Whether a tree is flat and full enough to be filled up. */
+    private static boolean isEven(Levels levels) {
+        int depth = levels.deepest;
+        return depth <= Forest.MOST_EVEN && (depth <= 4 || (2L << depth) <= 4L * levels.ids.length);
+    }
+
     /** A tree breadth first, so that the upper levels, where all rows pass, share cache lines. Confined to one load. */
     private static final class Levels {
         private final int[] ids;
-        private final int[] depths;
+        /** By place, where the right child is, before the left one. */
+        private final int[] children;
+
         private int size;
         private int deepest;
 
         Levels(ParsedTree tree) {
             ids = new int[tree.nodes() + tree.leaves()];
-            depths = new int[ids.length];
-            add(tree.nodes() == 0 ? ~0 : 0, 0);
-        }
-
-        private void add(int id, int depth) {
-            ids[size] = id;
-            depths[size++] = depth;
-            deepest = Math.max(deepest, depth);
-        }
-
-        /** Adds the children of a node, the right one first; the place of that. */
-        private int addChildren(ParsedTree tree, int at) {
-            int place = size;
-            add(tree.right()[ids[at]], depths[at] + 1);
-            add(tree.left()[ids[at]], depths[at] + 1);
-            return place;
+            children = new int[ids.length];
+            ids[size++] = tree.nodes() == 0 ? ~0 : 0;
+            int end = 1;
+            for (int at = 0; at < size; at++) {
+                if (at == end) {
+                    deepest++;
+                    end = size;
+                }
+                int id = ids[at];
+                if (id >= 0) {
+                    children[at] = size;
+                    ids[size++] = tree.right()[id];
+                    ids[size++] = tree.left()[id];
+                }
+            }
         }
     }
 
-    private int pack(ParsedTree tree, Forest.Packed packed, int base) {
-        Levels levels = new Levels(tree);
+    private Forest.Even fill(ParsedTree tree, int depth, boolean single) {
+        long[] nodes = new long[1 << depth];
+        float[] singles = new float[single ? 1 << depth : 0];
+        double[] doubles = new double[single ? 0 : 1 << depth];
+        int[] ids = new int[2 << depth];
+        ids[1] = tree.nodes() == 0 ? ~0 : 0;
+        for (int n = 1; n < ids.length; n++) {
+            int id = ids[n];
+            if (n < nodes.length) {
+                // Below a leaf there are only leaves, and whichever of them a row goes to has its value.
+                ids[2 * n] = id < 0 ? id : tree.right()[id];
+                ids[2 * n + 1] = id < 0 ? id : tree.left()[id];
+                nodes[n] = id < 0
+                        ? (long) Slots.LEAST << 32
+                        : (long) threshold(tree.feature()[id], tree.threshold()[id]) << 32
+                                | slot(tree.feature()[id], tree.rule()[id]);
+            } else if (single) {
+                singles[n - nodes.length] = (float) tree.values()[~id];
+            } else {
+                doubles[n - nodes.length] = tree.values()[~id];
+            }
+        }
+        return new Forest.Even(nodes, single ? singles : null, doubles);
+    }
+
+    private void pack(ParsedTree tree, Levels levels, Forest.Packed packed, int base) {
         float[] singles = packed.singles();
         for (int q = 0; q < levels.size; q++) {
             int id = levels.ids[q];
             if (id >= 0) {
                 long slot = slot(tree.feature()[id], tree.rule()[id]);
-                long steps = (long) levels.addChildren(tree, q) - q;
+                long steps = (long) levels.children[q] - q;
                 packed.nodes()[base + q] = (long) threshold(tree.feature()[id], tree.threshold()[id]) << 32
                         | steps << 16
                         | slot;
@@ -175,11 +215,9 @@ final class ForestBuilder {
                 packed.doubles()[base + q] = tree.values()[~id];
             }
         }
-        return levels.deepest;
     }
 
-    private int lay(ParsedTree tree, int[] nodes, int base, int leafBase) {
-        Levels levels = new Levels(tree);
+    private void lay(ParsedTree tree, Levels levels, int[] nodes, int base, int leafBase) {
         for (int q = 0; q < levels.size; q++) {
             int at = base + q * Forest.NODE;
             int id = levels.ids[q];
@@ -194,12 +232,11 @@ final class ForestBuilder {
             int slot = slot(tree.feature()[id], tree.rule()[id]);
             nodes[at] = set == null ? threshold(tree.feature()[id], tree.threshold()[id]) : set(set);
             nodes[at + 1] = set == null ? slot : ~slot;
-            nodes[at + 2] = base + levels.addChildren(tree, q) * Forest.NODE;
+            nodes[at + 2] = base + levels.children[q] * Forest.NODE;
             nodes[at + 3] = set == null
                     ? 0
                     : (tree.rule()[id] == Slots.CATEGORY_OR_NONE ? 1 : 0) | (tree.missingLeft()[id] ? 2 : 0);
         }
-        return levels.deepest;
     }
 
     private int slot(int feature, byte rule) {
