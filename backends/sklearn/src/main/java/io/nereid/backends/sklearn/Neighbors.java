@@ -10,14 +10,12 @@ final class Neighbors {
 
     /** The samples and how far they are. Immutable. */
     private static final class Samples {
-        private final String type;
         private final double[][] points;
         private final int k;
         private final boolean byDistance;
         private final double p;
 
         Samples(Fields f) {
-            type = f.type();
             points = Steps.rows(f, -1, -1, "_fit_X");
             k = f.integer("n_neighbors", 5);
             String weights = f.text("weights", "?");
