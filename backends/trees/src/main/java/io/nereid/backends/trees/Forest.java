@@ -24,6 +24,9 @@ final class Forest {
     /** Numbers of a node of a tree that is walked row by row: threshold or set, slot, place of the right child, and a leaf's number. */
     static final int NODE = 4;
 
+    /** Rows that are walked at once: one walk waits for memory most of the time. */
+    static final int LANES = 8;
+
     /** Even trees are at most so deep: a deeper one has many more nodes than it needs. */
     static final int MOST_EVEN = 8;
 
@@ -105,30 +108,33 @@ final class Forest {
     /**
      * Adds every tree to the sums of some rows, in the order of the trees.
      *
-     * @param numbers the encoded rows, {@code slots().size()} each
+     * @param numbers the encoded rows, {@code slots().size()} each, with room for a multiple of {@link #LANES} rows
      * @param rows how many
-     * @param sums by row and output
+     * @param sums by row and output, with room likewise
      * @param outputs how many
      * @param raw the rows themselves
      * @param first the first row in {@code raw}
      */
     void add(int[] numbers, int rows, Sums sums, int outputs, Rows raw, int first) {
         int stride = slots.size();
+        // Walking eight rows takes the time of about two, so that a few rows may be joined by what is left of others.
+        int joined = rows % LANES > 2 ? rows + LANES - 1 : rows;
         for (Tree tree : trees) {
             int row = 0;
             switch (tree.kind) {
                 case EVEN:
                     Even even = evens[tree.root];
-                    for (; row + 3 < rows; row += 4) {
-                        walkFour(even, tree.depth, numbers, row * stride, stride, sums, row * outputs + tree.group, outputs);
+                    for (; row + LANES <= joined; row += LANES) {
+                        walkEight(
+                                even, tree.depth, numbers, row * stride, stride, sums, row * outputs + tree.group, outputs);
                     }
                     for (; row < rows; row++) {
                         walk(even, tree.depth, numbers, row * stride, sums, row * outputs + tree.group);
                     }
                     break;
                 case PACKED:
-                    for (; row + 3 < rows; row += 4) {
-                        walkFour(numbers, row * stride, stride, tree, sums, row * outputs + tree.group, outputs);
+                    for (; row + LANES <= joined; row += LANES) {
+                        walkEight(numbers, row * stride, stride, tree, sums, row * outputs + tree.group, outputs);
                     }
                     for (; row < rows; row++) {
                         arrive(walk(numbers, row * stride, tree), sums, row * outputs + tree.group);
@@ -143,25 +149,41 @@ final class Forest {
         }
     }
 
-    private static void walkFour(
+    private static void walkEight(
             Even tree, int depth, int[] numbers, int a, int stride, Sums sums, int sum, int outputs) {
         long[] nodes = tree.nodes;
         int b = a + stride;
         int c = b + stride;
         int d = c + stride;
+        int e = d + stride;
+        int f = e + stride;
+        int g = f + stride;
+        int h = g + stride;
         int i = 1;
         int j = 1;
         int k = 1;
         int l = 1;
+        int m = 1;
+        int n = 1;
+        int o = 1;
+        int p = 1;
         for (int step = depth; step > 0; step--) {
-            long p = nodes[i];
-            long q = nodes[j];
-            long r = nodes[k];
-            long s = nodes[l];
-            i = 2 * i + less(numbers[a + (int) p], p);
-            j = 2 * j + less(numbers[b + (int) q], q);
-            k = 2 * k + less(numbers[c + (int) r], r);
-            l = 2 * l + less(numbers[d + (int) s], s);
+            long at0 = nodes[i];
+            i = 2 * i + less(numbers[a + (int) at0], at0);
+            long at1 = nodes[j];
+            j = 2 * j + less(numbers[b + (int) at1], at1);
+            long at2 = nodes[k];
+            k = 2 * k + less(numbers[c + (int) at2], at2);
+            long at3 = nodes[l];
+            l = 2 * l + less(numbers[d + (int) at3], at3);
+            long at4 = nodes[m];
+            m = 2 * m + less(numbers[e + (int) at4], at4);
+            long at5 = nodes[n];
+            n = 2 * n + less(numbers[f + (int) at5], at5);
+            long at6 = nodes[o];
+            o = 2 * o + less(numbers[g + (int) at6], at6);
+            long at7 = nodes[p];
+            p = 2 * p + less(numbers[h + (int) at7], at7);
         }
         int base = 1 << depth;
         float[] singles = tree.singles;
@@ -171,6 +193,10 @@ final class Forest {
             to[sum + outputs] += singles[j - base];
             to[sum + 2 * outputs] += singles[k - base];
             to[sum + 3 * outputs] += singles[l - base];
+            to[sum + 4 * outputs] += singles[m - base];
+            to[sum + 5 * outputs] += singles[n - base];
+            to[sum + 6 * outputs] += singles[o - base];
+            to[sum + 7 * outputs] += singles[p - base];
         } else {
             double[] to = sums.doubles;
             double[] values = tree.doubles;
@@ -178,6 +204,10 @@ final class Forest {
             to[sum + outputs] += values[j - base];
             to[sum + 2 * outputs] += values[k - base];
             to[sum + 3 * outputs] += values[l - base];
+            to[sum + 4 * outputs] += values[m - base];
+            to[sum + 5 * outputs] += values[n - base];
+            to[sum + 6 * outputs] += values[o - base];
+            to[sum + 7 * outputs] += values[p - base];
         }
     }
 
@@ -201,35 +231,74 @@ final class Forest {
         return (int) ((number - (node >> 32)) >>> 63);
     }
 
-    private void walkFour(int[] numbers, int a, int stride, Tree tree, Sums sums, int sum, int outputs) {
+    private void walkEight(int[] numbers, int a, int stride, Tree tree, Sums sums, int sum, int outputs) {
         long[] nodes = packed.nodes;
         int b = a + stride;
         int c = b + stride;
         int d = c + stride;
+        int e = d + stride;
+        int f = e + stride;
+        int g = f + stride;
+        int h = g + stride;
         int i = tree.root;
-        int j = i;
-        int k = i;
-        int l = i;
+        int j = tree.root;
+        int k = tree.root;
+        int l = tree.root;
+        int m = tree.root;
+        int n = tree.root;
+        int o = tree.root;
+        int p = tree.root;
         int moved;
         do {
-            long p = nodes[i];
-            long q = nodes[j];
-            long r = nodes[k];
-            long s = nodes[l];
-            int di = step(p, numbers[a + (char) p]);
-            int dj = step(q, numbers[b + (char) q]);
-            int dk = step(r, numbers[c + (char) r]);
-            int dl = step(s, numbers[d + (char) s]);
-            i += di;
-            j += dj;
-            k += dk;
-            l += dl;
-            moved = di | dj | dk | dl;
+            long at0 = nodes[i];
+            int to0 = step(at0, numbers[a + (char) at0]);
+            i += to0;
+            long at1 = nodes[j];
+            int to1 = step(at1, numbers[b + (char) at1]);
+            j += to1;
+            long at2 = nodes[k];
+            int to2 = step(at2, numbers[c + (char) at2]);
+            k += to2;
+            long at3 = nodes[l];
+            int to3 = step(at3, numbers[d + (char) at3]);
+            l += to3;
+            long at4 = nodes[m];
+            int to4 = step(at4, numbers[e + (char) at4]);
+            m += to4;
+            long at5 = nodes[n];
+            int to5 = step(at5, numbers[f + (char) at5]);
+            n += to5;
+            long at6 = nodes[o];
+            int to6 = step(at6, numbers[g + (char) at6]);
+            o += to6;
+            long at7 = nodes[p];
+            int to7 = step(at7, numbers[h + (char) at7]);
+            p += to7;
+            moved = to0 | to1 | to2 | to3 | to4 | to5 | to6 | to7;
         } while (moved != 0);
-        arrive(i, sums, sum);
-        arrive(j, sums, sum + outputs);
-        arrive(k, sums, sum + 2 * outputs);
-        arrive(l, sums, sum + 3 * outputs);
+        float[] singles = packed.singles;
+        if (singles != null) {
+            float[] to = sums.singles;
+            to[sum] += singles[i];
+            to[sum + outputs] += singles[j];
+            to[sum + 2 * outputs] += singles[k];
+            to[sum + 3 * outputs] += singles[l];
+            to[sum + 4 * outputs] += singles[m];
+            to[sum + 5 * outputs] += singles[n];
+            to[sum + 6 * outputs] += singles[o];
+            to[sum + 7 * outputs] += singles[p];
+        } else {
+            double[] to = sums.doubles;
+            double[] values = packed.doubles;
+            to[sum] += values[i];
+            to[sum + outputs] += values[j];
+            to[sum + 2 * outputs] += values[k];
+            to[sum + 3 * outputs] += values[l];
+            to[sum + 4 * outputs] += values[m];
+            to[sum + 5 * outputs] += values[n];
+            to[sum + 6 * outputs] += values[o];
+            to[sum + 7 * outputs] += values[p];
+        }
     }
 
     /** How far it is from a node to the child of a row: one more to the left one, when the number is less. */

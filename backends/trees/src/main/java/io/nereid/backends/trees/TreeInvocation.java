@@ -40,7 +40,7 @@ final class TreeInvocation implements Invocation {
         this.forest = model.forest();
         int stride = forest == null ? 1 : forest.slots().size();
         int size = Math.max(stride, facts.outputs());
-        this.block = Math.max(4, Math.min(BLOCK, BLOCK_NUMBERS / size & ~3));
+        this.block = Math.max(Forest.LANES, Math.min(BLOCK, BLOCK_NUMBERS / size & -Forest.LANES));
         this.numbers = new int[Math.multiplyExact(block, stride)];
         this.sums = new Sums(facts.format().equals(XgboostBackend.NAME), block * facts.outputs());
         this.row = new double[facts.outputs()];

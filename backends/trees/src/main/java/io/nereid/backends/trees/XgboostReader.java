@@ -497,7 +497,6 @@ final class XgboostReader {
             case "reg:pseudohubererror":
             case "reg:absoluteerror":
             case "reg:quantileerror":
-            case "reg:expectileerror":
             case "rank:ndcg":
             case "rank:map":
             case "rank:pairwise":
