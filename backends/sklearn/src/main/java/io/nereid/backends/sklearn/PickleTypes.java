@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
+import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Set;
@@ -33,8 +34,11 @@ final class PickleTypes {
                 : OTHERS.contains(global.path()) || FOREIGN.stream().anyMatch(global::isOf);
         if (!known) {
             String path = global.path();
-            throw Refusal.unsupported("it uses " + (path.length() > 120 ? path.substring(0, 120) + "…" : path)
-                    + ", which is not a type of scikit-learn; nothing of it was run");
+            throw ServingException.invalidArgument(
+                    "it uses " + (path.length() > 120 ? path.substring(0, 120) + "…" : path)
+                            + ", which is not a type of scikit-learn; nothing of it was run",
+                    "if that is a step of your own or of another library, export the model to ONNX with skl2onnx;"
+                            + " if you do not know it, do not trust the file");
         }
         return global;
     }

@@ -28,7 +28,7 @@ final class SklearnConfig {
         List<Method> methods = methods(estimator, config);
         int rows = config.maxBatchSize() >= 0
                 ? config.maxBatchSize()
-                : context.autoComplete() ? defaultRows(context) : 0;
+                : context.autoComplete() && !singles(config, columns, text, features) ? defaultRows(context) : 0;
         List<TensorSpec> inputs =
                 config.inputs().isEmpty() ? inputs(columns, text, features, config, rows > 0) : config.inputs();
         List<TensorSpec> outputs = config.outputs();
@@ -64,7 +64,7 @@ final class SklearnConfig {
 
     private static List<TensorSpec> inputs(
             List<String> columns, boolean[] texts, int features, ModelConfig config, boolean batched) {
-        String layout = config.parameters().getOrDefault("inputs", "");
+        String layout = layout(config);
         if (!List.of("", "matrix", "columns").contains(layout)) {
             throw wrong(config, "parameter inputs '" + layout + "'", "matrix or columns");
         }
@@ -72,24 +72,48 @@ final class SklearnConfig {
         if (numbers != DataType.FP64 && numbers != DataType.FP32) {
             throw wrong(config, "parameter input_type '" + config.parameters().get("input_type") + "'", "FP64 or FP32");
         }
-        int some = 0;
-        for (boolean text : texts) {
-            some += text ? 1 : 0;
+        if (!separate(config, columns, texts)) {
+            DataType type = count(texts) > 0 ? DataType.BYTES : numbers;
+            boolean single = type == DataType.BYTES && features == 1 && !batched;
+            return List.of(new TensorSpec(MATRIX, type, shape(single ? 0 : features, batched)));
         }
-        boolean mixed = some > 0 && (some < texts.length || !columns.isEmpty());
-        if (layout.equals("columns") ? features < 1 : !mixed || layout.equals("matrix")) {
-            if (layout.equals("columns")) {
-                throw wrong(config, "parameter inputs 'columns'", "a model that knows how many columns it takes");
-            }
-            DataType type = some > 0 ? DataType.BYTES : numbers;
-            return List.of(new TensorSpec(MATRIX, type, shape(features, batched)));
+        if (features < 1) {
+            throw wrong(config, "parameter inputs 'columns'", "a model that knows how many columns it takes");
         }
         List<TensorSpec> inputs = new ArrayList<>();
         for (int c = 0; c < features; c++) {
             String name = columns.isEmpty() ? "x" + c : columns.get(c);
-            inputs.add(new TensorSpec(name, texts[c] ? DataType.BYTES : numbers, shape(1, batched)));
+            inputs.add(new TensorSpec(name, c < texts.length && texts[c] ? DataType.BYTES : numbers, shape(batched ? 1 : 0, batched)));
         }
         return inputs;
+    }
+
+    private static String layout(ModelConfig config) {
+        return config.parameters().getOrDefault("inputs", "");
+    }
+
+    private static int count(boolean[] texts) {
+        int some = 0;
+        for (boolean text : texts) {
+            some += text ? 1 : 0;
+        }
+        return some;
+    }
+
+    /** Whether each column has an input of its own. */
+    private static boolean separate(ModelConfig config, List<String> columns, boolean[] texts) {
+        int some = count(texts);
+        boolean mixed = some > 0 && (some < texts.length || !columns.isEmpty());
+        return layout(config).equals("columns") || (mixed && !layout(config).equals("matrix"));
+    }
+
+    /**
+     * Whether a row is one value of each input, as in rows of JSON with names. Such inputs have the shape {@code [rows]},
+     * which a model with a batch dimension cannot say.
+     */
+    private static boolean singles(ModelConfig config, List<String> columns, boolean[] texts, int features) {
+        return config.inputs().isEmpty()
+                && (separate(config, columns, texts) || (features == 1 && count(texts) == 1));
     }
 
     private static List<Method> methods(Estimator estimator, ModelConfig config) {

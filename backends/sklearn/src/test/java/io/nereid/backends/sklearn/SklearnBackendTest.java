@@ -122,13 +122,13 @@ class SklearnBackendTest {
         try (BackendModel model = Models.load(Models.of(directory, "frame_model"))) {
             assertThat(model.config().inputs())
                     .containsExactly(
-                            new TensorSpec("age", DataType.FP64, Shape.of(1)),
-                            new TensorSpec("city", DataType.BYTES, Shape.of(1)),
-                            new TensorSpec("size", DataType.BYTES, Shape.of(1)),
-                            new TensorSpec("income", DataType.FP64, Shape.of(1)));
+                            new TensorSpec("age", DataType.FP64, Shape.of(-1)),
+                            new TensorSpec("city", DataType.BYTES, Shape.of(-1)),
+                            new TensorSpec("size", DataType.BYTES, Shape.of(-1)),
+                            new TensorSpec("income", DataType.FP64, Shape.of(-1)));
             JsonNode rows = fixture("frame_model").get("rows");
             int n = rows.size();
-            Shape shape = Shape.of(n, 1);
+            Shape shape = Shape.of(n);
             double[] age = new double[n];
             double[] income = new double[n];
             String[] city = new String[n];
@@ -164,7 +164,7 @@ class SklearnBackendTest {
             double[] rows = rows("frame_numbers");
             List<Tensor> inputs = new ArrayList<>();
             for (int c = 0; c < 4; c++) {
-                inputs.add(Models.floats("abcd".substring(c, c + 1), Shape.of(1, 1), rows[c]));
+                inputs.add(Models.floats("abcd".substring(c, c + 1), Shape.of(1), rows[c]));
             }
             Object got = Models.run(columns, "predict", inputs.toArray(Tensor[]::new)).get(0);
             assertThat((Double) got).isCloseTo((Double) answers("frame_numbers", "predict").get(0), within(1e-4));
@@ -175,13 +175,13 @@ class SklearnBackendTest {
     void textGoesIntoTextModels() {
         try (BackendModel model = Models.load(Models.of(directory, "text_model"))) {
             assertThat(model.config().inputs())
-                    .containsExactly(new TensorSpec("input-0", DataType.BYTES, Shape.of(1)));
+                    .containsExactly(new TensorSpec("input-0", DataType.BYTES, Shape.of(-1)));
             JsonNode rows = fixture("text_model").get("rows");
             String[] texts = new String[rows.size()];
             for (int i = 0; i < texts.length; i++) {
                 texts[i] = rows.get(i).get(0).asText();
             }
-            assertThat(Models.run(model, "predict", Models.texts("input-0", Shape.of(texts.length, 1), texts)))
+            assertThat(Models.run(model, "predict", Models.texts("input-0", Shape.of(texts.length), texts)))
                     .isEqualTo(answers("text_model", "predict"));
         }
     }
