@@ -9,6 +9,8 @@ import io.nereid.repository.ConfigSchema.Cardinality;
 import io.nereid.repository.ConfigSchema.Field;
 import io.nereid.repository.ConfigSchema.Support;
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.Shape;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -69,10 +71,22 @@ public final class ConfigDocument {
      */
     public static void check(ModelConfig completed, Path directory, boolean gpus) {
         Problems problems = new Problems();
-        ConfigReader.check(completed, directory, gpus, problems);
+        ConfigReader.check(spelled(completed), directory, gpus, problems);
         if (problems.hasErrors()) {
             throw Problems.refusal(problems.list());
         }
+    }
+
+    /** An output of a single value for each row has no dimensions but that of the batch, which no text can say. */
+    private static ModelConfig spelled(ModelConfig completed) {
+        if (!completed.batched()
+                || completed.outputs().stream().allMatch(s -> s.shape().rank() > 0)) {
+            return completed;
+        }
+        List<TensorSpec> outputs = completed.outputs().stream()
+                .map(s -> s.shape().rank() > 0 ? s : new TensorSpec(s.name(), s.dataType(), Shape.of(1)))
+                .toList();
+        return completed.toBuilder().outputs(outputs).build();
     }
 
     /** What a text gave, as a tree of fields without defaults. */

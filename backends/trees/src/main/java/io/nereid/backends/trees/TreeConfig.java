@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  * @param margin whether {@code predict} is the margin
  */
 record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
-    static final String INPUT = "input__0";
+    static final String INPUT = "input-0";
     private static final String OUTPUT_MARGIN = "output_margin";
     private static final String FEATURE_NAMES = "feature_names";
     private static final int ROWS = 1 << 20;

@@ -4,9 +4,9 @@ package io.nereid.backends.trees;
 
 import io.nereid.backend.Invocation;
 import io.nereid.backends.trees.TreeConfig.Output;
+import io.nereid.backends.trees.TreeModel.Port;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
-import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -79,25 +79,17 @@ final class TreeInvocation implements Invocation {
     }
 
     private Writer writer(String name, int rows, List<Tensor> results) {
-        Output output = Output.of(name);
-        TensorSpec spec = null;
-        for (TensorSpec s : model.config().fetches()) {
-            spec = s.name().equals(name) ? s : spec;
+        Port port = model.port(name);
+        int width = port.width();
+        Shape shape;
+        if (model.settings().rowVector()) {
+            shape = port.wide() ? Shape.of(width) : Shape.SCALAR;
+        } else {
+            shape = port.wide() ? Shape.of(rows, width) : Shape.of(rows);
         }
-        if (output == null || spec == null) {
-            throw ServingException.invalidArgument(
-                    "unexpected output '" + name + "' for model '" + model.config().name() + "'");
-        }
-        boolean rowVector = model.settings().rowVector();
-        int width = TreeConfig.width(output, facts, model.settings().margin());
-        int outer = model.config().batched() || rowVector ? 0 : 1;
-        boolean wide = spec.modelShape().rank() > outer;
-        Shape shape = rowVector
-                ? (wide ? Shape.of(width) : Shape.SCALAR)
-                : wide ? Shape.of(rows, width) : Shape.of(rows);
-        Tensor tensor = Tensor.allocate(name, spec.dataType(), shape);
+        Tensor tensor = Tensor.allocate(name, port.type(), shape);
         results.add(tensor);
-        return new Writer(output, tensor.dataType(), tensor.buffer(), width);
+        return new Writer(port.output(), port.type(), tensor.buffer(), width);
     }
 
     /** Where the answers of an output go, and how. Confined to one run. */

@@ -6,8 +6,14 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.IoTraits;
 import io.nereid.backends.trees.ForestBuilder.Flavor;
+import io.nereid.backends.trees.TreeConfig.Output;
+import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** A loaded model that all its invocations share. Immutable. */
@@ -19,6 +25,15 @@ final class TreeModel implements BackendModel {
     private final TreeConfig config;
     private final @Nullable Forest forest;
     private final IoTraits traits;
+    private final List<Port> ports = new ArrayList<>();
+
+    /**
+     * An output as runs need it. Immutable.
+     *
+     * @param wide whether its shape has a dimension for the values of a row
+     * @param width values of a row
+     */
+    record Port(String name, Output output, DataType type, boolean wide, int width) {}
 
     TreeModel(ParsedModel parsed, TreeConfig config) {
         this.config = config;
@@ -32,6 +47,13 @@ final class TreeModel implements BackendModel {
         long steps = forest == null ? parsed.features() : forest.steps() + forest.slots().size();
         int rows = Math.max(1, config.config().maxBatchSize());
         boolean bounded = config.config().batched() || config.rowVector();
+        int outer = config.config().batched() || config.rowVector() ? 0 : 1;
+        for (TensorSpec spec : config.config().fetches()) {
+            Output output = Objects.requireNonNull(Output.of(spec.name()));
+            boolean wide = spec.modelShape().rank() > outer;
+            ports.add(new Port(
+                    spec.name(), output, spec.dataType(), wide, TreeConfig.width(output, parsed, config.margin())));
+        }
         this.traits = new IoTraits(1, true, bounded && steps * rows <= TINY);
     }
 
@@ -41,6 +63,17 @@ final class TreeModel implements BackendModel {
 
     TreeConfig settings() {
         return config;
+    }
+
+    /** The output of this name. */
+    Port port(String name) {
+        for (Port port : ports) {
+            if (port.name().equals(name)) {
+                return port;
+            }
+        }
+        throw ServingException.invalidArgument("unexpected output '" + name + "' for model '"
+                + config.config().name() + "'");
     }
 
     @Nullable Forest forest() {

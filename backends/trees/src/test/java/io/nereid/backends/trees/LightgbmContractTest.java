@@ -28,6 +28,6 @@ class LightgbmContractTest extends BackendContract {
 
     @Override
     protected List<Tensor> inputs(int seed) {
-        return List.of(References.random("input__0", seed, 3));
+        return List.of(References.random("input-0", seed, 3));
     }
 }

@@ -46,7 +46,7 @@ class OutputsTest {
     void withoutConfigurationThereIsOneInputOfAllFeaturesAndTheAnswerOfTheLibrary() {
         try (BackendModel model = References.load(BINARY, References.config(BINARY).build())) {
             assertThat(model.config().maxBatchSize()).isEqualTo(1 << 20);
-            assertThat(model.config().inputs()).containsExactly(spec("input__0", DataType.FP32, 6));
+            assertThat(model.config().inputs()).containsExactly(spec("input-0", DataType.FP32, 6));
             assertThat(model.config().outputs()).containsExactly(spec("predict", DataType.FP32));
             assertThat(model.config().platform()).isEqualTo("xgboost");
             assertThat(model.traits().cancel()).isTrue();
@@ -180,7 +180,7 @@ class OutputsTest {
     void noRowsGiveNoAnswers() {
         try (BackendModel model = References.load(MULTICLASS, References.config(MULTICLASS).build());
                 Invocation invocation = model.newInvocation();
-                Tensor input = References.rows("input__0", DataType.FP32, new double[0], 0, 0, 6);
+                Tensor input = References.rows("input-0", DataType.FP32, new double[0], 0, 0, 6);
                 Tensor answer = invocation.run(List.of(input), List.of("predict")).get(0)) {
             assertThat(answer.shape()).isEqualTo(Shape.of(0, 3));
         }
@@ -211,8 +211,8 @@ class OutputsTest {
                 (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
         try (BackendModel model = References.load(MULTICLASS, References.config(MULTICLASS).build());
                 Invocation invocation = model.newInvocation();
-                Tensor few = References.random("input__0", 1, 8);
-                Tensor many = References.random("input__0", 1, 4000)) {
+                Tensor few = References.random("input-0", 1, 8);
+                Tensor many = References.random("input-0", 1, 4000)) {
             long fewer = 0;
             long more = 0;
             for (int i = 0; i < 20; i++) {
