@@ -106,4 +106,19 @@ class ConfigDocumentTest {
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("dynamic batching preferred size must be <= max batch size for m");
     }
+
+    @Test
+    void anOutputOfOneValueForEachRowNeedsTheBatchDimensionOnly() {
+        ModelConfig rows = ModelConfig.builder("m")
+                .backend("fake")
+                .maxBatchSize(8)
+                .inputs(List.of(new TensorSpec("x", DataType.FP32, Shape.of(4))))
+                .outputs(List.of(new TensorSpec("y", DataType.FP32, Shape.SCALAR)))
+                .build();
+        ConfigDocument.check(rows, model, false);
+        assertThatThrownBy(() ->
+                        ConfigDocument.check(rows.toBuilder().maxBatchSize(0).build(), model, false))
+                .isInstanceOf(ServingException.class)
+                .hasMessageContaining("must specify 'dims'");
+    }
 }
