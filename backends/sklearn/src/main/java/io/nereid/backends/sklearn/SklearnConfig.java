@@ -14,7 +14,7 @@ import java.util.List;
 /** Checks a model's configuration against its estimator and fills in what it leaves open. Stateless. */
 final class SklearnConfig {
     private static final String MATRIX = "input-0";
-    private static final int ROWS = 4096;
+    private static final int ROWS = 1 << 20;
 
     private SklearnConfig() {}
 

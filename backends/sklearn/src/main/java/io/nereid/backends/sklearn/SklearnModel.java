@@ -13,6 +13,9 @@ import java.util.List;
 
 /** A loaded estimator that all its invocations share. Thread-safe: nothing of it changes. */
 final class SklearnModel implements BackendModel, Invocation {
+    /** So many rows of a quick estimator take tens of microseconds. */
+    private static final int FEW_ROWS = 64;
+
     private final ModelConfig config;
     private final Estimator estimator;
     private final Reading reading;
@@ -35,7 +38,7 @@ final class SklearnModel implements BackendModel, Invocation {
 
     @Override
     public IoTraits traits() {
-        return new IoTraits(1, false, estimator.quick());
+        return new IoTraits(1, false, estimator.quick() && config.batched() && config.maxBatchSize() <= FEW_ROWS);
     }
 
     /** A run has no state of its own, so that one will do for all. */

@@ -61,10 +61,22 @@ class SklearnBackendTest {
                     .containsExactly(new TensorSpec("input-0", DataType.FP64, Shape.of(4)));
             assertThat(model.config().outputs())
                     .containsExactly(new TensorSpec("predict", DataType.INT64, Shape.SCALAR));
-            assertThat(model.traits().inline()).isTrue();
             double[] rows = rows("logistic_three");
             assertThat(Models.run(model, "predict", Models.doubles("input-0", Shape.of(rows.length / 4, 4), rows)))
                     .isEqualTo(answers("logistic_three", "predict"));
+        }
+    }
+
+    @Test
+    void onlyQuickModelsOfFewRowsStayOnTheThreadThatReadTheRequest() {
+        ModelConfig few = ModelConfig.builder("m").maxBatchSize(64).build();
+        ModelConfig many = ModelConfig.builder("m").maxBatchSize(65).build();
+        try (BackendModel quick = Models.load(Models.of(directory, "pipeline"), few);
+                BackendModel large = Models.load(Models.of(directory, "pipeline"), many);
+                BackendModel slow = Models.load(Models.of(directory, "knn"), few)) {
+            assertThat(quick.traits().inline()).isTrue();
+            assertThat(large.traits().inline()).isFalse();
+            assertThat(slow.traits().inline()).isFalse();
         }
     }
 
