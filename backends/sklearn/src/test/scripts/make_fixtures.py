@@ -176,6 +176,12 @@ if MAJOR >= (1, 0):
     add("hist_categorical", HistGradientBoostingClassifier(categorical_features=[0, 2], **hist), Xcat / [1, 10, 1], y2,
         np.vstack([Qcat / [1, 10, 1], [9, 7, np.nan]]))
 
+if MAJOR >= (1, 5):
+    kinds = frame.astype({"city": "category", "size": "category"})
+    add("hist_frame", HistGradientBoostingClassifier(categorical_features="from_dtype", **hist), kinds, y2,
+        kinds.iloc[:12].astype({"city": object, "size": object}).astype({"city": "category", "size": "category"}),
+        list(frame.columns))
+
 add("kmeans", KMeans(3, n_init=2, random_state=1), X)
 add("kmeans_mini", MiniBatchKMeans(3, n_init=2, random_state=1), X)
 add("nb", GaussianNB(), X, y3)

@@ -129,6 +129,8 @@ final class ColumnPlan {
             for (Parallel.Part part : parallel.parts()) {
                 markPart(part, texts);
             }
+        } else if (estimator.before() != null) {
+            mark(estimator.before(), texts);
         } else if (estimator instanceof TextCounts) {
             java.util.Arrays.fill(texts, true);
         } else if (estimator instanceof Encoder encoder && encoder.features() == texts.length) {

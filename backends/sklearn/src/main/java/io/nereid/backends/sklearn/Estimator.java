@@ -5,6 +5,7 @@ package io.nereid.backends.sklearn;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** A fitted estimator. Immutable. */
 abstract class Estimator {
@@ -38,6 +39,11 @@ abstract class Estimator {
 
     /** Does it. A column that is one value a row is a table of one column. */
     abstract Table apply(Method method, Table table);
+
+    /** What its columns go through first, inside it; null for nothing. */
+    @Nullable Estimator before() {
+        return null;
+    }
 
     /** Whether a row takes at most a few microseconds. */
     boolean quick() {

@@ -175,6 +175,11 @@ final class HistogramBoosting {
     private static final class Classes extends Classifier {
         private final HistogramScores scores;
 
+        @Override
+        @Nullable Estimator before() {
+            return scores.before;
+        }
+
         Classes(Fields f, HistogramScores scores) {
             super(f.type(), scores.inputs(f), Labels.of(f.array("classes_")));
             this.scores = scores;
@@ -217,6 +222,11 @@ final class HistogramBoosting {
     private static final class Numbers extends Regressor {
         private final HistogramScores scores;
         private final boolean exp;
+
+        @Override
+        @Nullable Estimator before() {
+            return scores.before;
+        }
 
         Numbers(Fields f, HistogramScores scores, boolean exp) {
             super(f.type(), scores.inputs(f), 0);
