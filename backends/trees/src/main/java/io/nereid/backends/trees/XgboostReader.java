@@ -27,6 +27,7 @@ final class XgboostReader {
     private int targets = 1;
     private int features = MISSING;
     private long setWords;
+    private int leafWidth;
 
     private XgboostReader(Document in) {
         this.in = in;
@@ -310,6 +311,11 @@ final class XgboostReader {
                 || t.defaultLeft.length != nodes
                 || (t.type.length != 0 && t.type.length != nodes)) {
             throw ParsedTree.bad(number, "has arrays of different lengths, or none");
+        }
+        leafWidth = number == 0 ? t.width : leafWidth;
+        if (t.width != leafWidth) {
+            throw ParsedTree.bad(
+                    number, "has leaves of " + t.width + " values, and the first tree of " + leafWidth);
         }
         if (t.width != 1 && t.width != outputs) {
             throw ParsedTree.bad(number, "has leaves of " + t.width + " values for " + outputs + " outputs");

@@ -101,6 +101,14 @@ class RefusalTest {
                 text(json.replaceFirst("\"left_children\":\\[1,", "\"left_children\":[0,")),
                 "child 0",
                 "damaged");
+        String vectors = json("reg-squarederror-gbtree-vectors");
+        int last = vectors.lastIndexOf("\"size_leaf_vector\":\"3\"");
+        refused(
+                References.XGBOOST,
+                "model.json",
+                text(vectors.substring(0, last) + vectors.substring(last).replace("vector\":\"3", "vector\":\"1")),
+                "has leaves of 1 values, and the first tree of 3",
+                "damaged");
         refused(
                 References.XGBOOST,
                 "model.json",
