@@ -63,6 +63,10 @@ class LimiterStormTest {
                 assertThat(m.taken.size() + m.refused).isEqualTo(JOBS);
             }
             assertThat(wrong).isEmpty();
+            // A grant that came when nothing waited any more is being given back on the thread that brought it.
+            while (limiter.used("R", 0) != 0 && Clock.system().nanos() - deadline < 0) {
+                Thread.onSpinWait();
+            }
             assertThat(limiter.used("R", 0)).isZero();
         }
     }
