@@ -88,7 +88,8 @@ final class TritonFlags {
             names = "--model-load-retry-count",
             paramLabel = "N",
             defaultValue = "0",
-            description = "How often a failed load is tried again, each time after a second (default: ${DEFAULT-VALUE}).")
+            description =
+                    "How often a failed load is tried again, each time after a second (default: ${DEFAULT-VALUE}).")
     int modelLoadRetryCount;
 
     @Option(
@@ -112,7 +113,8 @@ final class TritonFlags {
     @Option(
             names = "--cache-config",
             paramLabel = "NAME,KEY=VALUE",
-            description = "Where answers of models with response_cache are kept: local,size=BYTES, or redis,host=HOST and redis,port=PORT; may be repeated.")
+            description =
+                    "Where answers of models with response_cache are kept: local,size=BYTES, or redis,host=HOST and redis,port=PORT; may be repeated.")
     List<String> cacheConfig = new ArrayList<>();
 
     @Option(names = "--response-cache-byte-size", hidden = true)

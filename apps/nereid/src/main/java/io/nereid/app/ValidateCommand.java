@@ -83,8 +83,8 @@ final class ValidateCommand implements Callable<Integer> {
                 Path place = Files.isDirectory(directory.resolve(model.model()))
                         ? directory.resolve(model.model())
                         : directory;
-                boolean told = known.stream()
-                        .anyMatch(p -> p.isError() && p.file().startsWith(place));
+                boolean told =
+                        known.stream().anyMatch(p -> p.isError() && p.file().startsWith(place));
                 for (ServableState version : model.versions()) {
                     String reason = version.reason();
                     if (version.phase() == Phase.FAILED && !told && reason != null) {

@@ -59,9 +59,11 @@ class CommandLineTest {
                 .isEqualTo(1);
         assertThat(err.toString())
                 .contains("found multiple cache configurations, but only a single cache is currently supported");
-        assertThat(run("serve", dir.toString(), "--metrics-config", "summary_latncies=true")).isEqualTo(1);
+        assertThat(run("serve", dir.toString(), "--metrics-config", "summary_latncies=true"))
+                .isEqualTo(1);
         assertThat(err.toString()).contains("did you mean 'summary_latencies'");
-        assertThat(run("serve", dir.toString(), "--http-restricted-api", "loging:a=b")).isEqualTo(1);
+        assertThat(run("serve", dir.toString(), "--http-restricted-api", "loging:a=b"))
+                .isEqualTo(1);
         assertThat(err.toString()).contains("loging").contains("logging");
         assertThat(run("serve", dir.toString(), "--trace-config", "level=FOO")).isEqualTo(1);
         assertThat(err.toString()).contains("unknown trace level 'FOO'");
@@ -86,9 +88,7 @@ class CommandLineTest {
         Files.createDirectories(dir.resolve("square/1"));
         Files.writeString(dir.resolve("square/config.pbtxt"), "backend: \"square\"\n");
         Files.createDirectories(dir.resolve("pipe/1"));
-        Files.writeString(
-                dir.resolve("pipe/config.pbtxt"),
-                """
+        Files.writeString(dir.resolve("pipe/config.pbtxt"), """
                 platform: "ensemble"
                 input { name: "N" data_type: TYPE_FP32 dims: [ 1 ] }
                 output { name: "R" data_type: TYPE_INT32 dims: [ 1 ] }

@@ -182,18 +182,14 @@ class ModelLoaderTest {
         failsToWarm(
                 new Warmup("open", 1, 1, Map.of("IN", new WarmupInput(DataType.INT32, Shape.of(-1), Data.ZERO, ""))),
                 "warmup setting expects all variable-size dimensions are specified for input 'IN'");
-        failsToWarm(
-                new Warmup("none", 1, 1, Map.of()),
-                "model_warmup 'none' must specify 'inputs'");
+        failsToWarm(new Warmup("none", 1, 1, Map.of()), "model_warmup 'none' must specify 'inputs'");
         failsToWarm(
                 new Warmup("other", 1, 1, Map.of("IN", input(Data.ZERO, ""), "IM", input(Data.ZERO, ""))),
                 "failed to run warmup sample 'other': unexpected inference input 'IM' for model 'm'");
         failsToWarm(
                 new Warmup("large", 5, 1, Map.of("IN", input(Data.ZERO, ""))),
                 "model_warmup 'large' has batch_size 5 (expected: <= 4)");
-        failsToWarm(
-                new Warmup("absent", 1, 1, Map.of("IN", input(Data.FILE, "absent"))),
-                "absent");
+        failsToWarm(new Warmup("absent", 1, 1, Map.of("IN", input(Data.FILE, "absent"))), "absent");
         Files.createDirectories(directory.resolve("warmup"));
         Files.write(directory.resolve("warmup/short"), new byte[3]);
         failsToWarm(

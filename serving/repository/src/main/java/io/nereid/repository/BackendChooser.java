@@ -141,8 +141,10 @@ final class BackendChooser {
                 return choice(backend, config, files);
             }
         }
-        Kind foreign =
-                KINDS.stream().filter(k -> files.containsKey(k.file)).findFirst().orElse(null);
+        Kind foreign = KINDS.stream()
+                .filter(k -> files.containsKey(k.file))
+                .findFirst()
+                .orElse(null);
         problems.error(
                 file,
                 "Invalid model name: Could not determine backend for model '" + name

@@ -37,6 +37,7 @@ final class BatcherRow implements Bench.Row {
     private static final int WAITING_ROUNDS = 9;
     /** So many that the clock's 10 ms are a tenth of a microsecond a request. */
     private static final int REQUESTS = 96_000;
+
     private static final int BURSTS = 30_000;
     private static final InferenceRequest REQUEST = new InferenceRequest(
             ModelRef.latest("m"), "", List.of(), List.of(), Map.of(), Long.MAX_VALUE, System.nanoTime());

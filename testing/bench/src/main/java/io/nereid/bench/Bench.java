@@ -59,11 +59,16 @@ public final class Bench {
         Map<String, Row> rows = new LinkedHashMap<>();
         rows.put(
                 "rest-small",
-                new CompareRow("V2 REST JSON, 16 floats, 16 connections", Bodies::restSmall, Served.IDENTITY, 1.3, 0, 0.5));
+                new CompareRow(
+                        "V2 REST JSON, 16 floats, 16 connections", Bodies::restSmall, Served.IDENTITY, 1.3, 0, 0.5));
         rows.put(
                 "grpc-single",
-                new CompareRow("V2 gRPC raw, 16 floats, 16 conns x 1", b -> b.grpcSmall(16, 1), Served.IDENTITY, 1.3, 0, 0));
-        rows.put("grpc-mux", new CompareRow("V2 gRPC raw, 16 floats, 4 conns x 16", b -> b.grpcSmall(4, 16), Served.IDENTITY, 0, 4, 0));
+                new CompareRow(
+                        "V2 gRPC raw, 16 floats, 16 conns x 1", b -> b.grpcSmall(16, 1), Served.IDENTITY, 1.3, 0, 0));
+        rows.put(
+                "grpc-mux",
+                new CompareRow(
+                        "V2 gRPC raw, 16 floats, 4 conns x 16", b -> b.grpcSmall(4, 16), Served.IDENTITY, 0, 4, 0));
         rows.put("rest-big", new CompareRow("V2 REST binary, 4.8 MB", Bodies::restBig, Served.IDENTITY, 1.25, 0, 0));
         rows.put("grpc-big", new CompareRow("V2 gRPC raw, 4.8 MB", Bodies::grpcBig, Served.IDENTITY, 1.25, 0, 0));
         rows.put("json-floats", new JsonRow());

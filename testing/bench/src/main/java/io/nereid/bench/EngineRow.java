@@ -28,8 +28,7 @@ final class EngineRow implements Bench.Row {
     private static final int ROUNDS = 8;
     private static final int REQUESTS = 5000;
     private static final int WARMUP = 400_000;
-    private static final String CONFIG =
-            """
+    private static final String CONFIG = """
             max_batch_size: 8
             input [ { name: "INPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]
             output [ { name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 16 ] } ]

@@ -29,11 +29,12 @@ final class EnsembleRow implements Bench.Row {
     private static final ModelRef MINILM = ModelRef.latest("minilm");
     private static final ModelRef POOL = ModelRef.latest("pool");
     private static final ModelRef EMBEDDING = ModelRef.latest("sentence_embedding");
-    private static final ModelRef[] PARTS = {ModelRef.latest("first"), ModelRef.latest("second"), ModelRef.latest("third")};
+    private static final ModelRef[] PARTS = {
+        ModelRef.latest("first"), ModelRef.latest("second"), ModelRef.latest("third")
+    };
     private static final ModelRef WHOLE = ModelRef.latest("whole");
-    private static final byte[] TEXT =
-            "A pipeline of three models turns a sentence of ordinary length into one vector."
-                    .getBytes(StandardCharsets.UTF_8);
+    private static final byte[] TEXT = "A pipeline of three models turns a sentence of ordinary length into one vector."
+            .getBytes(StandardCharsets.UTF_8);
 
     /** Two ways to the same answer; microseconds a request, by round. */
     private record Turns(double[] whole, double[] parts, double[] ratios, double[] differences) {}
@@ -123,8 +124,8 @@ final class EnsembleRow implements Bench.Row {
         Turns turns;
         try (InProcess engine = InProcess.of(repository)) {
             turns = turns(
-                    () -> Tensor.closeAll(engine.ask(
-                            WHOLE, List.of(Tensor.over("a", DataType.FP32, shape, data.retain(), 0, 64)))),
+                    () -> Tensor.closeAll(
+                            engine.ask(WHOLE, List.of(Tensor.over("a", DataType.FP32, shape, data.retain(), 0, 64)))),
                     () -> {
                         Tensor tensor = Tensor.over("x", DataType.FP32, shape, data.retain(), 0, 64);
                         for (ModelRef part : PARTS) {

@@ -110,8 +110,7 @@ final class ModelsRow implements Bench.Row {
         double best = Double.MAX_VALUE;
         double kilobytes;
         try (OrtSession.SessionOptions options = new OrtSession.SessionOptions();
-                OnnxTensor input =
-                        OnnxTensor.createTensor(environment, FloatBuffer.allocate(16), new long[] {1, 16})) {
+                OnnxTensor input = OnnxTensor.createTensor(environment, FloatBuffer.allocate(16), new long[] {1, 16})) {
             options.setIntraOpNumThreads(1);
             long self = ProcessHandle.current().pid();
             long before = Proc.residentBytes(self);

@@ -28,7 +28,9 @@ final class Assembly {
     }
 
     private static void put(
-            Map<String, BiFunction<Fields, Assembly, Estimator>> k, Function<Fields, Estimator> maker, String... names) {
+            Map<String, BiFunction<Fields, Assembly, Estimator>> k,
+            Function<Fields, Estimator> maker,
+            String... names) {
         for (String name : names) {
             k.put(name, (f, a) -> maker.apply(f));
         }
@@ -102,8 +104,8 @@ final class Assembly {
         k.put("BaggingClassifier", Ensembles::baggingClassifier);
         k.put("BaggingRegressor", Ensembles::baggingRegressor);
         k.put("CalibratedClassifierCV", Calibration::new);
-        for (String search : List.of(
-                "GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")) {
+        for (String search :
+                List.of("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")) {
             k.put(search, (f, a) -> a.build(f.required("best_estimator_")));
         }
         k.put("FrozenEstimator", (f, a) -> a.build(f.required("estimator")));
@@ -119,8 +121,7 @@ final class Assembly {
             throw Refusal.unsupported("it holds " + Values.kind(value) + " (expected: a fitted estimator)");
         }
         Fields f = new Fields(object);
-        BiFunction<Fields, Assembly, Estimator> maker =
-                object.type().isOf("sklearn") ? KNOWN.get(f.type()) : null;
+        BiFunction<Fields, Assembly, Estimator> maker = object.type().isOf("sklearn") ? KNOWN.get(f.type()) : null;
         if (maker == null) {
             String near = object.type().isOf("sklearn") && f.type().length() < 64
                     ? Suggestions.didYouMean(f.type(), List.copyOf(KNOWN.keySet()), "")
@@ -129,7 +130,8 @@ final class Assembly {
                     + (near.isEmpty() || f.type().length() < 4 ? "" : "; of those near it, " + near));
         }
         if (++depth > MAX_DEPTH || ++count > MAX_ESTIMATORS) {
-            throw Refusal.corrupt("estimators are nested too deeply (expected: at most " + MAX_DEPTH + " in each other)");
+            throw Refusal.corrupt(
+                    "estimators are nested too deeply (expected: at most " + MAX_DEPTH + " in each other)");
         }
         Estimator built = maker.apply(f, this);
         depth--;
@@ -161,7 +163,8 @@ final class Assembly {
                 continue;
             }
             double weight = weight(f, named.get(0));
-            parts.add(new Parallel.Part(idle(transformer) ? null : transformer(f, assembly, transformer), null, weight));
+            parts.add(
+                    new Parallel.Part(idle(transformer) ? null : transformer(f, assembly, transformer), null, weight));
         }
         int features = -1;
         for (Parallel.Part part : parts) {

@@ -22,8 +22,11 @@ final class ColumnPlan {
     /** Names of the columns it was fitted to; empty when it was fitted to an array. */
     static List<String> names(Fields f) {
         List<String> names = f.names();
-        if (names.isEmpty() && f.any("_df_columns") instanceof PyObject index && index.arguments().size() > 1
-                && index.arguments().get(1) instanceof PyDict d && d.items().get("data") instanceof NdArray a) {
+        if (names.isEmpty()
+                && f.any("_df_columns") instanceof PyObject index
+                && index.arguments().size() > 1
+                && index.arguments().get(1) instanceof PyDict d
+                && d.items().get("data") instanceof NdArray a) {
             for (Object name : a.values()) {
                 names.add(String.valueOf(name));
             }
@@ -53,7 +56,8 @@ final class ColumnPlan {
     }
 
     private int[] places(Object part, Object columns) {
-        if (f.any("_transformer_to_input_indices") instanceof PyDict d && d.items().get(part) instanceof PyList known) {
+        if (f.any("_transformer_to_input_indices") instanceof PyDict d
+                && d.items().get(part) instanceof PyList known) {
             return known.items().stream().mapToInt(v -> (int) Values.number(v)).toArray();
         }
         if (columns instanceof PyObject slice && slice.type().name().equals("slice")) {

@@ -150,12 +150,16 @@ final class Columns {
         if (function == null) {
             return new Same(f.type(), f.features());
         }
-        if (f.has("kw_args") && f.any("kw_args") instanceof PyDict d && !d.items().isEmpty()) {
+        if (f.has("kw_args")
+                && f.any("kw_args") instanceof PyDict d
+                && !d.items().isEmpty()) {
             throw f.unsupported("kw_args");
         }
         String name = function instanceof PyGlobal g
                 ? g.name()
-                : function instanceof PyObject o && o.arguments().size() == 2 && o.arguments().get(1) instanceof String s
+                : function instanceof PyObject o
+                                && o.arguments().size() == 2
+                                && o.arguments().get(1) instanceof String s
                         ? s
                         : function instanceof PyObject p
                                         && p.type().name().equals("partial")

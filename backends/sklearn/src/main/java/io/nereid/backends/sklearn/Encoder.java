@@ -73,10 +73,9 @@ final class Encoder extends Transformer {
     }
 
     private static int[][] groups(Fields f, Categories[] categories) {
-        List<Object> maps =
-                f.flag("_infrequent_enabled", false) && f.has("_default_to_infrequent_mappings")
-                        ? f.list("_default_to_infrequent_mappings")
-                        : List.of();
+        List<Object> maps = f.flag("_infrequent_enabled", false) && f.has("_default_to_infrequent_mappings")
+                ? f.list("_default_to_infrequent_mappings")
+                : List.of();
         int[][] groups = new int[categories.length][];
         for (int c = 0; c < groups.length; c++) {
             if (c < maps.size() && maps.get(c) instanceof NdArray map) {
@@ -124,9 +123,7 @@ final class Encoder extends Transformer {
         if (refuses) {
             throw ServingException.invalidArgument(
                     type() + " found unknown category "
-                            + (text == null
-                                    ? v
-                                    : "'" + (text.length() > 40 ? text.substring(0, 40) + "…" : text) + "'")
+                            + (text == null ? v : "'" + (text.length() > 40 ? text.substring(0, 40) + "…" : text) + "'")
                             + " in column " + c,
                     "send a category of the training data, or fit with handle_unknown='ignore'");
         }

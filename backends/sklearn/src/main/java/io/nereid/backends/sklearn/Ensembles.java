@@ -109,7 +109,8 @@ final class Ensembles {
                 }
                 Table votes = Table.of(table.rows(), labels.count());
                 for (int m = 0; m < members.size(); m++) {
-                    double[] said = members.get(m).checked(Method.PREDICT, table).values();
+                    double[] said =
+                            members.get(m).checked(Method.PREDICT, table).values();
                     for (int r = 0; r < said.length; r++) {
                         votes.values()[r * labels.count() + place(said[r], labels.count())] += weights[m];
                     }
@@ -189,7 +190,8 @@ final class Ensembles {
 
             @Override
             int[] classes(Table table) {
-                double[] said = last.checked(Method.PREDICT, first.transform(table)).values();
+                double[] said =
+                        last.checked(Method.PREDICT, first.transform(table)).values();
                 int[] result = new int[said.length];
                 for (int r = 0; r < result.length; r++) {
                     result[r] = place(said[r], labels.count());
@@ -209,7 +211,9 @@ final class Ensembles {
             if (m < columns.size() && columns.get(m) instanceof NdArray a) {
                 bag.add(Chain.of(
                         f.type(),
-                        List.of(new Columns.Selected(f.type(), f.features(), Assembly.within(a.ints(), f.features())), member)));
+                        List.of(
+                                new Columns.Selected(f.type(), f.features(), Assembly.within(a.ints(), f.features())),
+                                member)));
             } else {
                 bag.add(member);
             }

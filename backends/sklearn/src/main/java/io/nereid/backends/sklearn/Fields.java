@@ -80,9 +80,9 @@ final class Fields {
 
     double number(String name, double otherwise) {
         Object value = any(name);
-        return value instanceof Number n ? n.doubleValue() : value instanceof NdArray a && a.count() == 1
-                ? a.doubles()[0]
-                : otherwise;
+        return value instanceof Number n
+                ? n.doubleValue()
+                : value instanceof NdArray a && a.count() == 1 ? a.doubles()[0] : otherwise;
     }
 
     int integer(String name, int otherwise) {
@@ -93,13 +93,15 @@ final class Fields {
         if (required(names) instanceof NdArray a) {
             return a;
         }
-        throw Refusal.unsupported(path() + " has " + Values.kind(required(names)) + " for '" + names[0]
-                + "' (expected: an array)");
+        throw Refusal.unsupported(
+                path() + " has " + Values.kind(required(names)) + " for '" + names[0] + "' (expected: an array)");
     }
 
     double[] doubles(String... names) {
         Object value = required(names);
-        return value instanceof Number n ? new double[] {n.doubleValue()} : array(names).doubles();
+        return value instanceof Number n
+                ? new double[] {n.doubleValue()}
+                : array(names).doubles();
     }
 
     /** An array of exactly this length. */

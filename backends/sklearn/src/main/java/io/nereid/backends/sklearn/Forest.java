@@ -21,7 +21,8 @@ final class Forest {
             throw Refusal.unsupported(f.path() + " has no trees");
         }
         for (Tree tree : trees) {
-            if (tree.width() != trees.get(0).width() || tree.features() != trees.get(0).features()) {
+            if (tree.width() != trees.get(0).width()
+                    || tree.features() != trees.get(0).features()) {
                 throw Refusal.corrupt(f.path() + " has trees of different sizes");
             }
         }
@@ -47,8 +48,8 @@ final class Forest {
             super(f.type(), trees.get(0).features(), Labels.of(f.array("classes_")));
             this.trees = trees;
             if (trees.get(0).width() != labels().count()) {
-                throw Refusal.corrupt(f.path() + " has trees for " + trees.get(0).width() + " classes (expected: "
-                        + labels().count() + ")");
+                throw Refusal.corrupt(f.path() + " has trees for "
+                        + trees.get(0).width() + " classes (expected: " + labels().count() + ")");
             }
         }
 
@@ -93,7 +94,10 @@ final class Forest {
         private final int outputs;
 
         Numbers(Fields f, List<Tree> trees) {
-            super(f.type(), trees.get(0).features(), trees.get(0).outputs() == 1 ? 0 : trees.get(0).outputs());
+            super(
+                    f.type(),
+                    trees.get(0).features(),
+                    trees.get(0).outputs() == 1 ? 0 : trees.get(0).outputs());
             this.trees = trees;
             this.outputs = trees.get(0).width();
         }

@@ -113,7 +113,8 @@ final class HistogramBoosting {
                     trees.add(new HistogramTree(new Fields(Fields.asObject(tree)), features));
                 }
                 if (trees.size() != width) {
-                    throw Refusal.corrupt(f.path() + " has " + trees.size() + " trees a stage (expected: " + width + ")");
+                    throw Refusal.corrupt(
+                            f.path() + " has " + trees.size() + " trees a stage (expected: " + width + ")");
                 }
                 stages.add(trees);
             }
@@ -127,7 +128,9 @@ final class HistogramBoosting {
             }
             Fields mapper = new Fields(f.object("_bin_mapper"));
             List<Object> thresholds = mapper.list("bin_thresholds_");
-            int[] flags = mapper.has("is_categorical_") ? mapper.array("is_categorical_").ints() : new int[0];
+            int[] flags = mapper.has("is_categorical_")
+                    ? mapper.array("is_categorical_").ints()
+                    : new int[0];
             for (int c = 0; c < known.length && c < flags.length && c < thresholds.size(); c++) {
                 if (flags[c] != 0 && thresholds.get(c) instanceof NdArray a) {
                     known[c] = new Categories(a);

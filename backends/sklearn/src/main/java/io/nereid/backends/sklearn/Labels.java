@@ -32,7 +32,9 @@ final class Labels {
                 numbers[i] = Double.NaN;
             } else {
                 numbers[i] = Values.number(values[i]);
-                type = values[i] instanceof Double ? DataType.FP64 : values[i] instanceof Boolean ? DataType.BOOL : type;
+                type = values[i] instanceof Double
+                        ? DataType.FP64
+                        : values[i] instanceof Boolean ? DataType.BOOL : type;
             }
         }
         return new Labels(numbers, texts, text ? DataType.BYTES : type);

@@ -27,8 +27,8 @@ final class Linear {
                 java.util.Arrays.fill(intercepts, given[0]);
             }
             if (rows.length == 0 || intercepts.length != rows.length) {
-                throw Refusal.corrupt(f.path() + " has " + rows.length + " rows of weights and " + given.length
-                        + " intercepts");
+                throw Refusal.corrupt(
+                        f.path() + " has " + rows.length + " rows of weights and " + given.length + " intercepts");
             }
             return new Weights(rows, intercepts);
         }
@@ -100,7 +100,9 @@ final class Linear {
     /** Poisson, gamma and Tweedie regression. */
     static Estimator logRegressor(Fields f) {
         boolean identity = f.text("link", "auto").equals("identity")
-                || (f.text("link", "auto").equals("auto") && f.type().equals("TweedieRegressor") && f.number("power", 0) <= 0);
+                || (f.text("link", "auto").equals("auto")
+                        && f.type().equals("TweedieRegressor")
+                        && f.number("power", 0) <= 0);
         return new Model(f, Weights.of(f), true, identity ? Link.NONE : Link.EXP);
     }
 
@@ -124,8 +126,8 @@ final class Linear {
             this.proba = proba;
             int classes = labels().count();
             if (weights.count() != (classes == 2 ? 1 : classes)) {
-                throw Refusal.unsupported(f.path() + " has " + classes + " classes and " + weights.count()
-                        + " rows of weights");
+                throw Refusal.unsupported(
+                        f.path() + " has " + classes + " classes and " + weights.count() + " rows of weights");
             }
         }
 

@@ -82,7 +82,8 @@ final class Neighbors {
             }
             boolean zero = weights[0] == 0;
             for (int i = 0; i < k; i++) {
-                double d = p == 2 ? Math.sqrt(weights[i]) : p > 1 && p < 1e300 ? Math.pow(weights[i], 1 / p) : weights[i];
+                double d =
+                        p == 2 ? Math.sqrt(weights[i]) : p > 1 && p < 1e300 ? Math.pow(weights[i], 1 / p) : weights[i];
                 weights[i] = !byDistance ? 1 : zero ? (d == 0 ? 1 : 0) : 1 / d;
             }
         }
@@ -113,7 +114,8 @@ final class Neighbors {
                 }
             }
             if (y.length != samples.points.length) {
-                throw Refusal.corrupt(f.path() + " has " + y.length + " classes for " + samples.points.length + " samples");
+                throw Refusal.corrupt(
+                        f.path() + " has " + y.length + " classes for " + samples.points.length + " samples");
             }
         }
 
@@ -150,7 +152,10 @@ final class Neighbors {
         private final int width;
 
         Numbers(Fields f, Samples samples) {
-            super(f.type(), samples.features(), f.array("_y").rank() == 1 ? 0 : f.array("_y").dim(1));
+            super(
+                    f.type(),
+                    samples.features(),
+                    f.array("_y").rank() == 1 ? 0 : f.array("_y").dim(1));
             this.samples = samples;
             NdArray targets = f.array("_y");
             width = targets.rank() == 1 ? 1 : targets.dim(1);
@@ -160,7 +165,8 @@ final class Neighbors {
                 y[i / width][i % width] = all[i];
             }
             if (y.length != samples.points.length) {
-                throw Refusal.corrupt(f.path() + " has " + y.length + " targets for " + samples.points.length + " samples");
+                throw Refusal.corrupt(
+                        f.path() + " has " + y.length + " targets for " + samples.points.length + " samples");
             }
         }
 

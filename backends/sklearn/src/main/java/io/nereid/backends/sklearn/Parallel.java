@@ -15,10 +15,7 @@ final class Parallel extends Transformer {
      * @param columns which columns it is given; null for all
      * @param weight what its result is multiplied with
      */
-    record Part(
-            @Nullable Estimator transformer,
-            int @Nullable [] columns,
-            double weight) {}
+    record Part(@Nullable Estimator transformer, int @Nullable [] columns, double weight) {}
 
     private final List<Part> parts;
 

@@ -172,8 +172,7 @@ final class PickleReader {
             case 'P', 'Q' -> throw Refusal.unsupported("it refers to objects outside the file");
             case 0x82, 0x83, 0x84 -> throw Refusal.unsupported("it uses registered extensions of pickle");
             case 0x97 -> throw Refusal.unsupported("its arrays are kept outside the file");
-            default ->
-                throw Refusal.corrupt("byte 0x" + Integer.toHexString(op) + " is no instruction of a pickle");
+            default -> throw Refusal.corrupt("byte 0x" + Integer.toHexString(op) + " is no instruction of a pickle");
         }
     }
 

@@ -10,8 +10,21 @@ import java.util.Set;
 /** Which types a pickle may name, and what is made of them: data, never anything that runs. Stateless. */
 final class PickleTypes {
     private static final Set<String> BUILTINS = Set.of(
-            "object", "int", "float", "bool", "str", "bytes", "bytearray", "list", "tuple", "dict", "set", "frozenset",
-            "slice", "range", "complex");
+            "object",
+            "int",
+            "float",
+            "bool",
+            "str",
+            "bytes",
+            "bytearray",
+            "list",
+            "tuple",
+            "dict",
+            "set",
+            "frozenset",
+            "slice",
+            "range",
+            "complex");
 
     private static final Set<String> OTHERS = Set.of(
             "copy_reg._reconstructor",

@@ -10,8 +10,7 @@ final class Projection extends Transformer {
     private final double[][] components;
     private final double @Nullable [] divided;
 
-    private Projection(
-            Fields f, double @Nullable [] mean, double[][] components, double @Nullable [] divided) {
+    private Projection(Fields f, double @Nullable [] mean, double[][] components, double @Nullable [] divided) {
         super(f.type(), components[0].length, components.length);
         this.mean = mean;
         this.components = components;

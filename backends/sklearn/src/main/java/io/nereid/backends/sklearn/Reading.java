@@ -18,8 +18,17 @@ import org.jspecify.annotations.Nullable;
 /** How a table is made of the inputs: one of all columns, or one for each. Immutable. */
 final class Reading {
     private static final List<DataType> TYPES = List.of(
-            DataType.FP64, DataType.FP32, DataType.INT64, DataType.INT32, DataType.INT16, DataType.INT8, DataType.UINT8,
-            DataType.UINT16, DataType.UINT32, DataType.BOOL, DataType.BYTES);
+            DataType.FP64,
+            DataType.FP32,
+            DataType.INT64,
+            DataType.INT32,
+            DataType.INT16,
+            DataType.INT8,
+            DataType.UINT8,
+            DataType.UINT16,
+            DataType.UINT32,
+            DataType.BOOL,
+            DataType.BYTES);
 
     private final String model;
     private final boolean matrix;
@@ -31,7 +40,8 @@ final class Reading {
         this.model = model;
         this.features = features;
         this.batched = batched;
-        matrix = feeds.size() == 1 && !(features != 1 && columns.contains(feeds.get(0).name()));
+        matrix = feeds.size() == 1
+                && !(features != 1 && columns.contains(feeds.get(0).name()));
         for (TensorSpec spec : feeds) {
             if (!TYPES.contains(spec.dataType())) {
                 throw wrong("input '" + spec.name() + "' of type " + spec.dataType(), TYPES.toString());
@@ -104,8 +114,7 @@ final class Reading {
         return new Table(rows, columns, table.values(), texts);
     }
 
-    private static void read(
-            Tensor input, double[] values, @Nullable String @Nullable [] texts, int from, int step) {
+    private static void read(Tensor input, double[] values, @Nullable String @Nullable [] texts, int from, int step) {
         ByteBuffer b = input.buffer();
         int count = (int) input.shape().elementCount();
         if (input.dataType() == DataType.FP64 && step == 1) {

@@ -19,8 +19,7 @@ final class SklearnConfig {
     private SklearnConfig() {}
 
     /** @throws ServingException INVALID_ARGUMENT for tensors or methods that the estimator does not have */
-    static SklearnModel complete(
-            Estimator estimator, List<String> names, ModelConfig config, BackendContext context) {
+    static SklearnModel complete(Estimator estimator, List<String> names, ModelConfig config, BackendContext context) {
         int features = estimator.features();
         List<String> columns = names.size() == features ? names : List.of();
         boolean[] texts = ColumnPlan.texts(estimator, features);
@@ -83,7 +82,8 @@ final class SklearnConfig {
         List<TensorSpec> inputs = new ArrayList<>();
         for (int c = 0; c < features; c++) {
             String name = columns.isEmpty() ? "x" + c : columns.get(c);
-            inputs.add(new TensorSpec(name, c < texts.length && texts[c] ? DataType.BYTES : numbers, shape(batched ? 1 : 0, batched)));
+            inputs.add(new TensorSpec(
+                    name, c < texts.length && texts[c] ? DataType.BYTES : numbers, shape(batched ? 1 : 0, batched)));
         }
         return inputs;
     }
@@ -112,8 +112,7 @@ final class SklearnConfig {
      * which a model with a batch dimension cannot say.
      */
     private static boolean singles(ModelConfig config, List<String> columns, boolean[] texts, int features) {
-        return config.inputs().isEmpty()
-                && (separate(config, columns, texts) || (features == 1 && count(texts) == 1));
+        return config.inputs().isEmpty() && (separate(config, columns, texts) || (features == 1 && count(texts) == 1));
     }
 
     private static List<Method> methods(Estimator estimator, ModelConfig config) {

@@ -22,8 +22,7 @@ final class SklearnModel implements BackendModel, Invocation {
     private final List<Writing> writings;
     private final boolean[] texts;
 
-    SklearnModel(
-            ModelConfig config, Estimator estimator, Reading reading, List<Writing> writings, boolean[] texts) {
+    SklearnModel(ModelConfig config, Estimator estimator, Reading reading, List<Writing> writings, boolean[] texts) {
         this.config = config;
         this.estimator = estimator;
         this.reading = reading;

@@ -15,7 +15,8 @@ import org.jspecify.annotations.Nullable;
  * @param values the numbers
  * @param texts the texts, null where there is a number; null when there is no text at all
  */
-record Table(int rows, int columns, double[] values, @Nullable String @Nullable [] texts) {
+record Table(
+        int rows, int columns, double[] values, @Nullable String @Nullable [] texts) {
     Table(int rows, int columns, double[] values) {
         this(rows, columns, values, null);
     }
@@ -24,8 +25,10 @@ record Table(int rows, int columns, double[] values, @Nullable String @Nullable 
     static Table of(int rows, int columns) {
         long cells = (long) rows * columns;
         if (cells > 1 << 28) {
-            throw ServingException.invalidArgument("a table of " + rows + " rows and " + columns
-                    + " columns is too large (expected: at most 2^28 cells)", "send fewer rows in a request");
+            throw ServingException.invalidArgument(
+                    "a table of " + rows + " rows and " + columns
+                            + " columns is too large (expected: at most 2^28 cells)",
+                    "send fewer rows in a request");
         }
         return new Table(rows, columns, new double[(int) cells]);
     }
@@ -56,9 +59,8 @@ record Table(int rows, int columns, double[] values, @Nullable String @Nullable 
         if (texts != null) {
             for (String text : texts) {
                 if (text != null) {
-                    throw ServingException.invalidArgument(
-                            who + " was given the text '" + (text.length() > 40 ? text.substring(0, 40) + "…" : text)
-                                    + "' (expected: numbers)");
+                    throw ServingException.invalidArgument(who + " was given the text '"
+                            + (text.length() > 40 ? text.substring(0, 40) + "…" : text) + "' (expected: numbers)");
                 }
             }
         }

@@ -34,8 +34,7 @@ final class TermWeights extends Transformer {
 
     /** The vectoriser that counts and weights. */
     static Estimator vectorizer(Fields f) {
-        return Chain.of(
-                f.type(), java.util.List.of(TextCounts.of(f), TermWeights.of(new Fields(f.object("_tfidf")))));
+        return Chain.of(f.type(), java.util.List.of(TextCounts.of(f), TermWeights.of(new Fields(f.object("_tfidf")))));
     }
 
     @Override

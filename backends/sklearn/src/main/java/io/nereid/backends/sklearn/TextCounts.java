@@ -88,7 +88,8 @@ final class TextCounts extends Transformer {
         if (words instanceof String) {
             // No such word is in the vocabulary; only in runs of words would they have to be taken out first.
             if (longest > 1) {
-                throw Refusal.unsupported(f.path() + " with stop_words='" + words + "' and runs of words is not supported");
+                throw Refusal.unsupported(
+                        f.path() + " with stop_words='" + words + "' and runs of words is not supported");
             }
             return;
         }

@@ -48,11 +48,11 @@ class FixturesTest {
             Table got = estimator.checked(method, input);
             check(answer.getKey(), answer.getValue(), got, estimator.width(method));
         }
-        assertThat(estimator.methods()).allSatisfy(m -> assertThat(answers.has(m.text())
-                        || m == Method.SCORE_SAMPLES
-                        || m == Method.PREDICT_LOG_PROBA)
-                .as(m.text())
-                .isTrue());
+        assertThat(estimator.methods())
+                .allSatisfy(m -> assertThat(
+                                answers.has(m.text()) || m == Method.SCORE_SAMPLES || m == Method.PREDICT_LOG_PROBA)
+                        .as(m.text())
+                        .isTrue());
     }
 
     /** Discriminant analysis, voting and stacking also transform; that is not served. */

@@ -55,15 +55,14 @@ class HostileFilesTest {
     }
 
     private static void refused(byte[] file, String... words) {
-        assertThatThrownBy(() -> read(file))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                    assertThat(e.remedy()).isNotBlank();
-                    assertThat(e.getMessage()).isNotBlank();
-                    for (String word : words) {
-                        assertThat(e.getMessage()).contains(word);
-                    }
-                });
+        assertThatThrownBy(() -> read(file)).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.remedy()).isNotBlank();
+            assertThat(e.getMessage()).isNotBlank();
+            for (String word : words) {
+                assertThat(e.getMessage()).contains(word);
+            }
+        });
     }
 
     @Test
@@ -112,17 +111,43 @@ class HostileFilesTest {
         refused(bytes(0x80, 4, 0x8e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, "."), "too large");
         refused(bytes(0x80, 4, 0x8e, 0, 0, 0, 3, 0, 0, 0, 0, "abc."), "ends too early");
         refused(bytes(0x80, 4, "B", 0xff, 0xff, 0xff, 0x7f, "."), "");
-        byte[] array = bytes("cnumpy.core.multiarray\n_reconstruct\n(tR(K", 1, "(I99999999999\nI99999999999\ntcnumpy\n",
-                "dtype\n(Vf8\ntR", 0x89, "C", 0, "tb.");
+        byte[] array = bytes(
+                "cnumpy.core.multiarray\n_reconstruct\n(tR(K",
+                1,
+                "(I99999999999\nI99999999999\ntcnumpy\n",
+                "dtype\n(Vf8\ntR",
+                0x89,
+                "C",
+                0,
+                "tb.");
         refused(array, "dimension");
-        byte[] big = bytes("cnumpy.core.multiarray\n_reconstruct\n(tR(K", 1, "(I2000000000\nI2000000000\ntcnumpy\n",
-                "dtype\n(Vf8\ntR", 0x89, "C", 0, "tb.");
+        byte[] big = bytes(
+                "cnumpy.core.multiarray\n_reconstruct\n(tR(K",
+                1,
+                "(I2000000000\nI2000000000\ntcnumpy\n",
+                "dtype\n(Vf8\ntR",
+                0x89,
+                "C",
+                0,
+                "tb.");
         refused(big, "too large");
-        byte[] joblib = bytes("cjoblib.numpy_pickle\nNumpyArrayWrapper\n)", 0x81, "}(Vshape\n(I2000000\ntVdtype\ncnumpy\n",
-                "dtype\n(Vf8\ntRVorder\nVC\nub", 1, 2, 3);
+        byte[] joblib = bytes(
+                "cjoblib.numpy_pickle\nNumpyArrayWrapper\n)",
+                0x81,
+                "}(Vshape\n(I2000000\ntVdtype\ncnumpy\n",
+                "dtype\n(Vf8\ntRVorder\nVC\nub",
+                1,
+                2,
+                3);
         refused(joblib, "");
-        byte[] nothing = bytes("cnumpy.core.multiarray\n_reconstruct\n(tR(K", 1, "(I2000000000\ntcnumpy\ndtype\n(VU0\ntR",
-                0x89, "C", 0, "tb.");
+        byte[] nothing = bytes(
+                "cnumpy.core.multiarray\n_reconstruct\n(tR(K",
+                1,
+                "(I2000000000\ntcnumpy\ndtype\n(VU0\ntR",
+                0x89,
+                "C",
+                0,
+                "tb.");
         refused(nothing, "no bytes");
     }
 
@@ -166,8 +191,15 @@ class HostileFilesTest {
         ByteArrayOutputStream wide = new ByteArrayOutputStream();
         wide.writeBytes(bytes("csklearn.preprocessing._data\nNormalizer\n)", 0x81, "q", 1));
         for (int i = 1; i < 23; i++) {
-            wide.writeBytes(bytes("csklearn.pipeline\nFeatureUnion\n)", 0x81, "}Vtransformer_list\n](Va\nh", i, "ta(Vb\nh",
-                    i, "tasbq", i + 1));
+            wide.writeBytes(bytes(
+                    "csklearn.pipeline\nFeatureUnion\n)",
+                    0x81,
+                    "}Vtransformer_list\n](Va\nh",
+                    i,
+                    "ta(Vb\nh",
+                    i,
+                    "tasbq",
+                    i + 1));
         }
         wide.write('.');
         refused(wide.toByteArray(), "nested too deeply");
@@ -175,7 +207,8 @@ class HostileFilesTest {
 
     @Test
     void treesThatWalkInCirclesAreRefused() throws IOException {
-        Path file = Fixtures.path("1.1.3", Fixtures.expected("1.1.3").get("tree").get("file").asText());
+        Path file = Fixtures.path(
+                "1.1.3", Fixtures.expected("1.1.3").get("tree").get("file").asText());
         byte[] whole = Files.readAllBytes(file);
         byte[] plain = file.toString().endsWith("joblib") && whole[0] != (byte) 0x80 ? unpacked(whole) : whole;
         int at = indexOf(plain, new byte[] {1, 0, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0});
@@ -243,7 +276,8 @@ class HostileFilesTest {
     void everyTruncationIsRefused() throws IOException {
         for (String name : List.of("pipeline", "forest", "hist", "knn", "frame_model")) {
             byte[] whole = Files.readAllBytes(Fixtures.path(
-                    Fixtures.NEW, Fixtures.expected(Fixtures.NEW).get(name).get("file").asText()));
+                    Fixtures.NEW,
+                    Fixtures.expected(Fixtures.NEW).get(name).get("file").asText()));
             assertThat(read(whole)).isInstanceOf(Estimator.class);
             for (int cut = 0; cut < whole.length - 9; cut += 1 + whole.length / 400) {
                 refused(Arrays.copyOf(whole, cut));
@@ -254,8 +288,20 @@ class HostileFilesTest {
     @Test
     void anythingElseIsRefusedOrReadButNeverAnotherFault() throws IOException {
         Random random = new Random(11);
-        for (String name : List.of("pipeline", "forest_two", "hist_three", "onehot_drop", "svc_three", "mlp", "tfidf",
-                "stack_three", "calibrated_iso", "isolation_some", "frame_model", "boost_reg", "knn_distance")) {
+        for (String name : List.of(
+                "pipeline",
+                "forest_two",
+                "hist_three",
+                "onehot_drop",
+                "svc_three",
+                "mlp",
+                "tfidf",
+                "stack_three",
+                "calibrated_iso",
+                "isolation_some",
+                "frame_model",
+                "boost_reg",
+                "knn_distance")) {
             byte[] whole = Files.readAllBytes(Fixtures.path(
                     "1.1.3", Fixtures.expected("1.1.3").get(name).get("file").asText()));
             byte[] plain = whole[0] == (byte) 0x80 ? whole : unpacked(whole);

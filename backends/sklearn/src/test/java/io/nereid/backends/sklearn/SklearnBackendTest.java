@@ -48,7 +48,10 @@ class SklearnBackendTest {
             if (row.isArray()) {
                 row.forEach(cell -> all.add(Fixtures.number(cell)));
             } else {
-                all.add(row.isTextual() ? row.asText() : row.isIntegralNumber() ? (Object) row.asLong() : row.asDouble());
+                all.add(
+                        row.isTextual()
+                                ? row.asText()
+                                : row.isIntegralNumber() ? (Object) row.asLong() : row.asDouble());
             }
         }
         return all;
@@ -57,8 +60,7 @@ class SklearnBackendTest {
     @Test
     void aModelIsServedWithoutConfiguration() {
         try (BackendModel model = Models.load(Models.of(directory, "logistic_three"))) {
-            assertThat(model.config().inputs())
-                    .containsExactly(new TensorSpec("input-0", DataType.FP64, Shape.of(4)));
+            assertThat(model.config().inputs()).containsExactly(new TensorSpec("input-0", DataType.FP64, Shape.of(4)));
             assertThat(model.config().outputs())
                     .containsExactly(new TensorSpec("predict", DataType.INT64, Shape.SCALAR));
             double[] rows = rows("logistic_three");
@@ -95,7 +97,8 @@ class SklearnBackendTest {
     void theRequestChoosesAmongTheMethodsOfTheConfiguration() {
         ModelConfig config = Models.with("m", Map.of("method", "predict, predict_proba,decision_function"));
         try (BackendModel model = Models.load(Models.of(directory, "logistic_three"), config)) {
-            assertThat(model.config().outputs()).extracting(TensorSpec::name)
+            assertThat(model.config().outputs())
+                    .extracting(TensorSpec::name)
                     .containsExactly("predict", "predict_proba", "decision_function");
             assertThat(model.config().outputs().get(1).shape()).isEqualTo(Shape.of(3));
             double[] rows = rows("logistic_three");
@@ -170,16 +173,16 @@ class SklearnBackendTest {
         }
         ModelConfig config = Models.with("m", Map.of("inputs", "columns", "input_type", "FP32"));
         try (BackendModel columns = Models.load(Models.of(directory, "frame_numbers"), config)) {
-            assertThat(columns.config().inputs())
-                    .extracting(TensorSpec::name)
-                    .containsExactly("a", "b", "c", "d");
+            assertThat(columns.config().inputs()).extracting(TensorSpec::name).containsExactly("a", "b", "c", "d");
             double[] rows = rows("frame_numbers");
             List<Tensor> inputs = new ArrayList<>();
             for (int c = 0; c < 4; c++) {
                 inputs.add(Models.floats("abcd".substring(c, c + 1), Shape.of(1), rows[c]));
             }
-            Object got = Models.run(columns, "predict", inputs.toArray(Tensor[]::new)).get(0);
-            assertThat((Double) got).isCloseTo((Double) answers("frame_numbers", "predict").get(0), within(1e-4));
+            Object got = Models.run(columns, "predict", inputs.toArray(Tensor[]::new))
+                    .get(0);
+            assertThat((Double) got)
+                    .isCloseTo((Double) answers("frame_numbers", "predict").get(0), within(1e-4));
         }
     }
 
@@ -209,7 +212,8 @@ class SklearnBackendTest {
                 .build();
         try (BackendModel model = Models.load(Models.of(directory, "logistic_three"), config)) {
             assertThat(model.config().inputs()).isEqualTo(config.inputs());
-            assertThat(Models.run(model, "predict", Models.floats("x", Shape.of(1, 4), 1, 5, 1, -50)).get(0))
+            assertThat(Models.run(model, "predict", Models.floats("x", Shape.of(1, 4), 1, 5, 1, -50))
+                            .get(0))
                     .isInstanceOf(Integer.class);
             assertThat(Models.run(model, "predict_proba", Models.floats("x", Shape.of(2, 4), 1, 5, 1, -50, 1, 1, 1, 1)))
                     .hasSize(6)
@@ -220,15 +224,24 @@ class SklearnBackendTest {
     @Test
     void configurationsThatDoNotFitAreRefused() {
         List<ModelConfig> wrong = List.of(
-                ModelConfig.builder("m").inputs(List.of(new TensorSpec("x", DataType.FP64, Shape.of(5)))).build(),
-                ModelConfig.builder("m").inputs(List.of(new TensorSpec("x", DataType.BF16, Shape.of(4)))).build(),
-                ModelConfig.builder("m").outputs(List.of(new TensorSpec("y", DataType.BYTES, Shape.of(1)))).build(),
-                ModelConfig.builder("m").outputs(List.of(new TensorSpec("transform", DataType.FP64, Shape.of(1)))).build(),
+                ModelConfig.builder("m")
+                        .inputs(List.of(new TensorSpec("x", DataType.FP64, Shape.of(5))))
+                        .build(),
+                ModelConfig.builder("m")
+                        .inputs(List.of(new TensorSpec("x", DataType.BF16, Shape.of(4))))
+                        .build(),
+                ModelConfig.builder("m")
+                        .outputs(List.of(new TensorSpec("y", DataType.BYTES, Shape.of(1))))
+                        .build(),
+                ModelConfig.builder("m")
+                        .outputs(List.of(new TensorSpec("transform", DataType.FP64, Shape.of(1))))
+                        .build(),
                 Models.with("m", Map.of("inputs", "rows")),
                 Models.with("m", Map.of("input_type", "FP16")));
         ModelSource source = Models.of(directory, "logistic_three");
         for (ModelConfig config : wrong) {
-            assertThatThrownBy(() -> Models.load(source, config.toBuilder().maxBatchSize(8).build()))
+            assertThatThrownBy(() -> Models.load(
+                            source, config.toBuilder().maxBatchSize(8).build()))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
                         assertThat(e.remedy()).isNotBlank();
@@ -246,8 +259,8 @@ class SklearnBackendTest {
                         assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
                         assertThat(e.getMessage()).contains("LogisticRegression", "NaN");
                     });
-            assertThatThrownBy(() -> Models.run(
-                            encoder, "transform", Models.doubles("input-0", Shape.of(1, 3), 1, 77, 1)))
+            assertThatThrownBy(
+                            () -> Models.run(encoder, "transform", Models.doubles("input-0", Shape.of(1, 3), 1, 77, 1)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
                         assertThat(e.getMessage()).contains("unknown category", "77");

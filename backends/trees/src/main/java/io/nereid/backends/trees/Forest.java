@@ -90,7 +90,11 @@ final class Forest {
      * @param linear by leaf; null when there is none
      */
     record Loose(
-            int[] nodes, int[] sets, double[] values, int width, @Nullable LinearLeaf @Nullable [] linear) {}
+            int[] nodes,
+            int[] sets,
+            double[] values,
+            int width,
+            @Nullable LinearLeaf @Nullable [] linear) {}
 
     Slots slots() {
         return slots;
@@ -126,7 +130,14 @@ final class Forest {
                     Even even = evens[tree.root];
                     for (; row + LANES <= joined; row += LANES) {
                         walkEight(
-                                even, tree.depth, numbers, row * stride, stride, sums, row * outputs + tree.group, outputs);
+                                even,
+                                tree.depth,
+                                numbers,
+                                row * stride,
+                                stride,
+                                sums,
+                                row * outputs + tree.group,
+                                outputs);
                     }
                     for (; row < rows; row++) {
                         walk(even, tree.depth, numbers, row * stride, sums, row * outputs + tree.group);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.trees;
 
-import io.nereid.base.ServingException;
 import io.nereid.backends.trees.ParsedTree.LinearLeaf;
+import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -203,9 +203,8 @@ final class ForestBuilder {
             if (id >= 0) {
                 long slot = slot(tree.feature()[id], tree.rule()[id]);
                 long steps = (long) levels.children[q] - q;
-                packed.nodes()[base + q] = (long) threshold(tree.feature()[id], tree.threshold()[id]) << 32
-                        | steps << 16
-                        | slot;
+                packed.nodes()[base + q] =
+                        (long) threshold(tree.feature()[id], tree.threshold()[id]) << 32 | steps << 16 | slot;
                 continue;
             }
             packed.nodes()[base + q] = (long) Slots.LEAST << 32;

@@ -60,8 +60,7 @@ final class JsonDocument implements Document {
         Vectors.Floats items = new Vectors.Floats();
         reader.beginArray();
         while (reader.hasNext()) {
-            items.add(
-                    reader.peek() == JsonToken.BOOLEAN ? reader.readBoolean() ? 1 : 0 : reader.readFloat());
+            items.add(reader.peek() == JsonToken.BOOLEAN ? reader.readBoolean() ? 1 : 0 : reader.readFloat());
         }
         return items.toArray();
     }

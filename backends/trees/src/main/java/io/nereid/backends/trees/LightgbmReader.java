@@ -213,8 +213,7 @@ final class LightgbmReader {
                     throw ParsedTree.bad(number, "has a linear leaf of feature " + f + " of " + features);
                 }
             }
-            models[i] = new LinearLeaf(
-                    constants[i], of, Arrays.copyOfRange(coefficients, at, at + counts[i]));
+            models[i] = new LinearLeaf(constants[i], of, Arrays.copyOfRange(coefficients, at, at + counts[i]));
             at += counts[i];
         }
         return models;
@@ -251,7 +250,8 @@ final class LightgbmReader {
                 items.add((int) value);
             } catch (NumberFormatException e) {
                 throw ParsedTree.bad(
-                        number, "has '" + shortened(text.substring(at, to)) + "' in '" + name + "' (expected: a number)");
+                        number,
+                        "has '" + shortened(text.substring(at, to)) + "' in '" + name + "' (expected: a number)");
             }
             at = to;
         }
@@ -290,8 +290,7 @@ final class LightgbmReader {
                 case "-nan":
                     return Double.NaN;
                 default:
-                    throw ParsedTree.bad(
-                            tree, "has '" + shortened(text) + "' in '" + name + "' (expected: a number)");
+                    throw ParsedTree.bad(tree, "has '" + shortened(text) + "' in '" + name + "' (expected: a number)");
             }
         }
     }

@@ -35,6 +35,7 @@ final class Slots {
 
     /** What LightGBM takes for zero: as a float there, and so here. */
     static final double ZERO = 1e-35f;
+
     private static final float CATEGORIES = 1 << 24;
 
     private final int[] features;

@@ -81,9 +81,11 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         if (outputs.isEmpty()) {
             int width = width(Output.PREDICT, model, margin);
             Shape shape = width == 1 ? Shape.SCALAR : Shape.of(width);
-            outputs = List.of(new TensorSpec(Output.PREDICT.toString(), type(model), batched ? shape : shape.prepend(-1)));
+            outputs = List.of(
+                    new TensorSpec(Output.PREDICT.toString(), type(model), batched ? shape : shape.prepend(-1)));
         }
-        ModelConfig.Builder builder = config.completed(
+        ModelConfig.Builder builder = config
+                .completed(
                         model.format(),
                         model.format(),
                         rows,
@@ -93,7 +95,9 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
                         config.instances() > 0 ? config.instances() : Math.max(1, context.cores()))
                 .toBuilder();
         String names = String.join(",", model.names());
-        if (!names.isEmpty() && names.length() <= MOST_NAMES && !config.parameters().containsKey(FEATURE_NAMES)) {
+        if (!names.isEmpty()
+                && names.length() <= MOST_NAMES
+                && !config.parameters().containsKey(FEATURE_NAMES)) {
             Map<String, String> parameters = new HashMap<>(config.parameters());
             parameters.put(FEATURE_NAMES, names);
             builder = builder.parameters(Map.copyOf(parameters));
@@ -111,10 +115,8 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     }
 
     private static boolean margin(ModelConfig config) {
-        String text = config.parameters()
-                .getOrDefault(OUTPUT_MARGIN, "false")
-                .strip()
-                .toLowerCase(Locale.ROOT);
+        String text =
+                config.parameters().getOrDefault(OUTPUT_MARGIN, "false").strip().toLowerCase(Locale.ROOT);
         if (!List.of("true", "false", "1", "0").contains(text)) {
             throw wrong(config, "has " + OUTPUT_MARGIN + " '" + text + "'", "true or false");
         }
@@ -172,7 +174,9 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         Output output = Output.of(spec.name());
         if (output == null) {
             throw wrong(
-                    config, "has output '" + spec.name() + "'", "predict, margin, predict_proba or label, not each needed");
+                    config,
+                    "has output '" + spec.name() + "'",
+                    "predict, margin, predict_proba or label, not each needed");
         }
         int width = width(output, model, margin);
         if ((output == Output.LABEL || output == Output.PREDICT_PROBA) && model.classes() == 0) {

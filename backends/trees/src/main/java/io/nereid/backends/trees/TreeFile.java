@@ -134,7 +134,8 @@ final class TreeFile {
                     "it is JSON or UBJ, but the text that LightGBM saves is needed",
                     "for a model of XGBoost set backend: \"xgboost\", else " + SAVE_LIGHTGBM);
         }
-        Document document = binary(bytes, first, length) ? new UbjDocument(bytes, length) : new JsonDocument(bytes, length);
+        Document document =
+                binary(bytes, first, length) ? new UbjDocument(bytes, length) : new JsonDocument(bytes, length);
         return described(file, SAVE_XGBOOST, () -> XgboostReader.read(document));
     }
 

@@ -56,8 +56,8 @@ final class TreeInvocation implements Invocation {
         boolean rowVector = model.settings().rowVector();
         if (rank != (rowVector ? 1 : 2) || shape.dim(rank - 1) != facts.features()) {
             throw ServingException.invalidArgument(
-                    "input '" + input.name() + "' is of shape " + shape + " (expected: "
-                            + (rowVector ? "[" : "[-1,") + facts.features() + "])",
+                    "input '" + input.name() + "' is of shape " + shape + " (expected: " + (rowVector ? "[" : "[-1,")
+                            + facts.features() + "])",
                     "give a value for each feature, NaN for what is missing");
         }
         int rows = rowVector ? 1 : (int) shape.dim(0);

@@ -44,7 +44,9 @@ final class TreeModel implements BackendModel {
         this.forest = parsed.weights() == null ? new ForestBuilder(parsed.trees(), flavor).build() : null;
         // The parsed trees are not needed any more.
         this.facts = parsed.withoutTrees();
-        long steps = forest == null ? parsed.features() : forest.steps() + forest.slots().size();
+        long steps = forest == null
+                ? parsed.features()
+                : forest.steps() + forest.slots().size();
         int rows = Math.max(1, config.config().maxBatchSize());
         boolean bounded = config.config().batched() || config.rowVector();
         int outer = config.config().batched() || config.rowVector() ? 0 : 1;
@@ -72,8 +74,8 @@ final class TreeModel implements BackendModel {
                 return port;
             }
         }
-        throw ServingException.invalidArgument("unexpected output '" + name + "' for model '"
-                + config.config().name() + "'");
+        throw ServingException.invalidArgument(
+                "unexpected output '" + name + "' for model '" + config.config().name() + "'");
     }
 
     @Nullable Forest forest() {

@@ -67,7 +67,8 @@ final class UbjDocument implements Document {
         if (peek() == '#') {
             pos++;
             left[depth] = count();
-            boolean weightless = types[depth] == 'T' || types[depth] == 'F' || types[depth] == 'Z' || types[depth] == 'N';
+            boolean weightless =
+                    types[depth] == 'T' || types[depth] == 'F' || types[depth] == 'Z' || types[depth] == 'N';
             // Elements without bytes could be announced without end.
             if (left[depth] > (weightless ? 0 : end - pos)) {
                 throw bad(left[depth] + " elements are announced, more than there are bytes");

@@ -314,8 +314,7 @@ final class XgboostReader {
         }
         leafWidth = number == 0 ? t.width : leafWidth;
         if (t.width != leafWidth) {
-            throw ParsedTree.bad(
-                    number, "has leaves of " + t.width + " values, and the first tree of " + leafWidth);
+            throw ParsedTree.bad(number, "has leaves of " + t.width + " values, and the first tree of " + leafWidth);
         }
         if (t.width != 1 && t.width != outputs) {
             throw ParsedTree.bad(number, "has leaves of " + t.width + " values for " + outputs + " outputs");

@@ -17,7 +17,8 @@ class LightgbmContractTest extends BackendContract {
 
     @Override
     protected ModelSource model(Path directory) {
-        return References.laidOut(directory, "whole", "model.txt", References.bytes(References.model("lightgbm", "binary-gbdt-zero")));
+        return References.laidOut(
+                directory, "whole", "model.txt", References.bytes(References.model("lightgbm", "binary-gbdt-zero")));
     }
 
     @Override

@@ -44,7 +44,8 @@ class OutputsTest {
 
     @Test
     void withoutConfigurationThereIsOneInputOfAllFeaturesAndTheAnswerOfTheLibrary() {
-        try (BackendModel model = References.load(BINARY, References.config(BINARY).build())) {
+        try (BackendModel model =
+                References.load(BINARY, References.config(BINARY).build())) {
             assertThat(model.config().maxBatchSize()).isEqualTo(1 << 20);
             assertThat(model.config().inputs()).containsExactly(spec("input-0", DataType.FP32, 6));
             assertThat(model.config().outputs()).containsExactly(spec("predict", DataType.FP32));
@@ -53,7 +54,8 @@ class OutputsTest {
             // A batch of a million rows takes its time.
             assertThat(model.traits().inline()).isFalse();
         }
-        try (BackendModel model = References.load(MULTICLASS, References.config(MULTICLASS).build())) {
+        try (BackendModel model =
+                References.load(MULTICLASS, References.config(MULTICLASS).build())) {
             assertThat(model.config().outputs()).containsExactly(spec("predict", DataType.FP64, 3));
         }
         ModelConfig small = References.config(BINARY).maxBatchSize(16).build();
@@ -65,7 +67,8 @@ class OutputsTest {
     @Test
     void namesOfFeaturesAreAParameter() {
         Path named = References.model("xgboost", "reg-squarederror-gbtree-missing-categorical");
-        try (BackendModel model = References.load(named, References.config(named).build())) {
+        try (BackendModel model =
+                References.load(named, References.config(named).build())) {
             assertThat(model.config().parameters().get("feature_names"))
                     .isEqualTo("f0 of it,f1 of it,f2 of it,f3 of it,f4 of it,f5 of it");
         }
@@ -137,7 +140,8 @@ class OutputsTest {
                 Invocation invocation = model.newInvocation();
                 Tensor row = References.rows("x", DataType.FP32, expected.x(), 7, 1, 6);
                 Tensor flat = row.retainAs("x", Shape.of(6));
-                Tensor answer = invocation.run(List.of(flat), List.of("predict")).get(0)) {
+                Tensor answer =
+                        invocation.run(List.of(flat), List.of("predict")).get(0)) {
             assertThat(answer.shape()).isEqualTo(Shape.of(1));
             assertThat((double) answer.buffer().getFloat()).isCloseTo(expected.answers()[7][0], within(1e-6));
         }
@@ -145,7 +149,8 @@ class OutputsTest {
                 .inputs(List.of(spec("x", DataType.INT64, 6)))
                 .build();
         try (BackendModel model = References.load(REGRESSION, whole);
-                BackendModel same = References.load(REGRESSION, References.config(REGRESSION).build())) {
+                BackendModel same = References.load(
+                        REGRESSION, References.config(REGRESSION).build())) {
             Tensor numbers = Tensor.allocate("x", DataType.INT64, Shape.of(1, 6));
             for (int i = 0; i < 6; i++) {
                 numbers.buffer().putLong(8 * i, i - 3);
@@ -153,7 +158,8 @@ class OutputsTest {
             Expected floats = new Expected(1, 6, new double[] {-3, -2, -1, 0, 1, 2}, new double[0][], new double[0][]);
             try (numbers;
                     Invocation invocation = model.newInvocation();
-                    Tensor answer = invocation.run(List.of(numbers), List.of("predict")).get(0)) {
+                    Tensor answer =
+                            invocation.run(List.of(numbers), List.of("predict")).get(0)) {
                 assertThat((double) answer.buffer().getFloat())
                         .isEqualTo(References.run(same, floats, 0, 1, "predict")[0][0]);
             }
@@ -178,10 +184,12 @@ class OutputsTest {
 
     @Test
     void noRowsGiveNoAnswers() {
-        try (BackendModel model = References.load(MULTICLASS, References.config(MULTICLASS).build());
+        try (BackendModel model = References.load(
+                        MULTICLASS, References.config(MULTICLASS).build());
                 Invocation invocation = model.newInvocation();
                 Tensor input = References.rows("input-0", DataType.FP32, new double[0], 0, 0, 6);
-                Tensor answer = invocation.run(List.of(input), List.of("predict")).get(0)) {
+                Tensor answer =
+                        invocation.run(List.of(input), List.of("predict")).get(0)) {
             assertThat(answer.shape()).isEqualTo(Shape.of(0, 3));
         }
     }
@@ -189,10 +197,22 @@ class OutputsTest {
     @Test
     void aConfigurationThatTheModelDoesNotFitIsRefused() {
         ModelConfig.Builder config = References.config(REGRESSION);
-        refused(REGRESSION, config.outputs(List.of(spec("label", DataType.INT64, 1))).build(), "does not classify");
-        refused(REGRESSION, config.outputs(List.of(spec("other", DataType.FP32, 1))).build(), "'other'");
-        refused(REGRESSION, config.outputs(List.of(spec("predict", DataType.FP32, 2))).build(), "FP32[2]");
-        refused(REGRESSION, config.outputs(List.of(spec("predict", DataType.BYTES, 1))).build(), "BYTES[1]");
+        refused(
+                REGRESSION,
+                config.outputs(List.of(spec("label", DataType.INT64, 1))).build(),
+                "does not classify");
+        refused(
+                REGRESSION,
+                config.outputs(List.of(spec("other", DataType.FP32, 1))).build(),
+                "'other'");
+        refused(
+                REGRESSION,
+                config.outputs(List.of(spec("predict", DataType.FP32, 2))).build(),
+                "FP32[2]");
+        refused(
+                REGRESSION,
+                config.outputs(List.of(spec("predict", DataType.BYTES, 1))).build(),
+                "BYTES[1]");
         config.outputs(List.of());
         refused(REGRESSION, config.inputs(List.of(spec("x", DataType.FP32, 7))).build(), "FP32[7]");
         refused(REGRESSION, config.inputs(List.of(spec("x", DataType.BYTES, 6))).build(), "BYTES[6]");
@@ -202,14 +222,17 @@ class OutputsTest {
                         .build(),
                 "'y'");
         config.inputs(List.of());
-        refused(REGRESSION, config.parameters(Map.of("output_margin", "perhaps")).build(), "perhaps");
+        refused(
+                REGRESSION,
+                config.parameters(Map.of("output_margin", "perhaps")).build(),
+                "perhaps");
     }
 
     @Test
     void aRowMoreAllocatesNothing() {
-        com.sun.management.ThreadMXBean threads =
-                (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
-        try (BackendModel model = References.load(MULTICLASS, References.config(MULTICLASS).build());
+        com.sun.management.ThreadMXBean threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+        try (BackendModel model = References.load(
+                        MULTICLASS, References.config(MULTICLASS).build());
                 Invocation invocation = model.newInvocation();
                 Tensor few = References.random("input-0", 1, 8);
                 Tensor many = References.random("input-0", 1, 4000)) {

@@ -36,7 +36,9 @@ final class References {
 
     static List<Path> models(String kind) {
         try (Stream<Path> files = Files.list(MODELS.resolve(kind))) {
-            return files.filter(f -> !f.toString().endsWith(".expected")).sorted().toList();
+            return files.filter(f -> !f.toString().endsWith(".expected"))
+                    .sorted()
+                    .toList();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

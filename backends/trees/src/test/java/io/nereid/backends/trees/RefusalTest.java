@@ -26,8 +26,8 @@ class RefusalTest {
 
     private void refused(Backend backend, String file, byte[] bytes, String why, String remedy) {
         ModelSource source = References.laidOut(directory, "m" + file, file, bytes);
-        assertThatThrownBy(() -> load(backend, source, ModelConfig.unspecified("m"))
-                        .close())
+        assertThatThrownBy(() ->
+                        load(backend, source, ModelConfig.unspecified("m")).close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
                     assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
                     assertThat(e.getMessage()).contains(file).contains(why);
@@ -147,8 +147,10 @@ class RefusalTest {
         try (BackendModel model = load(References.XGBOOST, source, ModelConfig.unspecified("either"))) {
             assertThat(model.config().backend()).isEqualTo("lightgbm");
         }
-        assertThat(References.LIGHTGBM.recognises(source.versionDirectory().resolve("model.bst"))).isTrue();
-        assertThat(References.XGBOOST.recognises(source.versionDirectory().resolve("model.bst"))).isFalse();
+        assertThat(References.LIGHTGBM.recognises(source.versionDirectory().resolve("model.bst")))
+                .isTrue();
+        assertThat(References.XGBOOST.recognises(source.versionDirectory().resolve("model.bst")))
+                .isFalse();
     }
 
     @Test
@@ -157,9 +159,12 @@ class RefusalTest {
         Path settings = Files.writeString(directory.resolve("settings.json"), "{\"a\": 1}");
         assertThat(References.LIGHTGBM.recognises(notes)).isFalse();
         assertThat(References.XGBOOST.recognises(settings)).isFalse();
-        assertThat(References.XGBOOST.recognises(References.model("xgboost", "binary"))).isTrue();
-        assertThat(References.LIGHTGBM.recognises(References.model("lightgbm", "binary"))).isTrue();
-        assertThat(References.LIGHTGBM.recognises(directory.resolve("absent.txt"))).isFalse();
+        assertThat(References.XGBOOST.recognises(References.model("xgboost", "binary")))
+                .isTrue();
+        assertThat(References.LIGHTGBM.recognises(References.model("lightgbm", "binary")))
+                .isTrue();
+        assertThat(References.LIGHTGBM.recognises(directory.resolve("absent.txt")))
+                .isFalse();
     }
 
     @Test

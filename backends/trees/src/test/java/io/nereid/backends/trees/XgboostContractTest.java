@@ -17,7 +17,11 @@ class XgboostContractTest extends BackendContract {
 
     @Override
     protected ModelSource model(Path directory) {
-        return References.laidOut(directory, "whole", "model.json", References.bytes(References.model("xgboost", "binary-logistic-dart")));
+        return References.laidOut(
+                directory,
+                "whole",
+                "model.json",
+                References.bytes(References.model("xgboost", "binary-logistic-dart")));
     }
 
     @Override
