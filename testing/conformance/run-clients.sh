@@ -78,6 +78,7 @@ suite "MiniLM" minilm tokenizers test_minilm.py
 
 suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
 suite "Triton's management and extensions" triton tritonclient.http test_triton_management.py
+suite "model formats" triton tritonclient.grpc test_formats.py
 
 if [ -z "${PERF_ANALYZER:-}" ] && ! PERF_ANALYZER=$(command -v perf_analyzer); then
     if ./install-perf-analyzer.sh "$cache/perf" "${NEREID_CLIENTS_PIP:-$venv/bin/pip}" >"$cache/perf.log" 2>&1; then
