@@ -18,7 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.jspecify.annotations.Nullable;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -120,28 +119,6 @@ public class BatcherBenchmark {
         public int batchSize() {
             return 1;
         }
-
-        @Override
-        public long deadlineNanos() {
-            return Long.MAX_VALUE;
-        }
-
-        @Override
-        public boolean cancelled() {
-            return false;
-        }
-
-        @Override
-        public void onCancel(@Nullable Runnable action) {}
-
-        @Override
-        public void queued(long nanos) {}
-
-        @Override
-        public void started(long nanos) {}
-
-        @Override
-        public void ran(long from, long to, int rows) {}
 
         @Override
         public void respond(List<Tensor> outputs, Map<String, Object> parameters) {

@@ -190,28 +190,6 @@ final class BatcherRow implements Bench.Row {
         }
 
         @Override
-        public long deadlineNanos() {
-            return Long.MAX_VALUE;
-        }
-
-        @Override
-        public boolean cancelled() {
-            return false;
-        }
-
-        @Override
-        public void onCancel(@Nullable Runnable action) {}
-
-        @Override
-        public void queued(long nanos) {}
-
-        @Override
-        public void started(long nanos) {}
-
-        @Override
-        public void ran(long from, long to, int rows) {}
-
-        @Override
         public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
             throw new UnsupportedOperationException();
         }

@@ -7,6 +7,8 @@ import com.google.protobuf.Descriptors.Descriptor;
 import com.google.protobuf.Descriptors.EnumDescriptor;
 import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Message;
+import io.nereid.protocols.v2.proto.ModelConfiguration;
+import io.nereid.spi.ModelConfig;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -18,8 +20,15 @@ import org.jspecify.annotations.Nullable;
 final class DocumentMessage {
     private DocumentMessage() {}
 
+    /** A configuration, by its document. */
+    static ModelConfiguration.ModelConfig of(ModelConfig config) {
+        ModelConfiguration.ModelConfig.Builder message = ModelConfiguration.ModelConfig.newBuilder();
+        fill(message, config.document());
+        return message.build();
+    }
+
     /** Sets the fields that a document names. */
-    static void fill(Message.Builder message, Map<?, ?> document) {
+    private static void fill(Message.Builder message, Map<?, ?> document) {
         Descriptor type = message.getDescriptorForType();
         for (Map.Entry<?, ?> entry : document.entrySet()) {
             FieldDescriptor field = type.findFieldByName(String.valueOf(entry.getKey()));

@@ -97,7 +97,7 @@ final class GrpcControl {
                 "ModelConfig",
                 ModelConfigRequest.parser(),
                 request -> ModelConfigResponse.newBuilder()
-                        .setConfig(ModelConfigMessage.of(
+                        .setConfig(DocumentMessage.of(
                                 context.engine.config(Names.reference(request.getName(), request.getVersion()))))
                         .build()));
         methods.add(now("RepositoryIndex", RepositoryIndexRequest.parser(), this::index));

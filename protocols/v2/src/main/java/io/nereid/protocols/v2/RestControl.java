@@ -111,11 +111,7 @@ final class RestControl {
     void config(HttpExchange exchange, ModelRef model) {
         ModelConfig config = context.engine.config(model);
         JsonWriter json = context.workbench().writer();
-        if (config.document().isEmpty()) {
-            MessageJson.write(ModelConfigMessage.of(config), json);
-        } else {
-            DocumentJson.write(config.document(), json);
-        }
+        DocumentJson.write(config.document(), json);
         reply(exchange, 200, json);
     }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.json.JsonReader;
@@ -364,13 +363,6 @@ final class RestInferReader {
                     "invalid value for 'classification' parameter, got " + count + ", expected >= 0");
         }
         return (int) count;
-    }
-
-    static ServingException sharedMemory() {
-        return ServingException.of(
-                Code.UNIMPLEMENTED,
-                "shared memory is not supported by this server",
-                "send tensors in the binary data format");
     }
 
     /** The whole body is the one input of the model. */

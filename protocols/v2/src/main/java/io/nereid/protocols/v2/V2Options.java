@@ -173,16 +173,6 @@ public final class V2Options {
             return this;
         }
 
-        /** Restricts the REST calls of one group. */
-        public Builder restrictHttp(String api, String header, String value) {
-            return restrictHttp(api + ":" + header + "=" + value);
-        }
-
-        /** Restricts the gRPC calls of one group. */
-        public Builder restrictGrpc(String api, String header, String value) {
-            return restrictGrpc(api + ":" + header + "=" + value);
-        }
-
         /** Restricts gRPC calls, as {@link #restrictHttp}; the header gets the prefix {@code triton-grpc-protocol-}. */
         public Builder restrictGrpc(String spec) {
             Restriction.parse(spec, "triton-grpc-protocol-", grpcRestrictions);

@@ -32,8 +32,10 @@ import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
+import io.nereid.spi.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import org.junit.jupiter.api.Test;
 
@@ -59,6 +61,9 @@ class GrpcControlTest {
         ModelMetadataResponse metadata = ModelMetadataResponse.parseFrom(model.sent.get(0));
         assertThat(metadata.getVersionsList()).containsExactly("1");
         assertThat(metadata.getInputs(0).getShapeList()).containsExactly(-1L, 4L);
+        engine.config = ModelConfig.builder("identity")
+                .document(Map.of("name", "identity", "input", List.of(Map.of("name", "x", "data_type", "TYPE_FP32"))))
+                .build();
         FakeCall config = call(
                 "ModelConfig",
                 ModelConfigRequest.newBuilder().setName("identity").build());

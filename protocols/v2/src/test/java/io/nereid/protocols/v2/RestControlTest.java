@@ -67,21 +67,6 @@ class RestControlTest {
     }
 
     @Test
-    void theConfigurationIsCompleteAndUnderTheNamesOfTheProto() {
-        assertThat(get("/v2/models/identity/config").text())
-                .startsWith("{\"name\":\"identity\",\"platform\":\"onnxruntime_onnx\","
-                        + "\"version_policy\":{\"latest\":{\"num_versions\":1}},\"max_batch_size\":8,"
-                        + "\"input\":[{\"name\":\"x\",\"data_type\":\"TYPE_FP32\",\"format\":\"FORMAT_NONE\","
-                        + "\"dims\":[-1,4],\"is_shape_tensor\":false,\"allow_ragged_batch\":false,\"optional\":false,"
-                        + "\"is_non_linear_format_io\":false}]")
-                .contains("\"instance_group\":[{\"name\":\"identity\",\"count\":2,")
-                .contains("\"kind\":\"KIND_CPU\"")
-                .contains("\"dynamic_batching\":{\"preferred_batch_size\":[8],\"max_queue_delay_microseconds\":0")
-                .contains("\"model_transaction_policy\":{\"decoupled\":false}")
-                .contains("\"backend\":\"onnxruntime\"");
-    }
-
-    @Test
     void theIndexListsVersionsStatesAndReasons() {
         String all = "[{\"name\":\"identity\",\"version\":\"1\",\"state\":\"READY\"},"
                 + "{\"name\":\"broken\",\"version\":\"3\",\"state\":\"UNAVAILABLE\",\"reason\":\"no such file\"},"
@@ -174,7 +159,7 @@ class RestControlTest {
                         + "{\"optional\":true}],\"dynamic_batching\":{\"preferred_batch_size\":[2]},"
                         + "\"instance_group\":[{\"kind\":\"KIND_CPU\"}],\"parameters\":{\"p\":{\"string_value\":\"v\"}},"
                         + "\"version_policy\":{\"specific\":{\"versions\":[3]}}}");
-        var message = ModelConfigMessage.of(engine.config);
+        var message = DocumentMessage.of(engine.config);
         assertThat(message.getMaxBatchSize()).isEqualTo(4);
         assertThat(message.getInput(1).getDimsList()).containsExactly(-1L, 2L);
         assertThat(message.getInput(2).getOptional()).isTrue();
