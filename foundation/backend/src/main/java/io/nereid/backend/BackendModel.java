@@ -3,6 +3,8 @@
 package io.nereid.backend;
 
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata.Signature;
+import java.util.Map;
 
 /**
  * A loaded model: weights shared by all its invocations. Thread-safe. {@link #close} comes after the last invocation is
@@ -17,6 +19,25 @@ public interface BackendModel extends AutoCloseable {
 
     /** What the engine may assume of runs. */
     IoTraits traits();
+
+    /**
+     * What the model can be asked for besides its default, by name, when it is more than one thing. May also hold
+     * {@code serving_default} to say more of the default one than {@link #config} does; the inputs and outputs must then
+     * be equal to those. Shapes are as in {@link #config}, without the batch dimension where it is batched.
+     */
+    default Map<String, Signature> signatures() {
+        return Map.of();
+    }
+
+    /**
+     * A unit of concurrency for one signature.
+     *
+     * @param signature a key of {@link #signatures} other than {@code serving_default}; runs get its inputs, in its
+     *     order, and are asked for its outputs
+     */
+    default Invocation newInvocation(String signature) {
+        throw new UnsupportedOperationException("this model has one signature");
+    }
 
     /** A unit of concurrency; the engine makes at most {@code config().instances()} of them. */
     Invocation newInvocation();

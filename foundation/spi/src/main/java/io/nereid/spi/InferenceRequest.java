@@ -52,7 +52,7 @@ public record InferenceRequest(
                 parameters,
                 deadlineNanos,
                 arrivedNanos,
-                new Options(options.priority, options.timeoutNanos, sequence, options.trace));
+                new Options(options.priority, options.timeoutNanos, sequence, options.trace, options.signature));
     }
 
     /** This request with other inputs and outputs, for a wrapper around it. */
@@ -67,14 +67,26 @@ public record InferenceRequest(
      * @param timeoutNanos how long the request may wait in a queue that allows it to say so; 0 when it says nothing
      * @param sequence where in which sequence the request stands; null when it stands alone
      * @param trace where to note what happens to it; null when it is not traced
+     * @param signature which of the model's signatures is asked for; empty for its default one
      */
     public record Options(
             long priority,
             long timeoutNanos,
             @Nullable Sequence sequence,
-            @Nullable RequestTrace trace) {
+            @Nullable RequestTrace trace,
+            String signature) {
         /** Nothing said. */
         public static final Options NONE = new Options(0, 0, null, null);
+
+        /** For the model's default signature. */
+        public Options(long priority, long timeoutNanos, @Nullable Sequence sequence, @Nullable RequestTrace trace) {
+            this(priority, timeoutNanos, sequence, trace, "");
+        }
+
+        /** These options for a signature. */
+        public Options withSignature(String name) {
+            return new Options(priority, timeoutNanos, sequence, trace, name);
+        }
     }
 
     /**

@@ -200,6 +200,7 @@ public record ModelConfig(
      * @param priorityLevels how many levels there are, 1 being served first; 0 for one queue without levels
      * @param defaultPriority the level of a request that names none, or none that exists
      * @param levelQueues limits of single levels; the others have those of {@link ModelConfig#queue}
+     * @param fit how batches are made to fit
      */
     public record Batching(
             List<Integer> preferredSizes,
@@ -207,7 +208,8 @@ public record ModelConfig(
             boolean preserveOrdering,
             long priorityLevels,
             long defaultPriority,
-            Map<Long, Queue> levelQueues) {
+            Map<Long, Queue> levelQueues,
+            Fit fit) {
         /** Batches whatever is waiting, waits for nothing. */
         public static final Batching EAGER = new Batching(List.of(), Duration.ZERO, false);
 
@@ -215,6 +217,53 @@ public record ModelConfig(
         public Batching(List<Integer> preferredSizes, Duration maxQueueDelay, boolean preserveOrdering) {
             this(preferredSizes, maxQueueDelay, preserveOrdering, 0, 0, Map.of());
         }
+
+        /** Batches as they come. */
+        public Batching(
+                List<Integer> preferredSizes,
+                Duration maxQueueDelay,
+                boolean preserveOrdering,
+                long priorityLevels,
+                long defaultPriority,
+                Map<Long, Queue> levelQueues) {
+            this(
+                    preferredSizes,
+                    maxQueueDelay,
+                    preserveOrdering,
+                    priorityLevels,
+                    defaultPriority,
+                    levelQueues,
+                    Fit.NONE);
+        }
+
+        /** This batching, made to fit. */
+        public Batching withFit(Fit newFit) {
+            return new Batching(
+                    preferredSizes,
+                    maxQueueDelay,
+                    preserveOrdering,
+                    priorityLevels,
+                    defaultPriority,
+                    levelQueues,
+                    newFit);
+        }
+    }
+
+    /**
+     * How batches are made to fit, in TensorFlow Serving's way.
+     *
+     * @param allowedSizes the only sizes a run may have, ascending; smaller batches are filled up with copies of a row
+     *     whose answers are thrown away; empty for any size
+     * @param padVariableLength whether inputs of different shapes are padded, each with its own first element, to the
+     *     largest of them in the batch
+     * @param maxRequestRows most rows of one request, which is cut into several runs when it has more than
+     *     {@code maxBatchSize}; 0 when requests are never cut
+     * @param maxEnqueuedBatches most batches that may wait; 0 for no limit
+     */
+    public record Fit(
+            List<Integer> allowedSizes, boolean padVariableLength, int maxRequestRows, int maxEnqueuedBatches) {
+        /** Batches as they come. */
+        public static final Fit NONE = new Fit(List.of(), false, 0, 0);
     }
 
     /**

@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param optional whether a request may leave it out
  * @param ragged whether requests of different shapes may share a batch; the model is then fed one flat tensor
  * @param reshape its dimensions as the model sees them, when they differ; without the batch dimension
+ * @param unchecked whether the shape is a hint only and any other is taken; with no dimensions, nothing is known of it
  */
 public record TensorSpec(
         String name,
@@ -22,7 +23,14 @@ public record TensorSpec(
         Shape shape,
         boolean optional,
         boolean ragged,
-        @Nullable Shape reshape) {
+        @Nullable Shape reshape,
+        boolean unchecked) {
+    /** A tensor whose shape is binding. */
+    public TensorSpec(
+            String name, DataType dataType, Shape shape, boolean optional, boolean ragged, @Nullable Shape reshape) {
+        this(name, dataType, shape, optional, ragged, reshape, false);
+    }
+
     /** A tensor that must be given. */
     public TensorSpec(String name, DataType dataType, Shape shape) {
         this(name, dataType, shape, false);

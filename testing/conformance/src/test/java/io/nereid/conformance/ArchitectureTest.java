@@ -36,6 +36,8 @@ class ArchitectureTest {
     private static final String TENSOR = "io.nereid.tensor";
     private static final String JSON = "io.nereid.json";
     private static final String OBSERVE = "io.nereid.observe";
+    private static final String WIRE = "io.nereid.wire";
+    private static final String TFDATA = "io.nereid.tfdata";
     private static final String SPI = "io.nereid.spi";
     private static final String BACKEND = "io.nereid.backend";
     private static final String ENDPOINT = "io.nereid.endpoint";
@@ -49,6 +51,9 @@ class ArchitectureTest {
             Map.entry(SPI, List.of(BASE, TENSOR, OBSERVE)),
             Map.entry(BACKEND, List.of(BASE, TENSOR, OBSERVE, SPI)),
             Map.entry(ENDPOINT, List.of(BASE, TENSOR)),
+            Map.entry(WIRE, List.of(BASE)),
+            Map.entry(TFDATA, List.of(BASE, TENSOR, OBSERVE, WIRE, SPI)),
+            Map.entry("io.nereid.recording", List.of(BASE, TENSOR, OBSERVE, WIRE, SPI, TFDATA)),
             Map.entry("io.nereid.lifecycle", List.of(BASE, TENSOR, OBSERVE, SPI)),
             Map.entry("io.nereid.scheduling", List.of(BASE, TENSOR, OBSERVE, SPI)),
             Map.entry("io.nereid.repository", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
@@ -60,6 +65,8 @@ class ArchitectureTest {
                             OBSERVE,
                             SPI,
                             BACKEND,
+                            WIRE,
+                            TFDATA,
                             "io.nereid.lifecycle",
                             "io.nereid.scheduling",
                             "io.nereid.repository")),
@@ -70,8 +77,8 @@ class ArchitectureTest {
             Map.entry("io.nereid.backends.sklearn", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.caches.redis", List.of(BASE, BACKEND)),
             Map.entry("io.nereid.tracing", List.of(BASE, TENSOR, JSON, OBSERVE)),
-            Map.entry("io.nereid.protocols.v1", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT)),
-            Map.entry("io.nereid.protocols.v2", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT)),
+            Map.entry("io.nereid.protocols.v1", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT, WIRE, TFDATA)),
+            Map.entry("io.nereid.protocols.v2", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT, WIRE)),
             Map.entry("io.nereid.transport", List.of(BASE, TENSOR, ENDPOINT)));
 
     @TestFactory

@@ -10,6 +10,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.wire.WireReader;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;

@@ -8,6 +8,7 @@ import io.nereid.endpoint.Content;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
+import io.nereid.wire.WireWriter;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;

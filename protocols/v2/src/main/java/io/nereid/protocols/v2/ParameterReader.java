@@ -3,6 +3,8 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
+import io.nereid.wire.NameCache;
+import io.nereid.wire.WireReader;
 import org.jspecify.annotations.Nullable;
 
 /** Reads entries of a map from names to {@code InferParameter}. Confined to one thread. */

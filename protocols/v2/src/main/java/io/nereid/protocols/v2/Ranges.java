@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
+import io.nereid.wire.WireReader;
 import java.util.Arrays;
 
 /** A growing list of stretches of a message. Confined to one thread. */

@@ -7,6 +7,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.wire.WireReader;
 import java.nio.ByteBuffer;
 
 /**

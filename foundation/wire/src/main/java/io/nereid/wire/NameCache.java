@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v2;
+package io.nereid.wire;
 
 import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
@@ -13,7 +13,7 @@ import java.util.Arrays;
  * Makes strings of UTF-8 and hands out the same string again for the short names that come with every request, which
  * saves the garbage and the computing of hashes. Confined to one thread.
  */
-final class NameCache {
+public final class NameCache {
     private static final int SLOTS = 128;
     private static final int LONGEST = 48;
 
@@ -21,7 +21,8 @@ final class NameCache {
     private final String[] values = new String[SLOTS];
     private byte[] scratch = new byte[256];
 
-    NameCache() {
+    /** An empty cache. */
+    public NameCache() {
         Arrays.fill(keys, new byte[0]);
         Arrays.fill(values, "");
     }
@@ -31,7 +32,7 @@ final class NameCache {
      *
      * @throws ServingException INVALID_ARGUMENT when they are not UTF-8
      */
-    String text(ByteBuffer buffer, int from, int length) {
+    public String text(ByteBuffer buffer, int from, int length) {
         if (length == 0) {
             return "";
         }

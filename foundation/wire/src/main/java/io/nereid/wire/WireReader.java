@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v2;
+package io.nereid.wire;
 
 import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
@@ -10,13 +10,13 @@ import java.nio.ByteOrder;
  * Reads the protobuf wire format from a buffer, by absolute positions and without copies. The caller sets the range and is
  * stopped at its end. Confined to one thread.
  */
-final class WireReader {
-    static final int VARINT = 0;
-    static final int FIXED64 = 1;
-    static final int BYTES = 2;
-    static final int GROUP = 3;
-    static final int END_GROUP = 4;
-    static final int FIXED32 = 5;
+public final class WireReader {
+    public static final int VARINT = 0;
+    public static final int FIXED64 = 1;
+    public static final int BYTES = 2;
+    public static final int GROUP = 3;
+    public static final int END_GROUP = 4;
+    public static final int FIXED32 = 5;
 
     private static final ByteBuffer NOTHING = ByteBuffer.allocate(0).order(ByteOrder.LITTLE_ENDIAN);
     private static final int MAX_DEPTH = 100;
@@ -26,36 +26,36 @@ final class WireReader {
     private int end;
 
     /** Stands at the start of a little-endian buffer. */
-    void reset(ByteBuffer message) {
+    public void reset(ByteBuffer message) {
         buffer = message;
         position = 0;
         end = message.limit();
     }
 
     /** Lets go of the buffer. */
-    void clear() {
+    public void clear() {
         reset(NOTHING);
     }
 
-    ByteBuffer buffer() {
+    public ByteBuffer buffer() {
         return buffer;
     }
 
-    int position() {
+    public int position() {
         return position;
     }
 
-    int end() {
+    public int end() {
         return end;
     }
 
     /** Goes on at {@code from} and stops at {@code to}. */
-    void range(int from, int to) {
+    public void range(int from, int to) {
         position = from;
         end = to;
     }
 
-    boolean hasMore() {
+    public boolean hasMore() {
         return position < end;
     }
 
@@ -64,7 +64,7 @@ final class WireReader {
     }
 
     /** The next field's number and wire type, as on the wire. */
-    int readTag() {
+    public int readTag() {
         int at = position;
         long tag = readVarint();
         // Like every parser, take the low 32 bits of an overlong tag.
@@ -75,7 +75,7 @@ final class WireReader {
         return t;
     }
 
-    long readVarint() {
+    public long readVarint() {
         long value = 0;
         int at = position;
         for (int shift = 0; shift < 70; shift += 7) {
@@ -92,14 +92,14 @@ final class WireReader {
         throw malformed("a number of more than 10 bytes", position);
     }
 
-    int readFixed32() {
+    public int readFixed32() {
         need(4);
         int value = buffer.getInt(position);
         position += 4;
         return value;
     }
 
-    long readFixed64() {
+    public long readFixed64() {
         need(8);
         long value = buffer.getLong(position);
         position += 8;
@@ -113,7 +113,7 @@ final class WireReader {
     }
 
     /** The length of the bytes that begin at {@link #position()} once this returns; they are all there. */
-    int readLength() {
+    public int readLength() {
         int at = position;
         long length = readVarint();
         // Lengths are 32-bit; a parser that truncates would read another message than we do.
@@ -126,11 +126,11 @@ final class WireReader {
     }
 
     /** Passes over bytes. */
-    void skip(int bytes) {
+    public void skip(int bytes) {
         position += bytes;
     }
 
-    String readText(NameCache names) {
+    public String readText(NameCache names) {
         int length = readLength();
         String text = names.text(buffer, position, length);
         position += length;
@@ -138,7 +138,7 @@ final class WireReader {
     }
 
     /** Passes over the value of a field that is not known, or whose wire type does not fit. */
-    void skipField(int tag) {
+    public void skipField(int tag) {
         skipField(tag, 0);
     }
 

@@ -1,16 +1,16 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v2;
+package io.nereid.wire;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Writes the protobuf wire format into a growing array. Confined to one thread. */
-final class WireWriter {
+public final class WireWriter {
     private byte[] bytes = new byte[1024];
     private int length;
 
-    void reset(int keep) {
+    public void reset(int keep) {
         if (bytes.length > keep) {
             bytes = new byte[1024];
         }
@@ -18,11 +18,11 @@ final class WireWriter {
     }
 
     /** The array; valid until the next write. */
-    byte[] array() {
+    public byte[] array() {
         return bytes;
     }
 
-    int length() {
+    public int length() {
         return length;
     }
 
@@ -40,7 +40,7 @@ final class WireWriter {
         return field << 3 | wireType;
     }
 
-    void varint(long value) {
+    public void varint(long value) {
         ensure(10);
         long v = value;
         while ((v & ~0x7FL) != 0) {
@@ -50,22 +50,22 @@ final class WireWriter {
         bytes[length++] = (byte) v;
     }
 
-    void varintField(int field, long value) {
+    public void varintField(int field, long value) {
         varint(tag(field, WireReader.VARINT));
         varint(value);
     }
 
-    void doubleField(int field, double value) {
+    public void doubleField(int field, double value) {
         varint(tag(field, WireReader.FIXED64));
         fixed64(Double.doubleToRawLongBits(value));
     }
 
-    void fixed64(long v) {
+    public void fixed64(long v) {
         fixed32((int) v);
         fixed32((int) (v >>> 32));
     }
 
-    void fixed32(int v) {
+    public void fixed32(int v) {
         ensure(4);
         bytes[length] = (byte) v;
         bytes[length + 1] = (byte) (v >>> 8);
@@ -75,14 +75,14 @@ final class WireWriter {
     }
 
     /** A text; nothing at all when it is empty. */
-    void textField(int field, String text) {
+    public void textField(int field, String text) {
         if (!text.isEmpty()) {
             presentTextField(field, text);
         }
     }
 
     /** A text, the empty one too. */
-    void presentTextField(int field, String text) {
+    public void presentTextField(int field, String text) {
         int n = text.length();
         varint(tag(field, WireReader.BYTES));
         if (n < 128) {
@@ -107,13 +107,13 @@ final class WireWriter {
     }
 
     /** Field and length of bytes that follow. */
-    void bytesHeader(int field, int size) {
+    public void bytesHeader(int field, int size) {
         varint(tag(field, WireReader.BYTES));
         varint(size);
     }
 
     /** Makes room for {@code size} bytes at the end and returns where they begin. */
-    int room(int size) {
+    public int room(int size) {
         ensure(size);
         int at = length;
         length += size;
@@ -121,14 +121,14 @@ final class WireWriter {
     }
 
     /** Begins a message or a packed list; its mark goes to {@link #end(int)}. */
-    int begin(int field) {
+    public int begin(int field) {
         varint(tag(field, WireReader.BYTES));
         ensure(1);
         return length++;
     }
 
     /** Ends what began at {@code mark}: its length is put before it. */
-    void end(int mark) {
+    public void end(int mark) {
         int size = length - mark - 1;
         int extra = 0;
         for (int n = size >>> 7; n != 0; n >>>= 7) {

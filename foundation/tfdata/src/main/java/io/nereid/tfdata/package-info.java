@@ -1,0 +1,7 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+/** TensorFlow's data formats without TensorFlow: tensors, examples, prediction logs, record files. */
+@NullMarked
+package io.nereid.tfdata;
+
+import org.jspecify.annotations.NullMarked;
