@@ -10,6 +10,7 @@ import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
 import io.nereid.observe.Observation;
 import io.nereid.protocols.v1.V1Codec;
+import io.nereid.protocols.v1.V1Options;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.tensor.ByteBudget;
@@ -53,7 +54,7 @@ final class NereidServer {
         Observation observation = new ServerObservation(engine, tracing, logging);
         List<ProtocolCodec> codecs = List.of(
                 new V2Codec(engine, engine, observation, clock, codecPool, v2),
-                new V1Codec(engine, engine, codecPool),
+                new V1Codec(engine, engine, codecPool, V1Options.defaults(clock)),
                 new AdminCodec(engine, this::stats, budget));
         this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);
     }

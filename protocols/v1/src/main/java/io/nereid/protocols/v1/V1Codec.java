@@ -17,6 +17,7 @@ import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
@@ -32,13 +33,17 @@ public final class V1Codec implements ProtocolCodec {
     private final InferenceEngine engine;
     private final ModelControl control;
     private final Executor codecPool;
+    private final V1Options options;
+    private final TfsMetrics metrics;
     private final ThreadLocal<PredictFormat> formats = ThreadLocal.withInitial(PredictFormat::new);
 
     /** A codec around the engine's two doors; {@code codecPool} runs what would hold an event loop up. */
-    public V1Codec(InferenceEngine engine, ModelControl control, Executor codecPool) {
+    public V1Codec(InferenceEngine engine, ModelControl control, Executor codecPool, V1Options options) {
         this.engine = engine;
         this.control = control;
         this.codecPool = codecPool;
+        this.options = options;
+        this.metrics = new TfsMetrics(options);
     }
 
     @Override
@@ -48,6 +53,16 @@ public final class V1Codec implements ProtocolCodec {
 
     @Override
     public List<HttpRoute> httpRoutes() {
+        String page = options.metricsPath();
+        List<HttpRoute> routes = new ArrayList<>(routes());
+        if (page != null) {
+            routes.add(HttpRoute.get(
+                    page, x -> x.reply(HttpReply.text(200, "text/plain; charset=utf-8", metrics.page()))));
+        }
+        return routes;
+    }
+
+    private List<HttpRoute> routes() {
         return List.of(
                 HttpRoute.get("/v1/models", this::list),
                 HttpRoute.get("/v1/models/{model}", x -> status(x, ModelRef.ANY)),

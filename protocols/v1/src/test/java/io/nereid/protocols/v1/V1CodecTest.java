@@ -4,6 +4,7 @@ package io.nereid.protocols.v1;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.HttpRoute;
@@ -23,7 +24,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class V1CodecTest {
     private final FakeEngine engine = new FakeEngine();
-    private final V1Codec codec = new V1Codec(engine, engine, Runnable::run);
+    private final V1Codec codec = new V1Codec(engine, engine, Runnable::run, V1Options.defaults(Clock.system()));
 
     @BeforeEach
     void models() {

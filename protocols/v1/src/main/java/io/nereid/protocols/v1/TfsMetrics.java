@@ -1,0 +1,322 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v1;
+
+import io.nereid.base.Code;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Supplier;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * TensorFlow Serving's metrics of requests under TensorFlow Serving's names, fed by REST and gRPC alike. Latencies are
+ * told in microseconds, as there. Thread-safe: counters that are only added to, in maps that only grow.
+ */
+final class TfsMetrics {
+    /** Names of models that clients made up are counted one by one only up to here. */
+    private static final int MOST_MODELS = 20_000;
+
+    private static final double[] LATENCY_BOUNDS = exponential(10, 1.8, 33);
+    private static final double[] EXAMPLE_BOUNDS = exponential(1, 2, 15);
+
+    private final boolean measuring;
+    private final Supplier<Map<String, Long>> queueDepths;
+    private final Supplier<String> extra;
+    private final Map<String, OfModel> models = new ConcurrentHashMap<>();
+    private final OfModel others = new OfModel();
+
+    /** The API of a request, by TensorFlow Serving's name. */
+    enum Api {
+        /** Tensors to tensors. */
+        PREDICT("Predict"),
+        /** Examples to classes. */
+        CLASSIFY("Classify"),
+        /** Examples to numbers. */
+        REGRESS("Regress"),
+        /** Several of the latter at once. */
+        MULTI_INFERENCE("MultiInference");
+
+        private final String label;
+
+        Api(String label) {
+            this.label = label;
+        }
+    }
+
+    /** Where a request came in. */
+    enum Entrypoint {
+        REST,
+        GRPC
+    }
+
+    TfsMetrics(V1Options options) {
+        this.measuring = options.metricsPath() != null;
+        this.queueDepths = options.queueDepths();
+        this.extra = options.extraMetrics();
+    }
+
+    /** A request for a model has been understood; exactly one {@link #finished} follows. */
+    void started(String model) {
+        if (measuring) {
+            of(model).inFlight.increment();
+        }
+    }
+
+    /**
+     * A request has been answered.
+     *
+     * @param latencyNanos since its arrival; kept only of those that went well
+     */
+    void finished(String model, Api api, Entrypoint entrypoint, Code status, long latencyNanos) {
+        if (!measuring) {
+            return;
+        }
+        OfModel m = of(model);
+        m.inFlight.decrement();
+        m.count(status);
+        if (status == Code.OK) {
+            m.latency(api, entrypoint).record(latencyNanos / 1e3);
+        }
+    }
+
+    /** A request came to nothing before it was {@link #started}. */
+    void refused(String model, Code status) {
+        if (measuring) {
+            of(model).count(status);
+        }
+    }
+
+    /**
+     * The model has run for a request.
+     *
+     * @param runtime who ran it, such as {@code onnxruntime_onnx}
+     */
+    void ran(String model, Api api, String runtime, long nanos) {
+        if (measuring) {
+            of(model).runtime(api, runtime).record(nanos / 1e3);
+        }
+    }
+
+    /** A request held that many examples. */
+    void examples(String model, long count) {
+        if (measuring) {
+            OfModel m = of(model);
+            m.exampleTotal.add(count);
+            m.examples.record(count);
+        }
+    }
+
+    private OfModel of(String model) {
+        OfModel found = models.get(model);
+        if (found != null) {
+            return found;
+        }
+        return models.size() < MOST_MODELS ? models.computeIfAbsent(model, m -> new OfModel()) : others;
+    }
+
+    /** The whole page, in Prometheus' text format. */
+    String page() {
+        Map<String, OfModel> all = new TreeMap<>(models);
+        if (others.counted()) {
+            all.put("", others);
+        }
+        StringBuilder b = new StringBuilder(1024);
+        type(b, "request_count", "counter");
+        all.forEach((name, m) -> {
+            for (Code code : Code.values()) {
+                LongAdder n = m.counts.get(code.ordinal());
+                if (n != null) {
+                    line(b, "request_count", "", "model_name=" + quote(name) + ",status=\"" + code + '"', n.sum());
+                }
+            }
+        });
+        type(b, "request_latency", "histogram");
+        all.forEach((name, m) -> {
+            for (Api api : Api.values()) {
+                for (Entrypoint entrypoint : Entrypoint.values()) {
+                    Histogram h = m.latencies.get(index(api, entrypoint));
+                    if (h != null) {
+                        h.write(
+                                b,
+                                "request_latency",
+                                "model_name=" + quote(name) + ",API=\"" + api.label + "\",entrypoint=\"" + entrypoint
+                                        + '"');
+                    }
+                }
+            }
+        });
+        type(b, "runtime_latency", "histogram");
+        all.forEach((name, m) -> {
+            for (Api api : Api.values()) {
+                String labels = "model_name=" + quote(name) + ",API=\"" + api.label + "\",runtime=";
+                new TreeMap<>(m.runtimes.get(api.ordinal()))
+                        .forEach((runtime, h) -> h.write(b, "runtime_latency", labels + quote(runtime)));
+            }
+        });
+        type(b, "request_example_counts", "histogram");
+        all.forEach((name, m) -> {
+            if (m.examples.count.sum() > 0) {
+                m.examples.write(b, "request_example_counts", "model=" + quote(name));
+            }
+        });
+        type(b, "request_example_count_total", "counter");
+        all.forEach((name, m) -> {
+            if (m.examples.count.sum() > 0) {
+                line(b, "request_example_count_total", "", "model=" + quote(name), m.exampleTotal.sum());
+            }
+        });
+        type(b, "requests_in_flight", "gauge");
+        all.forEach((name, m) ->
+                line(b, "requests_in_flight", "", "model_name=" + quote(name), Math.max(0, m.inFlight.sum())));
+        type(b, "requests_queued", "gauge");
+        new TreeMap<>(queueDepths.get())
+                .forEach((name, n) -> line(b, "requests_queued", "", "model_name=" + quote(name), n));
+        return b.append(extra.get()).toString();
+    }
+
+    private static void type(StringBuilder b, String name, String type) {
+        b.append("# TYPE :tensorflow:serving:")
+                .append(name)
+                .append(' ')
+                .append(type)
+                .append('\n');
+    }
+
+    private static void line(StringBuilder b, String name, String suffix, String labels, long value) {
+        b.append(":tensorflow:serving:").append(name).append(suffix);
+        b.append('{').append(labels).append("} ").append(value).append('\n');
+    }
+
+    private static String quote(String label) {
+        return '"' + label.replace("\\", "\\\\").replace("\"", "\\\"").replace("\n", "\\n") + '"';
+    }
+
+    private static int index(Api api, Entrypoint entrypoint) {
+        return api.ordinal() * Entrypoint.values().length + entrypoint.ordinal();
+    }
+
+    private static double[] exponential(double first, double factor, int count) {
+        double[] bounds = new double[count];
+        double bound = first;
+        for (int i = 0; i < count; i++) {
+            bounds[i] = bound;
+            bound *= factor;
+        }
+        return bounds;
+    }
+
+    /** Whole numbers without a point, others with at most six digits, as in TensorFlow Serving's page. */
+    private static String number(double v) {
+        return v == (long) v && v < 1e6
+                ? Long.toString((long) v)
+                : shorten(String.format(Locale.ROOT, v < 1e6 ? "%." + decimals(v) + "f" : "%.5e", v));
+    }
+
+    private static int decimals(double v) {
+        int whole = Long.toString((long) v).length();
+        return Math.max(0, 6 - whole);
+    }
+
+    private static String shorten(String text) {
+        int e = text.indexOf('e');
+        String digits = e < 0 ? text : text.substring(0, e);
+        if (digits.indexOf('.') >= 0) {
+            digits = digits.replaceAll("0+$", "").replaceAll("\\.$", "");
+        }
+        return e < 0 ? digits : digits + text.substring(e);
+    }
+
+    /** Of one model. Thread-safe as its counters are. */
+    private static final class OfModel {
+        private final AtomicReferenceArray<@Nullable LongAdder> counts =
+                new AtomicReferenceArray<>(Code.values().length);
+        private final AtomicReferenceArray<@Nullable Histogram> latencies =
+                new AtomicReferenceArray<>(Api.values().length * Entrypoint.values().length);
+        private final List<Map<String, Histogram>> runtimes =
+                Stream.generate(() -> (Map<String, Histogram>) new ConcurrentHashMap<String, Histogram>(2))
+                        .limit(Api.values().length)
+                        .toList();
+        private final Histogram examples = new Histogram(EXAMPLE_BOUNDS);
+        private final LongAdder exampleTotal = new LongAdder();
+        private final LongAdder inFlight = new LongAdder();
+
+        boolean counted() {
+            for (int i = 0; i < counts.length(); i++) {
+                if (counts.get(i) != null) {
+                    return true;
+                }
+            }
+            return false;
+        }
+
+        void count(Code code) {
+            int i = code.ordinal();
+            LongAdder n = counts.get(i);
+            if (n == null) {
+                counts.compareAndSet(i, null, new LongAdder());
+                n = counts.get(i);
+            }
+            if (n != null) {
+                n.increment();
+            }
+        }
+
+        Histogram latency(Api api, Entrypoint entrypoint) {
+            int i = index(api, entrypoint);
+            Histogram h = latencies.get(i);
+            if (h == null) {
+                Histogram made = new Histogram(LATENCY_BOUNDS);
+                h = latencies.compareAndExchange(i, null, made);
+                return h == null ? made : h;
+            }
+            return h;
+        }
+
+        Histogram runtime(Api api, String runtime) {
+            Map<String, Histogram> ofApi = runtimes.get(api.ordinal());
+            Histogram h = ofApi.get(runtime);
+            return h == null ? ofApi.computeIfAbsent(runtime, r -> new Histogram(LATENCY_BOUNDS)) : h;
+        }
+    }
+
+    /** Counts by bounds. Thread-safe as its counters are. */
+    private static final class Histogram {
+        private final double[] bounds;
+        private final LongAdder[] buckets;
+        private final LongAdder count = new LongAdder();
+        /** In thousandths. */
+        private final LongAdder sum = new LongAdder();
+
+        Histogram(double[] bounds) {
+            this.bounds = bounds;
+            this.buckets = new LongAdder[bounds.length + 1];
+            Arrays.setAll(buckets, i -> new LongAdder());
+        }
+
+        void record(double value) {
+            int at = Arrays.binarySearch(bounds, value);
+            buckets[at < 0 ? -at - 1 : at].increment();
+            sum.add((long) (value * 1e3));
+            count.increment();
+        }
+
+        void write(StringBuilder b, String name, String labels) {
+            long below = 0;
+            for (int i = 0; i < buckets.length; i++) {
+                below += buckets[i].sum();
+                String le = i < bounds.length ? number(bounds[i]) : "+Inf";
+                line(b, name, "_bucket", labels + ",le=\"" + le + '"', below);
+            }
+            b.append(":tensorflow:serving:").append(name).append("_sum{").append(labels).append("} ");
+            b.append(number(sum.sum() / 1e3)).append('\n');
+            line(b, name, "_count", labels, below);
+        }
+    }
+}
