@@ -561,6 +561,17 @@ def broken() -> None:
     )
 
 
+def half_plus() -> None:
+    for name, addend in (("half_plus_two", 2.0), ("half_plus_three", 3.0)):
+        data = model(
+            [node("Mul", ["x", "half"], ["m"]), node("Add", ["m", "addend"], ["y"])],
+            [tensor("x", F32, "batch")],
+            [tensor("y", F32, "batch")],
+            [const("half", 0.5, np.float32), const("addend", addend, np.float32)],
+        )
+        put(f"{name}.onnx", data, "runs", f"x fp32[batch] -> y = x / 2 + {addend:g}")
+
+
 def table() -> None:
     lines = [
         "# ONNX fixtures",
@@ -590,6 +601,7 @@ def main() -> None:
     odd_types()
     external_data()
     broken()
+    half_plus()
     table()
     known = {name for name, *_ in rows} | {"README.md"}
     for stale in sorted(p.name for p in MODELS.iterdir() if p.name not in known):
