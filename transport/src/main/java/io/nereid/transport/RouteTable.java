@@ -6,6 +6,7 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpRoute;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,12 +15,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Finds the route of a path: segment by segment, literals before placeholders, a known {@code :verb} before a bare
- * placeholder. Immutable once built.
+ * placeholder, a whole route before one that takes the rest of a path. Immutable once built.
  */
 final class RouteTable {
     private static final String[] NONE = {};
 
     private final Node root = new Node();
+    /** Routes for the rest of a path, longest first. */
+    private final List<HttpRoute> tails = new ArrayList<>();
 
     /**
      * What a request line led to. Immutable.
@@ -44,6 +47,11 @@ final class RouteTable {
                     Code.FAILED_PRECONDITION, "route template '" + template + "' does not start with '/'");
         }
         Node node = root;
+        if (template.endsWith("/{rest...}")) {
+            tails.add(route);
+            tails.sort(Comparator.comparing((HttpRoute r) -> r.template().length()).reversed());
+            return;
+        }
         String[] segments = template.substring(1).split("/", -1);
         for (int i = 0; i < segments.length; i++) {
             String segment = segments[i];
@@ -76,13 +84,18 @@ final class RouteTable {
             node = find(root, path.substring(1).split("/", -1), 0, parameters);
         }
         if (node == null) {
-            return new Match(404, null, NONE, "Not Found");
+            HttpRoute tail = tail(method, path);
+            return tail == null ? new Match(404, null, NONE, "Not Found") : new Match(200, tail, NONE, "");
         }
         HttpRoute route = node.routes.get(method);
         if (route == null && method.equals("HEAD")) {
             route = node.routes.get("GET");
         }
         if (route == null) {
+            HttpRoute tail = tail(method, path);
+            if (tail != null) {
+                return new Match(200, tail, NONE, "");
+            }
             String allow = String.join(", ", node.routes.keySet());
             if (node.routes.containsKey("GET") && !node.routes.containsKey("HEAD")) {
                 allow += ", HEAD";
@@ -90,6 +103,19 @@ final class RouteTable {
             return new Match(405, null, NONE, allow);
         }
         return new Match(200, route, parameters.toArray(NONE), "");
+    }
+
+    private @Nullable HttpRoute tail(String method, String path) {
+        for (HttpRoute route : tails) {
+            String template = route.template();
+            int length = template.lastIndexOf('/');
+            if ((route.method().equals(HttpRoute.ANY) || route.method().equals(method))
+                    && path.regionMatches(0, template, 0, length)
+                    && (path.length() == length || path.charAt(length) == '/')) {
+                return route;
+            }
+        }
+        return null;
     }
 
     private static @Nullable Node find(Node node, String[] segments, int i, List<String> parameters) {

@@ -67,6 +67,29 @@ class RouteTableTest {
     }
 
     @Test
+    void theRestOfAPathIsTakenWhenNothingElseTakesPathAndVerb() {
+        RouteTable rest = new RouteTable(List.of(
+                HttpRoute.get("/v1/models", x -> {}),
+                HttpRoute.get("/v1/models/{model}", x -> {}),
+                new HttpRoute(HttpRoute.ANY, "/v1/models/{rest...}", x -> {}),
+                new HttpRoute("POST", "/v1/models/special/{rest...}", x -> {})));
+        assertThat(template(rest, "GET", "/v1/models")).isEqualTo("/v1/models");
+        assertThat(template(rest, "GET", "/v1/models/m")).isEqualTo("/v1/models/{model}");
+        assertThat(template(rest, "POST", "/v1/models/m")).isEqualTo("/v1/models/{rest...}");
+        assertThat(template(rest, "PUT", "/v1/models")).isEqualTo("/v1/models/{rest...}");
+        assertThat(template(rest, "GET", "/v1/models/a/b/c")).isEqualTo("/v1/models/{rest...}");
+        assertThat(template(rest, "POST", "/v1/models/special/b")).isEqualTo("/v1/models/special/{rest...}");
+        assertThat(template(rest, "PUT", "/v1/models/special/b")).isEqualTo("/v1/models/{rest...}");
+        assertThat(rest.match("GET", "/v1/modelsandmore").status()).isEqualTo(404);
+        assertThat(rest.match("GET", "/v1").status()).isEqualTo(404);
+    }
+
+    private static String template(RouteTable routes, String method, String path) {
+        HttpRoute route = routes.match(method, path).route();
+        return route == null ? "none" : route.template();
+    }
+
+    @Test
     void twoRoutesForOnePathAreRefused() {
         assertThatThrownBy(() ->
                         new RouteTable(List.of(HttpRoute.get("/a/{x}", e -> {}), HttpRoute.get("/a/{y}", e -> {}))))

@@ -5,13 +5,18 @@ package io.nereid.endpoint;
 /**
  * One HTTP route. Immutable.
  *
- * @param method the verb in capitals
+ * @param method the verb in capitals; {@link #ANY} for every one, with a {@code {rest...}} alone
  * @param template a path whose segments are literals or {@code {name}} placeholders; a last placeholder may be followed by
  *     {@code :literal}, as in {@code /v1/models/{model}:predict}. A placeholder matches one non-empty segment up to the
- *     {@code :}, percent-decoded; literal segments win over placeholders
+ *     {@code :}, percent-decoded; literal segments win over placeholders. A last
+ *     segment {@code {rest...}} after literals takes every path that begins so, the bare beginning included, when no other
+ *     route takes path and verb; it is no parameter, {@link HttpExchange#path} tells what came
  * @param handler answers it, on an event loop
  */
 public record HttpRoute(String method, String template, HttpHandler handler) {
+    /** The method of a route for every verb. */
+    public static final String ANY = "*";
+
     /** Answers the requests of a route. Called on the event loop of the connection; must not block. */
     @FunctionalInterface
     public interface HttpHandler {
