@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle;
 
+import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ServableState;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -16,7 +19,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * All models, and what others see of them. Confined to the deciding thread, but for {@link #map} and {@link #listen}.
+ * All models, and what others see of them. Confined to the deciding thread, but for {@link #map}, {@link #labels} and {@link #listen}.
  * What changed is published in this order: the new map, the draining of what left it, the news.
  */
 final class Board {
@@ -26,6 +29,13 @@ final class Board {
     private final Map<String, Model> models = new LinkedHashMap<>();
     private final Map<String, Model> changed = new LinkedHashMap<>();
     private final List<ServableState> news = new ArrayList<>();
+
+    /** Models that had, or have, a version that depends on others. */
+    private final Set<Model> composed = new LinkedHashSet<>();
+
+    /** Held while the map is replaced, which labels do on any thread. */
+    private final Object mapLock = new Object();
+
     private final List<Live> toDrain = new ArrayList<>();
     private volatile ServingMap map = ServingMap.EMPTY;
 
@@ -36,6 +46,23 @@ final class Board {
     Runnable listen(Consumer<ServableState> listener) {
         listeners.add(listener);
         return () -> listeners.remove(listener);
+    }
+
+    /** Replaces a model's labels, at once. On any thread. */
+    void labels(String model, Map<String, Label> labels) {
+        synchronized (mapLock) {
+            map = map.withLabels(model, labels);
+        }
+    }
+
+    /** Notes that a model has a version that depends on others. */
+    void composes(Model model) {
+        composed.add(model);
+    }
+
+    /** Models with a wanted version that depends on others. */
+    List<Model> composed() {
+        return composed.isEmpty() ? List.of() : composed.stream().filter(Model::composed).toList();
     }
 
     Collection<Model> models() {
@@ -83,10 +110,13 @@ final class Board {
                 entries.put(model.name, empty ? null : model.entry());
                 if (empty) {
                     models.remove(model.name);
+                    composed.remove(model);
                 }
             }
             changed.clear();
-            map = map.with(entries);
+            synchronized (mapLock) {
+                map = map.with(entries);
+            }
         }
         toDrain.forEach(Live::drain);
         toDrain.clear();

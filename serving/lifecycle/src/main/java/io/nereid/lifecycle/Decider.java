@@ -6,15 +6,20 @@ import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.lifecycle.Manager.Reached;
 import io.nereid.lifecycle.TransitionPolicy.Step;
 import io.nereid.spi.Loader;
+import io.nereid.spi.ModelControl.Label;
+import io.nereid.spi.ModelRef;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.Source.Aspired;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -36,6 +41,9 @@ import org.slf4j.LoggerFactory;
 final class Decider {
     static final String NO_LONGER_WANTED = "no longer wanted";
 
+    /** Of what has loaded when nobody wanted it any more. */
+    static final String CANCELLED = "Loading of servable cancelled";
+
     private static final Logger LOG = LoggerFactory.getLogger(Decider.class);
 
     /** How long a version waits for a dependency that nobody has mentioned. */
@@ -45,8 +53,8 @@ final class Decider {
     private final Delays delays;
     private final ExecutorService deciding = Threads.single("manager");
     private final CompletableFuture<Void> allEnded = new CompletableFuture<>();
-    private final List<Settling> settlings = new ArrayList<>();
     private final Board board = new Board();
+    private final Waiters waiters = new Waiters(board);
     private final Dependencies dependencies = new Dependencies(board);
     private final Dependents dependents = new Dependents(board, dependencies, this);
     private final Takeover takeover = new Takeover(board, this);
@@ -80,6 +88,18 @@ final class Decider {
         return work.memoryBytes();
     }
 
+    long memoryLimit() {
+        return work.memoryLimit();
+    }
+
+    int loadThreads() {
+        return work.loadThreads();
+    }
+
+    void labels(String model, Map<String, Label> labels) {
+        board.labels(model, labels);
+    }
+
     Runnable listen(Consumer<ServableState> listener) {
         return board.listen(listener);
     }
@@ -103,7 +123,9 @@ final class Decider {
                     board.publish();
                 } while (true);
                 published = false;
-                settlings.removeIf(s -> s.check(dependencies));
+                if (waiters.check(dependencies)) {
+                    work.servingBegins();
+                }
                 if (closing && !allEnded.isDone() && board.models().stream().allMatch(Decider::allEnded)) {
                     allEnded.complete(null);
                 }
@@ -207,7 +229,7 @@ final class Decider {
             add(model, successor);
             return;
         }
-        expectUnknown(successor);
+        dependsOnOthers(model, successor);
         v.successor = successor;
         successor.predecessor = v;
         if (successor.dependencies.isEmpty()) {
@@ -218,7 +240,7 @@ final class Decider {
     void add(Model model, Version v) {
         model.versions.removeIf(old -> old.phase == Phase.GONE && old.id.equals(v.id));
         model.versions.add(v);
-        expectUnknown(v);
+        dependsOnOthers(model, v);
         board.changed(model, v);
     }
 
@@ -228,7 +250,11 @@ final class Decider {
         add(model, v);
     }
 
-    private void expectUnknown(Version v) {
+    private void dependsOnOthers(Model model, Version v) {
+        if (v.dependencies.isEmpty()) {
+            return;
+        }
+        board.composes(model);
         if (dependencies.anyUnknown(v)) {
             v.expectsUnknown = true;
             delays.after(GRACE, () -> decide(() -> v.expectsUnknown = false));
@@ -315,6 +341,7 @@ final class Decider {
         } else {
             takeover.show(model, v);
         }
+        work.memoryChanged();
         takeover.conclude(model);
         advance(model);
     }
@@ -340,22 +367,16 @@ final class Decider {
         } else {
             end(model, v, reason);
         }
-        work.memoryFreed();
+        work.memoryChanged();
         takeover.conclude(model);
         advance(model);
     }
 
     void unloaded(Model model, Version v, @Nullable String trouble) {
-        end(model, v, trouble == null ? "unloaded" : "unloaded, with an error: " + trouble);
-        work.memoryFreed();
+        String ended = v.unwanted ? CANCELLED : "unloaded";
+        end(model, v, trouble == null ? ended : ended + ", with an error: " + trouble);
+        work.memoryChanged();
         advance(model);
-    }
-
-    /** Whether memory will be freed soon. */
-    boolean anythingLeaving() {
-        return board.models().stream()
-                .flatMap(m -> m.versions.stream())
-                .anyMatch(v -> v.phase == Phase.DRAINING || v.phase == Phase.UNLOADING || (v.unwanted && v.loads()));
     }
 
     // ---- who waits ----
@@ -373,7 +394,24 @@ final class Decider {
                         asked.add(model);
                     }
                 }
-                settlings.add(new Settling(asked, future));
+                waiters.add(new Settling(asked, future));
+            }
+        });
+        if (deciding.isShutdown()) {
+            future.completeExceptionally(stopping());
+        }
+        return future;
+    }
+
+    CompletableFuture<Reached> reached(Collection<ModelRef> refs, Phase goal, Duration timeout) {
+        CompletableFuture<Reached> future = new CompletableFuture<>();
+        decide(() -> {
+            if (closing) {
+                future.completeExceptionally(stopping());
+            } else {
+                Waiting waiting = new Waiting(refs, goal, future);
+                waiters.add(waiting);
+                delays.after(timeout, () -> decide(() -> waiters.expire(waiting)));
             }
         });
         if (deciding.isShutdown()) {
@@ -407,8 +445,7 @@ final class Decider {
                 }
                 board.changed(model);
             }
-            settlings.forEach(s -> s.fail(stopping()));
-            settlings.clear();
+            waiters.fail(stopping());
         });
         boolean ended = await(patience);
         delays.close();

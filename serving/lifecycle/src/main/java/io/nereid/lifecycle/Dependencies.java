@@ -76,7 +76,7 @@ final class Dependencies {
     boolean dependentsSettled(List<Model> models) {
         Set<String> names = new LinkedHashSet<>();
         models.forEach(m -> names.add(m.name));
-        List<Model> composed = board.models().stream().filter(Model::composed).toList();
+        List<Model> composed = board.composed();
         boolean grew = !composed.isEmpty();
         while (grew) {
             grew = false;

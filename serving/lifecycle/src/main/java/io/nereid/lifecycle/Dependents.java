@@ -24,10 +24,7 @@ final class Dependents {
 
     /** Starts what waited for its dependencies, and loads anew what was built on others than there are now. */
     void look() {
-        for (Model model : List.copyOf(board.models())) {
-            if (!model.composed()) {
-                continue;
-            }
+        for (Model model : board.composed()) {
             for (Version v : List.copyOf(model.versions)) {
                 if (!v.aspired) {
                     continue;

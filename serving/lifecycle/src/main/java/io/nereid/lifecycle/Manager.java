@@ -5,10 +5,12 @@ package io.nereid.lifecycle;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.Source;
 import io.nereid.spi.Source.Aspired;
 import java.time.Duration;
@@ -20,6 +22,7 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The only mover of versions: receives whole lists of aspired versions, loads, warms, swaps, drains and unloads, and gives
@@ -86,11 +89,12 @@ public final class Manager implements Source.Target, AutoCloseable {
     }
 
     /**
-     * The right to use a version: the one named, or the highest available one. Never blocks; one volatile read and one
-     * counter.
+     * The right to use a version: the one named; one of those that a label stands for and that are available, by turns
+     * according to their weights; or the highest available one. Never blocks; one volatile read and one counter.
      *
-     * @throws ServingException NOT_FOUND for a model or version nobody knows and for a model without an available
-     *     version, UNAVAILABLE for a version that is known but not available, and once closing has begun
+     * @throws ServingException NOT_FOUND for a model or version nobody knows and for a model or label without an available
+     *     version, INVALID_ARGUMENT for a label that the model does not have, UNAVAILABLE for a version that is known but
+     *     not available, and once closing has begun
      */
     public ServableHandle acquire(ModelRef ref) {
         while (true) {
@@ -101,10 +105,65 @@ public final class Manager implements Source.Target, AutoCloseable {
                         ? ServingException.of(Code.UNAVAILABLE, "the server is stopping; no model is served any more")
                         : map.missing(ref);
             }
-            if (live.retain()) {
-                return new ServableHandle(live);
+            int stripe = live.retain();
+            if (stripe >= 0) {
+                return new ServableHandle(live, stripe);
             }
             // Drained since the map was read, so there is a newer map.
+        }
+    }
+
+    /**
+     * The right to use the version that gets a copy of one request, whose answer is thrown away: drawn from the shadows of
+     * the label by their shares. To be asked once for each request that names a label. Shares that add up to more than
+     * one are divided by their sum, for a request has one shadow at most. Costs as little as {@link #acquire}.
+     *
+     * @return null for most requests, for those whose shadow does not serve, and for what has no shadows
+     */
+    public @Nullable ServableHandle shadow(ModelRef ref) {
+        Live live = decider.map().shadow(ref);
+        int stripe = live == null ? -1 : live.retain();
+        return live == null || stripe < 0 ? null : new ServableHandle(live, stripe);
+    }
+
+    /**
+     * Replaces all labels of a model, which need not be known yet, and keeps them until the next call. In force for every
+     * request that begins after this call returns. Does not ask whether the versions serve: see {@link #checkLabels}.
+     *
+     * @throws ServingException INVALID_ARGUMENT, nothing having changed, for a label without a name or targets, a negative
+     *     version, or a weight that is not above 0 (for shadows: not from 0 to 1)
+     */
+    public void labels(String model, Map<String, Label> labels) {
+        labels.forEach((name, label) -> check(model, name, label));
+        decider.labels(model, Map.copyOf(labels));
+    }
+
+    /** The labels of a model, by name; empty for a model nobody knows. */
+    public Map<String, Label> labels(String model) {
+        return decider.map().labels(model);
+    }
+
+    /**
+     * Checks whether all of a model's labels may be replaced by these, as versions serve now; changes nothing.
+     *
+     * @throws ServingException FAILED_PRECONDITION for a target that does not serve, unless the rule allows it
+     */
+    public void checkLabels(String model, Map<String, Label> labels, LabelRule rule) {
+        ServingMap map = decider.map();
+        ServingMap.Entry entry = map.entry(model);
+        rule.check(model, labels, map.labels(model), version -> entry != null && entry.live(version) != null);
+    }
+
+    private static void check(String model, String name, Label label) {
+        boolean good = !name.isEmpty()
+                && !label.targets().isEmpty()
+                && label.targets().stream()
+                        .allMatch(s -> s.version() >= 0 && s.weight() > 0 && s.weight() < Double.POSITIVE_INFINITY)
+                && label.shadows().stream().allMatch(s -> s.version() >= 0 && s.weight() >= 0 && s.weight() <= 1);
+        if (!good) {
+            throw ServingException.invalidArgument("label '" + name + "' of model '" + model + "' stands for " + label
+                    + " (expected: a name, at least one target, versions from 0 on, targets' weights above 0, shadows'"
+                    + " shares from 0 to 1)");
         }
     }
 
@@ -128,22 +187,19 @@ public final class Manager implements Source.Target, AutoCloseable {
     }
 
     /**
-     * Whether a model (any version, or the one named) answers.
+     * Whether a model (any version, the one named, or one that the label stands for) answers.
      *
-     * @throws ServingException NOT_FOUND for a model or version nobody knows
+     * @throws ServingException NOT_FOUND for a model or version nobody knows, INVALID_ARGUMENT for such a label
      */
     public boolean ready(ModelRef ref) {
         ServingMap map = decider.map();
         if (map.find(ref) != null) {
             return true;
         }
-        ServingMap.Entry entry = map.entry(ref.model());
-        if (entry == null
-                || ref.label() != null
-                || (ref.version() != ModelRef.ANY && entry.state(ref.version()) == null)) {
-            throw map.missing(ref);
+        if (map.known(ref)) {
+            return false;
         }
-        return false;
+        throw map.missing(ref);
     }
 
     /**
@@ -169,9 +225,33 @@ public final class Manager implements Source.Target, AutoCloseable {
         return decider.settled(List.copyOf(models)).minimalCompletionStage();
     }
 
-    /** Bytes booked for versions, by estimate. */
+    /**
+     * Completes when each of these has come to a goal, or can no longer: a version named, when it is at the goal or has
+     * ended; no version named, or a label, when any version meant is at the goal or all of them have ended. What is at the
+     * goal at the time of the call counts, what has passed it before does not. With nothing to wait for, completes at
+     * once; after {@code timeout}, with how things stand then. Completes on the deciding thread: what follows must be
+     * quick. Fails with UNAVAILABLE when the manager is closed first.
+     */
+    public CompletionStage<Reached> waitUntil(Collection<ModelRef> models, Phase goal, Duration timeout) {
+        return decider.reached(List.copyOf(models), goal, timeout).minimalCompletionStage();
+    }
+
+    /**
+     * What came of waiting. Immutable.
+     *
+     * @param all whether everything has come to the goal
+     * @param phases where versions stood when they had come to the goal or to their end, or at last
+     */
+    public record Reached(boolean all, Map<ServableId, Phase> phases) {}
+
+    /** Bytes held by versions, from before their loading until after their unloading: first by estimate, then as measured. */
     public long memoryBytes() {
         return decider.memoryBytes();
+    }
+
+    /** Most bytes that versions may hold together; 0 for no limit. */
+    public long memoryLimit() {
+        return decider.memoryLimit();
     }
 
     /** As {@link #close(Duration)}, with half a minute of patience. */

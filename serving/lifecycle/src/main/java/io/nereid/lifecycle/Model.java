@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Predicate;
@@ -116,7 +117,7 @@ final class Model {
                 lives.add(v.live);
             }
         }
-        return new ServingMap.Entry(List.copyOf(numbers), List.copyOf(lives), List.copyOf(states), ready(numbers));
+        return new ServingMap.Entry(List.copyOf(numbers), List.copyOf(lives), List.copyOf(states), ready(numbers), Map.of());
     }
 
     private boolean ready(List<Long> serving) {

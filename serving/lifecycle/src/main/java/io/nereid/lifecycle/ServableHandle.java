@@ -22,12 +22,14 @@ public final class ServableHandle implements AutoCloseable {
     }
 
     private final Live live;
+    private final int stripe;
 
     @SuppressWarnings("unused") // through CLOSED
     private volatile boolean closed;
 
-    ServableHandle(Live live) {
+    ServableHandle(Live live, int stripe) {
         this.live = live;
+        this.stripe = stripe;
     }
 
     /** The version; not to be used after {@link #close}. */
@@ -39,7 +41,7 @@ public final class ServableHandle implements AutoCloseable {
     @Override
     public void close() {
         if (CLOSED.compareAndSet(this, false, true)) {
-            live.release();
+            live.release(stripe);
         }
     }
 }

@@ -5,6 +5,7 @@ package io.nereid.lifecycle;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.base.Suggestions;
+import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
@@ -14,29 +15,42 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/** What readers see of all models: who serves, and how every version stands. Immutable. */
+/** What readers see of all models: who serves, how every version stands, what labels stand for. Immutable. */
 final class ServingMap {
-    static final ServingMap EMPTY = new ServingMap(Map.of());
+    static final ServingMap EMPTY = new ServingMap(new Shards<>(), new Shards<>());
 
-    private final Map<String, Entry> entries;
+    private final Shards<Entry> entries;
 
-    private ServingMap(Map<String, Entry> entries) {
+    /** Of known models and of others: labels may come before versions and stay after them. */
+    private final Shards<Map<String, Label>> labels;
+
+    private ServingMap(Shards<Entry> entries, Shards<Map<String, Label>> labels) {
         this.entries = entries;
+        this.labels = labels;
     }
 
-    /** This map with some entries replaced, or removed where null. */
+    /** This map with some entries replaced, or removed where null; labels stay. */
     ServingMap with(Map<String, @Nullable Entry> changes) {
-        Map<String, Entry> next = new HashMap<>(entries);
-        changes.forEach((name, entry) -> {
-            if (entry == null) {
-                next.remove(name);
-            } else {
-                next.put(name, entry);
-            }
-        });
-        return new ServingMap(next);
+        Map<String, @Nullable Entry> routed = new HashMap<>();
+        changes.forEach((name, entry) -> routed.put(name, entry == null ? null : entry.routed(labels(name))));
+        return new ServingMap(entries.with(routed), labels);
+    }
+
+    /** This map with other labels for one model. */
+    ServingMap withLabels(String model, Map<String, Label> next) {
+        Map<String, @Nullable Map<String, Label>> change = new HashMap<>();
+        change.put(model, next.isEmpty() ? null : next);
+        Entry entry = entries.get(model);
+        return new ServingMap(
+                entry == null ? entries : entries.with(Map.of(model, entry.routed(next))), labels.with(change));
+    }
+
+    Map<String, Label> labels(String model) {
+        Map<String, Label> found = labels.get(model);
+        return found == null ? Map.of() : found;
     }
 
     @Nullable Entry entry(String model) {
@@ -46,24 +60,46 @@ final class ServingMap {
     /** The version that a reference means, if it serves. */
     @Nullable Live find(ModelRef ref) {
         Entry entry = entries.get(ref.model());
-        if (entry == null || ref.label() != null) {
+        if (entry == null) {
             return null;
         }
+        if (ref.label() != null) {
+            Route route = entry.routes.get(ref.label());
+            return route == null ? null : route.target();
+        }
         return ref.version() == ModelRef.ANY ? entry.latest() : entry.live(ref.version());
+    }
+
+    /** The version that gets a copy of a request for a label, if any does. */
+    @Nullable Live shadow(ModelRef ref) {
+        Entry entry = entries.get(ref.model());
+        Route route = entry == null || ref.label() == null ? null : entry.routes.get(ref.label());
+        return route == null ? null : route.shadow();
+    }
+
+    /** Whether a reference means a version that is known, whether it serves or not. */
+    boolean known(ModelRef ref) {
+        Entry entry = entries.get(ref.model());
+        if (entry == null) {
+            return false;
+        }
+        if (ref.label() != null) {
+            Route route = entry.routes.get(ref.label());
+            return route != null
+                    && route.label.targets().stream().anyMatch(s -> entry.state(s.version()) != null);
+        }
+        return ref.version() == ModelRef.ANY || entry.state(ref.version()) != null;
     }
 
     /** Why {@link #find} found nothing. */
     ServingException missing(ModelRef ref) {
         String model = ref.model();
         Entry entry = entries.get(model);
+        if (ref.label() != null && (entry != null || labels(model).containsKey(ref.label()))) {
+            return missingLabel(model, entry, ref.label());
+        }
         if (entry == null) {
             return unknown(model);
-        }
-        if (ref.label() != null) {
-            return ServingException.of(
-                    Code.NOT_FOUND,
-                    "Request for unknown model: '" + model + "' label '" + ref.label() + "' is not found",
-                    "name a version; " + entry.describe());
         }
         if (ref.version() == ModelRef.ANY) {
             return ServingException.of(
@@ -78,23 +114,45 @@ final class ServingMap {
                 : ServingException.of(Code.UNAVAILABLE, who + " is not at ready state", Entry.describe(state));
     }
 
+    private ServingException missingLabel(String model, @Nullable Entry entry, String name) {
+        Map<String, Label> known = labels(model);
+        Label label = known.get(name);
+        if (label == null) {
+            return ServingException.invalidArgument(
+                    "Unrecognized servable version label: " + name,
+                    known.isEmpty()
+                            ? "model '" + model + "' has no labels; name a version, or none"
+                            : Suggestions.didYouMean(
+                                    name, known.keySet(), "the labels of '" + model + "' are " + new TreeSet<>(known.keySet())));
+        }
+        return ServingException.of(
+                Code.NOT_FOUND,
+                "Servable not found for request: Specific(" + model + ", "
+                        + label.targets().get(0).version() + ")",
+                entry == null ? "it has no versions" : entry.describe());
+    }
+
     /** The refusal of a model that nobody knows. */
     ServingException unknown(String model) {
         return ServingException.of(
                 Code.NOT_FOUND,
                 "Request for unknown model: '" + model + "' is not found",
-                Suggestions.didYouMean(model, entries.keySet(), "the repository index lists the models there are"));
+                Suggestions.didYouMean(model, names(), "the repository index lists the models there are"));
+    }
+
+    private List<String> names() {
+        return entries.all().stream().map(Map.Entry::getKey).sorted().toList();
     }
 
     List<ModelStatus> index() {
-        return entries.entrySet().stream()
+        return entries.all().stream()
                 .sorted(Map.Entry.comparingByKey())
-                .map(e -> new ModelStatus(e.getKey(), e.getValue().states()))
+                .map(e -> new ModelStatus(e.getKey(), e.getValue().states(), labels(e.getKey())))
                 .toList();
     }
 
     boolean ready() {
-        return entries.values().stream().allMatch(Entry::ready);
+        return entries.all().stream().allMatch(e -> e.getValue().ready());
     }
 
     /**
@@ -104,8 +162,24 @@ final class ServingMap {
      * @param lives theirs, in the same order
      * @param states one for every known version, by descending version
      * @param ready see {@link Manager#ready()}
+     * @param routes where requests for its labels go, by label
      */
-    record Entry(List<Long> versions, List<Live> lives, List<ServableState> states, boolean ready) {
+    record Entry(
+            List<Long> versions,
+            List<Live> lives,
+            List<ServableState> states,
+            boolean ready,
+            Map<String, Route> routes) {
+        /** This model with these labels. */
+        Entry routed(Map<String, Label> labels) {
+            if (labels.isEmpty() && routes.isEmpty()) {
+                return this;
+            }
+            Map<String, Route> next = new HashMap<>();
+            labels.forEach((name, label) -> next.put(name, new Route(label, this)));
+            return new Entry(versions, lives, states, ready, Map.copyOf(next));
+        }
+
         @Nullable Live latest() {
             return lives.isEmpty() ? null : lives.get(0);
         }

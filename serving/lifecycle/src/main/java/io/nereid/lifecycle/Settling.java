@@ -15,6 +15,9 @@ final class Settling {
     private final List<Model> asked;
     private final List<Waited> models = new ArrayList<>();
 
+    /** The first that had not settled when last looked at, which is likely to be the one that has not yet. */
+    private int unsettled;
+
     Settling(List<Model> models, CompletableFuture<List<ServableState>> future) {
         this.future = future;
         this.asked = models;
@@ -29,8 +32,12 @@ final class Settling {
 
     /** Completes when it can; true when it has. */
     boolean check(Dependencies dependencies) {
-        for (Waited waited : models) {
-            if (!waited.settled()) {
+        if (unsettled < models.size() && !models.get(unsettled).settled()) {
+            return false;
+        }
+        for (int i = 0; i < models.size(); i++) {
+            if (!models.get(i).settled()) {
+                unsettled = i;
                 return false;
             }
         }
@@ -46,6 +53,11 @@ final class Settling {
         }
         future.complete(List.copyOf(states));
         return true;
+    }
+
+    /** Whether there was a version to wait for. */
+    boolean hasVersions() {
+        return models.stream().anyMatch(m -> !m.versions.isEmpty());
     }
 
     void fail(ServingException e) {

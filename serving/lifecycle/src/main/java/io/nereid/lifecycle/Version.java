@@ -28,10 +28,11 @@ final class Version {
     long loadNanos;
     long memoryBytes = -1;
 
-    /** Bytes booked in the ledger; handed along with the version from thread to thread. */
-    long booked;
-
+    /** Attempts begun; handed along with the version from thread to thread, as is {@link #touched}. */
     int attempts;
+
+    /** Whether its loader was asked to load, so that it must be asked to unload. */
+    boolean touched;
 
     @Nullable Live live;
 

@@ -3,8 +3,10 @@
 package io.nereid.lifecycle;
 
 import io.nereid.base.Clock;
+import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.base.Units;
 import io.nereid.spi.Loader;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableState.Phase;
@@ -12,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadPoolExecutor;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,7 +31,8 @@ final class Work {
     private final Delays delays;
     private final Decider decider;
     private final MemoryLedger ledger;
-    private final ExecutorService loads;
+    private final LoadPriority priority;
+    private final ThreadPoolExecutor loads;
     private final ExecutorService unloads;
     private final List<Version> waitingForMemory = new ArrayList<>();
     private final List<Version> waitingForRetry = new ArrayList<>();
@@ -39,12 +43,30 @@ final class Work {
         this.delays = delays;
         this.decider = decider;
         this.ledger = new MemoryLedger(options.memoryLimitBytes());
-        this.loads = Threads.pool("load", options.loadThreads());
+        this.priority = new LoadPriority(options.loadNiceness(), LoadPriority.system());
+        this.loads = Threads.pool("load", Math.max(options.loadThreads(), options.initialLoadThreads()));
         this.unloads = Threads.pool("unload", options.unloadThreads());
     }
 
     long memoryBytes() {
         return ledger.used();
+    }
+
+    long memoryLimit() {
+        return ledger.limit();
+    }
+
+    /** From here on, as many loads at once as there should be while models serve. */
+    void servingBegins() {
+        if (loads.getMaximumPoolSize() > options.loadThreads()) {
+            loads.setCorePoolSize(options.loadThreads());
+            loads.setMaximumPoolSize(options.loadThreads());
+        }
+    }
+
+    /** Most loads at once, now. */
+    int loadThreads() {
+        return loads.getMaximumPoolSize();
     }
 
     void load(Model model, Version v) {
@@ -60,8 +82,15 @@ final class Work {
 
     /** Books what a loaded version really takes. */
     void book(Version v, long bytes) {
-        ledger.correct(v.booked, bytes);
-        v.booked = bytes;
+        long estimate = ledger.booked(v);
+        if (estimate > 0 && bytes > estimate) {
+            LOG.warn(
+                    "{} takes {}, more than the {} that were estimated",
+                    v.id,
+                    Units.formatBytes(bytes),
+                    Units.formatBytes(estimate));
+        }
+        ledger.correct(v, bytes);
     }
 
     /** Whether a version waited for memory, which it does no longer: it has not been touched. */
@@ -76,8 +105,8 @@ final class Work {
         }
     }
 
-    /** Tries those again that did not fit. */
-    void memoryFreed() {
+    /** Tries those again that did not fit: memory was freed, or will not be after all. */
+    void memoryChanged() {
         List<Version> again = List.copyOf(waitingForMemory);
         waitingForMemory.clear();
         for (Version v : again) {
@@ -94,7 +123,7 @@ final class Work {
         } else if (ledger.fits(estimate)) {
             // Freed since it was refused.
             load(model, v);
-        } else if (decider.anythingLeaving()) {
+        } else if (ledger.everFits(estimate) && memoryIsMoving(v)) {
             v.reason = "waits for memory: " + refusal.getMessage();
             waitingForMemory.add(v);
             decider.changed(model, v);
@@ -103,29 +132,58 @@ final class Work {
         }
     }
 
+    /** Whether some of what is booked for others will be given back, or may turn out to be too much. */
+    private boolean memoryIsMoving(Version except) {
+        return ledger.holders().stream()
+                .anyMatch(v -> v != except
+                        && (v.phase == Phase.DRAINING || v.phase == Phase.UNLOADING || (v.loads() && !v.staged)));
+    }
+
     private void loadNow(Model model, Version v) {
         Loader loader = v.loader;
         if (loader == null || v.unwanted) {
-            if (v.attempts > 0) {
+            if (v.touched) {
                 unloadNow(v);
             }
             decider.decide(() -> decider.loadFailed(model, v, Decider.NO_LONGER_WANTED));
             return;
         }
         long began = clock.nanos();
-        boolean touched = v.attempts > 0;
+        v.attempts++;
         try {
-            if (!touched) {
+            if (!v.touched) {
                 long estimate = Math.max(0, loader.estimateBytes());
-                ServingException refusal = ledger.reserve(v.id, estimate);
+                ServingException refusal = ledger.reserve(v, estimate);
                 if (refusal != null) {
+                    // Waiting for memory is not an attempt.
+                    v.attempts--;
                     decider.decide(() -> refusedMemory(model, v, refusal, estimate));
                     return;
                 }
-                v.booked = estimate;
-                touched = true;
+                v.touched = true;
             }
-            v.attempts++;
+            Servable servable = givingWay(model, v, loader);
+            long nanos = clock.nanos() - began;
+            decider.decide(() -> decider.loaded(model, v, servable, nanos));
+        } catch (Throwable t) {
+            String reason = reason(t);
+            if (!(t instanceof ServingException)) {
+                LOG.warn("loading {} failed", v.id, t);
+            }
+            if (v.attempts <= options.loadRetries() && !v.unwanted && worthRetrying(t)) {
+                retryLater(model, v, reason);
+                return;
+            }
+            if (v.touched) {
+                unloadNow(v);
+            }
+            decider.decide(() -> decider.loadFailed(model, v, reason));
+        }
+    }
+
+    private Servable givingWay(Model model, Version v, Loader loader) {
+        int lowered = priority.lower();
+        try {
             Servable servable = loader.load();
             if (!v.unwanted) {
                 decider.decide(() -> {
@@ -135,22 +193,18 @@ final class Work {
                 });
                 loader.warm();
             }
-            long nanos = clock.nanos() - began;
-            decider.decide(() -> decider.loaded(model, v, servable, nanos));
-        } catch (Throwable t) {
-            String reason = reason(t);
-            if (!(t instanceof ServingException)) {
-                LOG.warn("loading {} failed", v.id, t);
-            }
-            if (v.attempts > 0 && v.attempts <= options.loadRetries() && !v.unwanted) {
-                retryLater(model, v, reason);
-                return;
-            }
-            if (touched) {
-                unloadNow(v);
-            }
-            decider.decide(() -> decider.loadFailed(model, v, reason));
+            return servable;
+        } finally {
+            priority.restore(lowered);
         }
+    }
+
+    /** Whether another attempt could go better. What is wrong in itself stays wrong until the files change. */
+    private static boolean worthRetrying(Throwable t) {
+        return !(t instanceof ServingException e)
+                || !(e.code() == Code.INVALID_ARGUMENT
+                        || e.code() == Code.UNIMPLEMENTED
+                        || e.code() == Code.OUT_OF_RANGE);
     }
 
     private void retryLater(Model model, Version v, String reason) {
@@ -177,7 +231,7 @@ final class Work {
             LOG.error("unloading {} failed", v.id, t);
             return reason(t);
         } finally {
-            book(v, 0);
+            ledger.correct(v, 0);
         }
     }
 

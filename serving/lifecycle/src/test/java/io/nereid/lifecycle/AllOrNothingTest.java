@@ -117,6 +117,8 @@ class AllOrNothingTest {
         staged.made = s -> warmed.countDown();
         rig.aspire("m", staged, slow);
         assertThat(warmed.await(20, TimeUnit.SECONDS)).isTrue();
+        // Else it may not have begun when the next list comes, and what has not begun is never unloaded.
+        assertThat(slow.loading.await(20, TimeUnit.SECONDS)).isTrue();
         rig.aspire("m", rig.loader("m", 1, "a"));
         unused = rig.settle("m");
         slow.gate.countDown();
