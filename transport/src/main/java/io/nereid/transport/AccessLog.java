@@ -23,6 +23,7 @@ public interface AccessLog {
      * @param nanos from the arrival of the head to the reply
      * @param remote where the client is
      * @param requestId the client's {@code x-request-id}, if it sent one
+     * @param peer the subject of the client's certificate, if it has shown one that is good
      */
     record Entry(
             String protocol,
@@ -33,5 +34,6 @@ public interface AccessLog {
             long bytesOut,
             long nanos,
             SocketAddress remote,
-            @Nullable String requestId) {}
+            @Nullable String requestId,
+            @Nullable String peer) {}
 }

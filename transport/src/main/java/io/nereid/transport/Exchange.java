@@ -156,7 +156,8 @@ abstract class Exchange implements HttpExchange {
                     bytesOut,
                     server.nanos() - arrivedNanos,
                     remote(),
-                    header("x-request-id")));
+                    header("x-request-id"),
+                    peer()));
         }
     }
 
@@ -227,6 +228,8 @@ abstract class Exchange implements HttpExchange {
     abstract EventLoop loop();
 
     abstract SocketAddress remote();
+
+    abstract @Nullable String peer();
 
     abstract String protocol();
 

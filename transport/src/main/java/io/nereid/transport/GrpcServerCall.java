@@ -223,7 +223,8 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
                     bytesOut,
                     server.nanos() - arrivedNanos,
                     connection.remote(),
-                    metadata("x-request-id")));
+                    metadata("x-request-id"),
+                    connection.peer()));
         }
     }
 

@@ -27,7 +27,6 @@ import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.handler.codec.http2.UniformStreamByteDistributor;
 import io.netty.util.AsciiString;
 import io.netty.util.concurrent.ScheduledFuture;
-import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.util.Map;
@@ -63,6 +62,7 @@ final class H2Connection extends Http2ConnectionHandler {
     private final Map<CharSequence, GrpcMethod> methods;
     private final Http2Connection.PropertyKey key;
     private @Nullable ChannelHandlerContext context;
+    private @Nullable String peer;
     private @Nullable CharSequence lastPath;
     private @Nullable CharSequence lastMethod;
     private @Nullable RequestLine lastLine;
@@ -155,9 +155,15 @@ final class H2Connection extends Http2ConnectionHandler {
         return remote == null ? new InetSocketAddress(0) : remote;
     }
 
+    /** The subject of the client's certificate; null when it has shown none. */
+    @Nullable String peer() {
+        return peer;
+    }
+
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) throws Exception {
         context = ctx;
+        peer = TlsContext.peer(ctx);
         super.handlerAdded(ctx);
         Http2Stream whole = connection().connectionStream();
         connection().local().flowController().incrementWindowSize(whole, CONNECTION_WINDOW - 65535);
@@ -378,7 +384,7 @@ final class H2Connection extends Http2ConnectionHandler {
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) throws Exception {
-        if (cause instanceof IOException) {
+        if (TlsContext.isForeign(cause)) {
             LOG.debug("connection of {} broke", remote(), cause);
             ctx.close();
         } else {

@@ -135,6 +135,11 @@ final class H2Exchange extends Exchange {
     }
 
     @Override
+    @Nullable String peer() {
+        return connection.peer();
+    }
+
+    @Override
     String protocol() {
         return "HTTP/2";
     }

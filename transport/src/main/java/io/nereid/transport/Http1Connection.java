@@ -15,10 +15,10 @@ import io.netty.channel.ChannelOutboundBuffer;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
 import io.netty.channel.socket.DuplexChannel;
+import io.netty.handler.ssl.SslHandler;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GenericFutureListener;
 import io.netty.util.concurrent.ScheduledFuture;
-import java.io.IOException;
 import java.net.SocketAddress;
 import java.nio.channels.ClosedChannelException;
 import java.nio.charset.StandardCharsets;
@@ -58,6 +58,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     private final RouteTable routes;
     private final ReadAllocator reads;
     private @Nullable ChannelHandlerContext context;
+    private @Nullable String peer;
     private State state = State.HEAD;
 
     /** The head in the making. */
@@ -106,9 +107,15 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         return remote == null ? new java.net.InetSocketAddress(0) : remote;
     }
 
+    /** The subject of the client's certificate; null when it has shown none. */
+    @Nullable String peer() {
+        return peer;
+    }
+
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
         context = ctx;
+        peer = TlsContext.peer(ctx);
         activeNanos = server.nanos();
         arrivedNanos = activeNanos;
         long period = Math.min(
@@ -511,7 +518,8 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
                     reply.content().length(),
                     now - arrivedNanos,
                     remote(),
-                    line == null || head == null ? null : head.header("x-request-id")));
+                    line == null || head == null ? null : head.header("x-request-id"),
+                    peer));
         }
         writeLast(Http1Reply.render(reply, Encoding.IDENTITY, server.dateLine(now), 0, false), true);
     }
@@ -531,7 +539,12 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         if (linger && ctx.channel() instanceof DuplexChannel duplex) {
             written.addListener(f -> {
                 if (f.isSuccess()) {
-                    duplex.shutdownOutput();
+                    SslHandler tls = ctx.pipeline().get(SslHandler.class);
+                    if (tls == null) {
+                        duplex.shutdownOutput();
+                    } else {
+                        tls.closeOutbound().addListener(told -> duplex.shutdownOutput());
+                    }
                     duplex.config().setAutoRead(true);
                     loop().schedule(() -> duplex.close(), LINGER_MILLIS, TimeUnit.MILLISECONDS);
                 } else {
@@ -644,7 +657,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
-        if (cause instanceof IOException) {
+        if (TlsContext.isForeign(cause)) {
             LOG.debug("connection of {} broke", remote(), cause);
         } else {
             LOG.error("connection of {} failed", remote(), cause);

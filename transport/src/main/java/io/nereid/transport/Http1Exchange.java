@@ -75,6 +75,11 @@ final class Http1Exchange extends Exchange {
     }
 
     @Override
+    @Nullable String peer() {
+        return connection.peer();
+    }
+
+    @Override
     String protocol() {
         return "HTTP/1.1";
     }

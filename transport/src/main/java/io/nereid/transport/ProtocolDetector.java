@@ -6,33 +6,39 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.handler.ssl.SslHandshakeCompletionEvent;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Looks at the first bytes of a connection and puts the handler for HTTP/1.x or, if they begin the HTTP/2 preface, for
  * HTTP/2 in its place. Confined to the channel's event loop.
  */
 final class ProtocolDetector extends ChannelInboundHandlerAdapter {
+    private static final Logger LOG = LoggerFactory.getLogger(ProtocolDetector.class);
     private static final byte[] PREFACE = {'P', 'R', 'I', ' '};
+    private static final int TLS_HANDSHAKE = 0x16;
 
     private final Supplier<ChannelHandler> http1;
     private final Supplier<ChannelHandler> http2;
-    private final long timeoutMillis;
+    private final ServerContext server;
     private @Nullable ByteBuf first;
     private @Nullable ScheduledFuture<?> timer;
 
-    ProtocolDetector(Supplier<ChannelHandler> http1, Supplier<ChannelHandler> http2, long timeoutMillis) {
+    ProtocolDetector(Supplier<ChannelHandler> http1, Supplier<ChannelHandler> http2, ServerContext server) {
         this.http1 = http1;
         this.http2 = http2;
-        this.timeoutMillis = timeoutMillis;
+        this.server = server;
     }
 
     @Override
     public void handlerAdded(ChannelHandlerContext ctx) {
-        timer = ctx.channel().eventLoop().schedule(() -> ctx.close(), timeoutMillis, TimeUnit.MILLISECONDS);
+        long millis = server.options.idleTimeout().toMillis();
+        timer = ctx.channel().eventLoop().schedule(() -> ctx.close(), millis, TimeUnit.MILLISECONDS);
     }
 
     @Override
@@ -57,15 +63,29 @@ final class ProtocolDetector extends ChannelInboundHandlerAdapter {
             first = in;
             return;
         }
+        if (n > 0 && in.getByte(in.readerIndex()) == TLS_HANDSHAKE) {
+            in.release();
+            LOG.debug(
+                    "{} speaks TLS to {}, which is not encrypted",
+                    ctx.channel().remoteAddress(),
+                    ctx.channel().localAddress());
+            server.stats.requestRejected();
+            ctx.close();
+            return;
+        }
         ChannelHandler handler = (preface ? http2 : http1).get();
         ctx.pipeline().replace(this, null, handler);
-        ctx.pipeline().fireChannelRead(in);
+        ctx.fireChannelRead(in); // to the replacement, not again through TLS
     }
 
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
         if (event instanceof ServerContext.Drain) {
             ctx.close();
+        } else if (event instanceof SslHandshakeCompletionEvent done && !done.isSuccess()) {
+            server.stats.handshakeFailed();
+            LOG.debug(
+                    "TLS handshake with {} failed: {}", ctx.channel().remoteAddress(), TlsContext.reason(done.cause()));
         }
     }
 

@@ -23,6 +23,7 @@ final class ReadAllocator implements RecvByteBufAllocator {
     private @Nullable ByteBuf target;
     private @Nullable ByteBuf issued;
     private int largest = 32 << 10;
+    private boolean indirect;
 
     ReadAllocator() {
         adaptive.maxMessagesPerRead(READS_PER_TURN);
@@ -30,13 +31,18 @@ final class ReadAllocator implements RecvByteBufAllocator {
 
     /** Lets the socket write into the rest of {@code body}; null ends it. */
     void target(@Nullable ByteBuf body) {
-        this.target = body;
+        this.target = indirect ? null : body;
         this.issued = null;
     }
 
     /** Whether {@code buffer} is the part of the body given out for the last read. */
     boolean issued(ByteBuf buffer) {
         return buffer == issued;
+    }
+
+    /** For encrypted connections: what the socket gives is not what is in the body. */
+    void indirect() {
+        this.indirect = true;
     }
 
     /** For protocols that read everything through the buffer. */

@@ -34,12 +34,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The server's sockets: HTTP/1.1, HTTP/2 without TLS and gRPC, told apart by the first bytes of a connection, on every
- * address it listens on. Its life is {@link #start()}, at last {@link #announceDrain()} and {@link #drain(Duration)}, then
+ * The server's sockets: HTTP/1.1, HTTP/2 and gRPC, with TLS or without, told apart by the first bytes of a connection, on
+ * every address it listens on. Its life is {@link #start()}, at last {@link #announceDrain()} and {@link #drain(Duration)}, then
  * {@link #close()}. Thread-safe: its methods may be called from any thread but an event loop.
  */
 public final class Server implements AutoCloseable {
@@ -53,6 +54,7 @@ public final class Server implements AutoCloseable {
     private final EventLoopGroup loops;
     private final boolean epoll;
     private final List<Channel> listeners = new ArrayList<>();
+    private final TlsService tls = new TlsService();
     private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
 
     /**
@@ -86,10 +88,17 @@ public final class Server implements AutoCloseable {
      * Starts to listen.
      *
      * @return the bound addresses in the order of the options, with the ports that were given for port 0
-     * @throws ServingException FAILED_PRECONDITION when an address cannot be bound; the server is closed then
+     * @throws ServingException FAILED_PRECONDITION when an address cannot be bound, or a certificate or its key cannot be
+     *     used; the server is closed then
      */
     public synchronized List<InetSocketAddress> start() {
         List<InetSocketAddress> bound = new ArrayList<>();
+        try {
+            tls.start(options.listen());
+        } catch (ServingException e) {
+            close();
+            throw e;
+        }
         for (ServerOptions.Listen listen : options.listen()) {
             ChannelFuture future = bootstrap(listen).bind(listen.host(), listen.port());
             future.awaitUninterruptibly();
@@ -128,6 +137,7 @@ public final class Server implements AutoCloseable {
                         .toList())
                 : table;
         Map<CharSequence, GrpcMethod> served = metricsOnly ? Map.of() : methods;
+        TlsOptions encryption = listen.tls();
         return new ServerBootstrap()
                 .group(loops)
                 .channel(epoll ? EpollServerSocketChannel.class : NioServerSocketChannel.class)
@@ -140,27 +150,41 @@ public final class Server implements AutoCloseable {
                 .childHandler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel channel) {
-                        accept(channel, offered, served);
+                        accept(channel, offered, served, encryption);
                     }
                 });
     }
 
-    private void accept(Channel channel, RouteTable offered, Map<CharSequence, GrpcMethod> served) {
+    private void accept(
+            Channel channel,
+            RouteTable offered,
+            Map<CharSequence, GrpcMethod> served,
+            @Nullable TlsOptions encryption) {
         context.stats.connectionOpened();
         channel.closeFuture().addListener(f -> context.stats.connectionClosed());
         connections.add(channel);
-        channel.pipeline().addLast(pipelineHead(context, channel, offered, served));
+        ReadAllocator reads = new ReadAllocator();
+        ProtocolDetector plain = pipelineHead(context, channel, offered, served, reads);
+        if (encryption == null) {
+            channel.pipeline().addLast(plain);
+        } else {
+            reads.indirect();
+            channel.pipeline().addLast(tls.detector(context, encryption, plain));
+        }
     }
 
     /** The first handler of a connection, which finds out its protocol. */
     static ProtocolDetector pipelineHead(
-            ServerContext context, Channel channel, RouteTable table, Map<CharSequence, GrpcMethod> served) {
-        ReadAllocator reads = new ReadAllocator();
+            ServerContext context,
+            Channel channel,
+            RouteTable table,
+            Map<CharSequence, GrpcMethod> served,
+            ReadAllocator reads) {
         channel.config().setRecvByteBufAllocator(reads);
         return new ProtocolDetector(
                 () -> new Http1Connection(context, table, reads),
                 () -> H2Connection.create(context, table, served, reads),
-                context.options.idleTimeout().toMillis());
+                context);
     }
 
     /** What has happened so far. */
@@ -221,5 +245,6 @@ public final class Server implements AutoCloseable {
         }
         connections.newCloseFuture().awaitUninterruptibly(2, TimeUnit.SECONDS);
         loops.shutdownGracefully(0, 2, TimeUnit.SECONDS).awaitUninterruptibly();
+        tls.close();
     }
 }

@@ -54,8 +54,14 @@ public record ServerOptions(
      * @param host a host name or address of this machine, such as {@code 127.0.0.1}; {@code 0.0.0.0} for all
      * @param port the port; 0 for any free one
      * @param purpose what is served there
+     * @param tls how it is encrypted; null when it is not
      */
-    public record Listen(String host, int port, Purpose purpose) {}
+    public record Listen(String host, int port, Purpose purpose, @Nullable TlsOptions tls) {
+        /** An address that is not encrypted. */
+        public Listen(String host, int port, Purpose purpose) {
+            this(host, port, purpose, null);
+        }
+    }
 
     /** Copies the list. */
     public ServerOptions {
@@ -92,7 +98,12 @@ public record ServerOptions(
 
         /** Adds an address. */
         public Builder listen(String host, int port, Purpose purpose) {
-            listen.add(new Listen(host, port, purpose));
+            return listen(host, port, purpose, null);
+        }
+
+        /** Adds an address that is encrypted, unless {@code tls} is null. */
+        public Builder listen(String host, int port, Purpose purpose, @Nullable TlsOptions tls) {
+            listen.add(new Listen(host, port, purpose, tls));
             return this;
         }
 

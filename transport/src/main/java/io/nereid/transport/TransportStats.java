@@ -11,6 +11,7 @@ public final class TransportStats {
     private final LongAdder started = new LongAdder();
     private final LongAdder finished = new LongAdder();
     private final LongAdder rejected = new LongAdder();
+    private final LongAdder failedHandshakes = new LongAdder();
 
     TransportStats() {}
 
@@ -37,6 +38,15 @@ public final class TransportStats {
     /** Requests refused before a handler saw them: malformed, too large, over the byte budget. */
     public long rejected() {
         return rejected.sum();
+    }
+
+    /** Connections to an encrypted address that did not come to speak TLS. */
+    public long failedHandshakes() {
+        return failedHandshakes.sum();
+    }
+
+    void handshakeFailed() {
+        failedHandshakes.increment();
     }
 
     void connectionOpened() {

@@ -89,7 +89,11 @@ class FuzzTest {
         EmbeddedChannel channel = new EmbeddedChannel();
         channel.pipeline()
                 .addLast(Server.pipelineHead(
-                        new ServerContext(RIG.options), channel, new RouteTable(RIG.httpRoutes()), methods));
+                        new ServerContext(RIG.options),
+                        channel,
+                        new RouteTable(RIG.httpRoutes()),
+                        methods,
+                        new ReadAllocator()));
         return channel;
     }
 

@@ -1,0 +1,199 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.ByteArrayInputStream;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.KeyFactory;
+import java.security.PrivateKey;
+import java.security.PublicKey;
+import java.security.Signature;
+import java.security.cert.CertificateException;
+import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
+import java.security.interfaces.RSAKey;
+import java.security.spec.InvalidKeySpecException;
+import java.security.spec.PKCS8EncodedKeySpec;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Certificates and keys out of PEM text. Keys as older tools write them (PKCS#1, SEC 1) are put into the wrapping of
+ * PKCS#8, the only one that the JDK reads. Immutable.
+ */
+final class PemFile {
+    private static final Pattern BLOCK =
+            Pattern.compile("-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \\1-----", Pattern.DOTALL);
+
+    /** AlgorithmIdentifier rsaEncryption, without parameters. */
+    private static final byte[] RSA = {
+        0x30, 0x0d, 0x06, 0x09, 0x2a, (byte) 0x86, 0x48, (byte) 0x86, (byte) 0xf7, 0x0d, 0x01, 0x01, 0x01, 0x05, 0x00
+    };
+
+    /** The object identifier ecPublicKey. */
+    private static final byte[] EC = {0x06, 0x07, 0x2a, (byte) 0x86, 0x48, (byte) 0xce, 0x3d, 0x02, 0x01};
+
+    private static final byte[] VERSION_0 = {0x02, 0x01, 0x00};
+
+    /** One block; its text may begin with headers. Immutable. */
+    private record Block(String label, String text) {}
+
+    private final String where;
+    private final List<Block> blocks = new ArrayList<>();
+
+    /**
+     * Finds the blocks.
+     *
+     * @param where what the text is called in errors
+     */
+    PemFile(String where, byte[] bytes) {
+        this.where = where;
+        Matcher m = BLOCK.matcher(new String(bytes, StandardCharsets.ISO_8859_1));
+        while (m.find()) {
+            blocks.add(new Block(m.group(1), m.group(2)));
+        }
+    }
+
+    private ServingException unusable(String why, @Nullable String remedy) {
+        return ServingException.of(Code.FAILED_PRECONDITION, where + " " + why, remedy);
+    }
+
+    private ServingException missing(String what) {
+        StringBuilder found = new StringBuilder();
+        for (Block block : blocks) {
+            found.append(found.isEmpty() ? "" : ", ").append(block.label());
+        }
+        return blocks.isEmpty()
+                ? unusable(
+                        "holds no " + what + ": it is not in PEM form (expected: -----BEGIN ...-----)",
+                        "from a PKCS#12 keystore: openssl pkcs12 -nodes -in KEYSTORE -out FILE.pem")
+                : unusable("holds no " + what + " but " + found, null);
+    }
+
+    private byte[] decode(Block block) {
+        try {
+            return Base64.getMimeDecoder().decode(block.text().strip());
+        } catch (IllegalArgumentException e) {
+            throw unusable("has a " + block.label() + " that is not base64: " + e.getMessage(), null);
+        }
+    }
+
+    /**
+     * The certificates, at least one.
+     *
+     * @throws ServingException FAILED_PRECONDITION
+     */
+    List<X509Certificate> certificates() {
+        List<X509Certificate> all = new ArrayList<>();
+        for (Block block : blocks) {
+            if (!block.label().equals("CERTIFICATE") && !block.label().equals("X509 CERTIFICATE")) {
+                continue;
+            }
+            try {
+                all.add((X509Certificate) CertificateFactory.getInstance("X.509")
+                        .generateCertificate(new ByteArrayInputStream(decode(block))));
+            } catch (CertificateException e) {
+                throw unusable(
+                        "has a certificate (number " + (all.size() + 1) + ") that cannot be read: " + e.getMessage(),
+                        null);
+            }
+        }
+        if (all.isEmpty()) {
+            throw missing("certificate");
+        }
+        return all;
+    }
+
+    /**
+     * The first private key.
+     *
+     * @throws ServingException FAILED_PRECONDITION
+     */
+    PrivateKey key() {
+        for (Block block : blocks) {
+            if (!block.label().endsWith("PRIVATE KEY")) {
+                continue;
+            }
+            if (block.label().startsWith("ENCRYPTED") || block.text().contains("ENCRYPTED")) {
+                throw unusable("holds an encrypted private key", convert());
+            }
+            byte[] der = decode(block);
+            return switch (block.label()) {
+                case "PRIVATE KEY" -> pkcs8(der);
+                case "RSA PRIVATE KEY" -> pkcs8(Der.sequence(VERSION_0, RSA, Der.of(Der.OCTETS, der)));
+                case "EC PRIVATE KEY" -> pkcs8(Der.sequence(
+                        VERSION_0, Der.sequence(EC, curve(der)), Der.of(Der.OCTETS, der)));
+                default -> throw unusable("holds a key in a form that is not read: " + block.label(), convert());
+            };
+        }
+        throw missing("private key");
+    }
+
+    private static String convert() {
+        return "write it as plain PKCS#8: openssl pkcs8 -topk8 -nocrypt -in OLD.pem -out NEW.pem";
+    }
+
+    /** The name of the curve within a key of SEC 1. */
+    private byte[] curve(byte[] sec1) {
+        Der parts = new Der(sec1).enter(Der.SEQUENCE);
+        while (parts != null && parts.more()) {
+            if (parts.tag() == Der.CONTEXT_0) {
+                Der named = parts.enter(Der.CONTEXT_0);
+                if (named != null && named.more() && named.tag() == Der.OID) {
+                    return named.whole();
+                }
+                break;
+            }
+            parts.skip();
+        }
+        throw unusable("holds an EC key that does not name its curve", convert());
+    }
+
+    private PrivateKey pkcs8(byte[] encoded) {
+        PKCS8EncodedKeySpec spec = new PKCS8EncodedKeySpec(encoded);
+        String reason = "";
+        for (String algorithm : new String[] {"RSA", "EC", "RSASSA-PSS", "EdDSA"}) {
+            try {
+                return KeyFactory.getInstance(algorithm).generatePrivate(spec);
+            } catch (InvalidKeySpecException e) {
+                // the next one, but an unknown curve is better told by the factory that knows of curves
+                if (algorithm.equals("EC") || reason.isEmpty()) {
+                    reason = String.valueOf(e.getMessage());
+                }
+            } catch (GeneralSecurityException e) {
+                reason = String.valueOf(e.getMessage());
+            }
+        }
+        throw unusable(
+                "holds a private key that cannot be read (expected: RSA, EC P-256, P-384 or P-521, Ed25519): " + reason,
+                convert());
+    }
+
+    /** Whether a private key is that of a public one. */
+    static boolean belongs(PrivateKey mine, PublicKey theirs) {
+        if (mine instanceof RSAKey a && theirs instanceof RSAKey b) {
+            return a.getModulus().equals(b.getModulus());
+        }
+        String algorithm = mine.getAlgorithm().equals("EC") ? "SHA256withECDSA" : mine.getAlgorithm();
+        try {
+            byte[] message = {1, 2, 3};
+            Signature signer = Signature.getInstance(algorithm);
+            signer.initSign(mine);
+            signer.update(message);
+            byte[] signature = signer.sign();
+            Signature verifier = Signature.getInstance(algorithm);
+            verifier.initVerify(theirs);
+            verifier.update(message);
+            return verifier.verify(signature);
+        } catch (GeneralSecurityException e) {
+            return false;
+        }
+    }
+}
