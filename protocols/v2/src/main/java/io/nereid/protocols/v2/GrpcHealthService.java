@@ -14,6 +14,7 @@ import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse.ServingStatus;
 import io.nereid.spi.ModelControl;
 import io.nereid.tensor.MemoryRegion;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Set;
@@ -30,17 +31,18 @@ import org.jspecify.annotations.Nullable;
 final class GrpcHealthService {
     static final String SERVICE = "grpc.health.v1.Health";
 
-    private static final Set<String> KNOWN = Set.of("", GrpcControl.SERVICE);
-
     private final ModelControl control;
+    private final Set<String> known = new HashSet<>(Set.of("", GrpcControl.SERVICE));
     private final Supplier<ScheduledExecutorService> timers;
 
     @GuardedBy("this") private final Set<Watcher> watchers = new LinkedHashSet<>();
 
     @GuardedBy("this") private @Nullable ScheduledExecutorService timer;
 
-    GrpcHealthService(ModelControl control, Supplier<ScheduledExecutorService> timers) {
+    GrpcHealthService(
+            ModelControl control, Set<String> furtherServices, Supplier<ScheduledExecutorService> timers) {
         this.control = control;
+        known.addAll(furtherServices);
         this.timers = timers;
     }
 
@@ -51,14 +53,14 @@ final class GrpcHealthService {
     }
 
     private CompletableFuture<com.google.protobuf.Message> check(HealthCheckRequest request) {
-        if (!KNOWN.contains(request.getService())) {
+        if (!known.contains(request.getService())) {
             throw ServingException.of(Code.NOT_FOUND, "unknown service '" + request.getService() + "'");
         }
         return CompletableFuture.completedFuture(response(status(request.getService())));
     }
 
     private ServingStatus status(String service) {
-        if (!KNOWN.contains(service)) {
+        if (!known.contains(service)) {
             return ServingStatus.SERVICE_UNKNOWN;
         }
         return control.ready() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;

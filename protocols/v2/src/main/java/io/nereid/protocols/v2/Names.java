@@ -10,10 +10,17 @@ import org.jspecify.annotations.Nullable;
 final class Names {
     private Names() {}
 
-    /** A reference to a model; an absent or empty version stands for the one that answers by default. */
+    /**
+     * A reference to a model; an absent or empty version stands for the one that answers by default, and what begins with a
+     * letter for the version, or one of the versions, that bears the label.
+     */
     static ModelRef reference(String model, @Nullable String version) {
         if (version == null || version.isEmpty()) {
             return ModelRef.latest(model);
+        }
+        char first = version.charAt(0);
+        if (Character.isLetter(first) || first == '_') {
+            return new ModelRef(model, ModelRef.ANY, version);
         }
         return ModelRef.exact(model, version(model, version));
     }

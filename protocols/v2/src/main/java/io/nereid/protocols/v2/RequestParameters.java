@@ -30,6 +30,7 @@ final class RequestParameters {
     private boolean sequenceEnd;
     private boolean binaryOutputs;
     private boolean emptyFinalResponse;
+    private String signature = "";
 
     RequestParameters(boolean grpc) {
         this.grpc = grpc;
@@ -44,6 +45,7 @@ final class RequestParameters {
             case "sequence_start" -> sequenceStart = bool(name, value);
             case "sequence_end" -> sequenceEnd = bool(name, value);
             case "sequence_id" -> sequenceId = sequenceId(value);
+            case "signature_name" -> signature = text(name, value);
             case "headers" ->
                 throw ServingException.invalidArgument(
                         "parameter key 'headers' is reserved for Triton usage and should not be specified.");
@@ -103,6 +105,13 @@ final class RequestParameters {
         return n;
     }
 
+    private String text(String name, Object value) {
+        if (!(value instanceof String s)) {
+            throw wrongType(name, "string_param");
+        }
+        return s;
+    }
+
     private boolean bool(String name, Object value) {
         if (!(value instanceof Boolean b)) {
             throw wrongType(name, "bool_param");
@@ -140,11 +149,11 @@ final class RequestParameters {
     /** What the request says to schedulers, together with its trace. */
     Options options(@Nullable RequestTrace trace) {
         Object id = sequenceId;
-        if (id == null && priority == 0 && timeoutMicros == 0 && trace == null) {
+        if (id == null && priority == 0 && timeoutMicros == 0 && trace == null && signature.isEmpty()) {
             return Options.NONE;
         }
         long timeoutNanos = timeoutMicros > Long.MAX_VALUE / 1_000 ? Long.MAX_VALUE : timeoutMicros * 1_000;
         Sequence sequence = id == null ? null : new Sequence(id, sequenceStart, sequenceEnd);
-        return new Options(priority, timeoutNanos, sequence, trace);
+        return new Options(priority, timeoutNanos, sequence, trace, signature);
     }
 }

@@ -52,7 +52,9 @@ public final class V2Codec implements ProtocolCodec {
     V2Codec(CodecContext context) {
         this.httpRoutes = RestRoutes.of(context);
         List<GrpcMethod> methods = new ArrayList<>(new GrpcControl(context).methods());
-        methods.addAll(new GrpcHealthService(context.control, () -> Threads.timer("health-watch")).methods());
+        methods.addAll(new GrpcHealthService(
+                        context.control, context.options.furtherServices(), () -> Threads.timer("health-watch"))
+                .methods());
         methods.addAll(new GrpcReflectionService(List.of(
                         OpenInference.getDescriptor(),
                         GrpcHealth.getDescriptor(),

@@ -6,6 +6,7 @@ import io.nereid.json.FloatStyle;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -19,6 +20,7 @@ public final class V2Options {
     private final @Nullable List<Pattern> sharedMemoryKeys;
     private final @Nullable Pattern httpHeaders;
     private final @Nullable Pattern grpcHeaders;
+    private final Set<String> furtherServices;
     private final Map<ApiGroup, Restriction> httpRestrictions;
     private final Map<ApiGroup, Restriction> grpcRestrictions;
 
@@ -31,6 +33,7 @@ public final class V2Options {
         sharedMemoryKeys = b.sharedMemoryKeys;
         httpHeaders = b.httpHeaders;
         grpcHeaders = b.grpcHeaders;
+        furtherServices = b.furtherServices;
         httpRestrictions = Restriction.copy(b.httpRestrictions);
         grpcRestrictions = Restriction.copy(b.grpcRestrictions);
     }
@@ -88,6 +91,11 @@ public final class V2Options {
         return grpcHeaders;
     }
 
+    /** Names that the health service knows besides its own: those of the services that other protocols bring. */
+    Set<String> furtherServices() {
+        return furtherServices;
+    }
+
     /** What REST calls of a group must bring. */
     Map<ApiGroup, Restriction> httpRestrictions() {
         return httpRestrictions;
@@ -110,6 +118,7 @@ public final class V2Options {
         private @Nullable List<Pattern> sharedMemoryKeys;
         private @Nullable Pattern httpHeaders;
         private @Nullable Pattern grpcHeaders;
+        private Set<String> furtherServices = Set.of();
 
         private Builder(String serverVersion, long maxBodyBytes) {
             this.serverVersion = serverVersion;
@@ -158,6 +167,12 @@ public final class V2Options {
         /** Gives models the metadata of gRPC calls in whose names the pattern is found, as parameters. */
         public Builder forwardGrpcHeaders(Pattern pattern) {
             grpcHeaders = pattern;
+            return this;
+        }
+
+        /** Lets the health service answer for the services of other protocols, too. */
+        public Builder furtherServices(Set<String> names) {
+            furtherServices = Set.copyOf(names);
             return this;
         }
 

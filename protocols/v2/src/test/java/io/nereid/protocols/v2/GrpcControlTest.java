@@ -36,6 +36,7 @@ import io.nereid.spi.ModelConfig;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import org.junit.jupiter.api.Test;
 
@@ -184,13 +185,13 @@ class GrpcControlTest {
     @Test
     void watchersAreToldOfChangesAndOfNothingElse() throws Exception {
         List<ScheduledThreadPoolExecutor> timers = new ArrayList<>();
-        GrpcHealthService service = new GrpcHealthService(engine, () -> {
+        GrpcHealthService service = new GrpcHealthService(engine, Set.of("PredictionService"), () -> {
             ScheduledThreadPoolExecutor timer = Threads.timer("test-health");
             timers.add(timer);
             return timer;
         });
         FakeCall call = new FakeCall(codec, "/grpc.health.v1.Health/Watch");
-        call.start(service.methods().get(1)).message(health("").toByteArray());
+        call.start(service.methods().get(1)).message(health("PredictionService").toByteArray());
         call.halfClose();
         service.look();
         assertThat(call.sent).hasSize(1);

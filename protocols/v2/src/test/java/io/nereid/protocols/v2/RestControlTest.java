@@ -63,7 +63,7 @@ class RestControlTest {
                         + "\"inputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[-1,4]}],"
                         + "\"outputs\":[{\"name\":\"x\",\"datatype\":\"FP32\",\"shape\":[-1,4]}]}");
         assertThat(get("/v2/models/identity/versions/9").status).isEqualTo(404);
-        assertThat(get("/v2/models/identity/versions/x").status).isEqualTo(400);
+        assertThat(get("/v2/models/identity/versions/1x").status).isEqualTo(400);
     }
 
     @Test

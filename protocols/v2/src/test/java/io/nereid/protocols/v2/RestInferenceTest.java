@@ -13,6 +13,7 @@ import io.nereid.base.ServingException;
 import io.nereid.json.FloatStyle;
 import io.nereid.observe.Observation;
 import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.ModelRef;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ServableId;
@@ -484,7 +485,7 @@ class RestInferenceTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"x", "-1", "1.0", "99999999999999999999", "+1"})
+    @CsvSource({"1x", "-1", "1.0", "99999999999999999999", "+1"})
     void versionsMustBeNumbers(String version) {
         FakeExchange x = Wire.send(
                 codec,
@@ -495,6 +496,26 @@ class RestInferenceTest {
                 .contains("failed to get model version from specified version string '" + version + "'")
                 .contains("version should be an integral value > 0");
         assertThat(x.status).isEqualTo(400);
+    }
+
+    private static final String ONE =
+            "{\"inputs\":[{\"name\":\"INPUT0\",\"shape\":[1,1],\"datatype\":\"FP32\",\"data\":[1]}]}";
+
+    @Test
+    void whatBeginsWithALetterIsALabel() {
+        Wire.send(codec, post("/v2/models/identity/versions/canary/infer", utf8(ONE)));
+        assertThat(engine.last.model()).isEqualTo(new ModelRef("identity", ModelRef.ANY, "canary"));
+    }
+
+    @Test
+    void aSignatureIsAskedForByAParameter() {
+        Wire.send(
+                codec,
+                post(
+                        "/v2/models/identity/infer",
+                        utf8(ONE.replaceFirst("\\{", "{\"parameters\":{\"signature_name\":\"other\"},"))));
+        assertThat(engine.last.options().signature()).isEqualTo("other");
+        assertThat(engine.last.parameters()).isEmpty();
     }
 
     @Test
