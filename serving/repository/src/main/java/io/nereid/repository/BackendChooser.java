@@ -251,7 +251,7 @@ final class BackendChooser {
     }
 
     /** The backend of a name, or of a platform by any of its names. */
-    private @Nullable Backend named(String name) {
+    @Nullable Backend named(String name) {
         String platform = ALIASES.getOrDefault(name, name);
         String byPlatform = backendOf(platform);
         for (Backend backend : backends) {
@@ -287,6 +287,11 @@ final class BackendChooser {
             return other != backend;
         }
         return !backend.platforms().isEmpty() || KINDS.stream().anyMatch(k -> k.backend.equals(backend.name()));
+    }
+
+    /** What to do about a platform or backend that is not there. */
+    String platformRemedy(String name) {
+        return known(name, backendOf(name));
     }
 
     private String known(String given, String needed) {

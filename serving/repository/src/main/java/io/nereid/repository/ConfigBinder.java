@@ -40,7 +40,7 @@ final class ConfigBinder {
     }
 
     BoundMessage bind(List<TextValue.Field> fields) {
-        return bind(fields, "ModelConfig", "", new Position(1, 1));
+        return bind(fields, schema.root(), "", new Position(1, 1));
     }
 
     private BoundMessage bind(List<TextValue.Field> fields, String type, String path, Position at) {
@@ -69,7 +69,7 @@ final class ConfigBinder {
         } else if (known.isEmpty()) {
             otherwise = "remove it, '" + type + "' has no fields";
         } else {
-            otherwise = "fields of " + (path.isEmpty() ? "a model configuration" : "'" + parent(path) + "'") + ": "
+            otherwise = "fields of " + (path.isEmpty() ? schema.title() : "'" + parent(path) + "'") + ": "
                     + String.join(", ", known);
         }
         problems.error(

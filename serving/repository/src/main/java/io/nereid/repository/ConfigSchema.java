@@ -10,7 +10,7 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The fields of Triton's model configuration, as a table. Immutable.
+ * The fields of a configuration, as a table; first of all those of Triton's model configuration. Immutable.
  *
  * <p>A line at the margin starts a message or an enumeration, an indented line is a field: name, type ({@code *} before
  * it: repeated; {@code map<K,V>}), the oneof it belongs to after {@code |}, and a mark:
@@ -275,12 +275,22 @@ final class ConfigSchema {
             """;
 
     /** The one table. */
-    static final ConfigSchema MODEL_CONFIG = new ConfigSchema(TABLE);
+    static final ConfigSchema MODEL_CONFIG = new ConfigSchema(TABLE, "ModelConfig", "a model configuration");
 
+    private final String root;
+    private final String title;
     private final Map<String, Map<String, Field>> messages = new LinkedHashMap<>();
     private final Map<String, List<String>> enums = new LinkedHashMap<>();
 
-    private ConfigSchema(String table) {
+    /**
+     * A table.
+     *
+     * @param root the message that a whole text is
+     * @param title what such a text is called in messages
+     */
+    ConfigSchema(String table, String root, String title) {
+        this.root = root;
+        this.title = title;
         Map<String, Field> fields = Map.of();
         List<String> values = null;
         for (String line : table.lines().toList()) {
@@ -301,6 +311,16 @@ final class ConfigSchema {
         }
     }
 
+    /** The message that a whole text is. */
+    String root() {
+        return root;
+    }
+
+    /** What a whole text is called in messages. */
+    String title() {
+        return title;
+    }
+
     /** The fields of a message by name, in the order of the documentation; null when there is no such message. */
     @Nullable Map<String, Field> fields(String type) {
         return messages.get(type);
@@ -314,7 +334,7 @@ final class ConfigSchema {
     /** Where in the honoured part of the configuration a field of this name would be at home. */
     List<String> homesOf(String name) {
         List<String> homes = new ArrayList<>();
-        for (Field f : Objects.requireNonNull(messages.get("ModelConfig")).values()) {
+        for (Field f : Objects.requireNonNull(messages.get(root)).values()) {
             Map<String, Field> inner = messages.get(f.type);
             if (inner != null && inner.containsKey(name)) {
                 homes.add(f.name);

@@ -20,6 +20,9 @@ final class TextFiles {
     /** A configuration beyond this is a mistake. */
     static final int MAX_CONFIG = 1 << 20;
 
+    /** A list of models may have very many of them. */
+    static final int MAX_LIST = 64 << 20;
+
     private static final int MAX_LABELS = 64 << 20;
 
     private TextFiles() {}
