@@ -34,6 +34,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(BatchExecution.class);
 
     private final BackendModel model;
+    private final String signature;
     private final ServableId id;
     private final ModelStatistics statistics;
     private final Clock clock;
@@ -46,8 +47,24 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     private volatile @Nullable Invocation[] invocations;
 
     BatchExecution(BackendModel model, ServableId id, ModelStatistics statistics, Clock clock) {
-        ModelConfig config = model.config();
+        this(model, "", model.config(), id, statistics, clock);
+    }
+
+    /**
+     * For one of the model's signatures.
+     *
+     * @param signature its name, empty for the default one
+     * @param config that of the model with the signature's inputs and outputs
+     */
+    BatchExecution(
+            BackendModel model,
+            String signature,
+            ModelConfig config,
+            ServableId id,
+            ModelStatistics statistics,
+            Clock clock) {
         this.model = model;
+        this.signature = signature;
         this.id = id;
         this.statistics = statistics;
         this.clock = clock;
@@ -128,7 +145,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
             if (instance >= invocations.length) {
                 invocations = Arrays.copyOf(invocations, instance + 1);
             }
-            invocation = model.newInvocation();
+            invocation = signature.isEmpty() ? model.newInvocation() : model.newInvocation(signature);
             invocations[instance] = invocation;
             return invocation;
         }

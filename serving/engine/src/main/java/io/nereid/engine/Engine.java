@@ -171,10 +171,15 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     static Call submit(
             EngineServable servable, AutoCloseable handle, InferenceRequest request, ResponseSink sink, Clock clock) {
         InferenceRequest checked = request;
+        EngineServable asked = servable;
         int rows = 0;
         ServingException refusal = null;
         try {
-            RequestChecks checks = servable.checks();
+            String signature = request.options().signature();
+            if (!signature.isEmpty()) {
+                asked = servable.signature(signature);
+            }
+            RequestChecks checks = asked.checks();
             List<Tensor> inputs = checks.inputs(request);
             rows = checks.batchSize(inputs);
             checks.outputs(request.outputs());
@@ -190,18 +195,19 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
             trace.model(id.model(), id.version(), request.id());
             trace.event(RequestTrace.Event.REQUEST_START, clock.nanos());
         }
-        servable.statistics().accepted.increment();
-        Job job = new Job(checked, request, rows, servable, handle, sink, clock);
+        EngineServable target = asked;
+        target.statistics().accepted.increment();
+        Job job = new Job(checked, request, rows, target, handle, sink, clock);
         if (refusal != null) {
             job.fail(refusal);
             return ENDED;
         }
         try {
-            VersionCache cache = servable.cache();
+            VersionCache cache = target.cache();
             if (cache == null) {
-                servable.submit(job);
+                target.submit(job);
             } else {
-                cache.serve(job, () -> servable.submit(job));
+                cache.serve(job, () -> target.submit(job));
             }
         } catch (RuntimeException e) {
             job.fail(ServingException.from(e));

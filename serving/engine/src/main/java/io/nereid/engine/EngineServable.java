@@ -2,15 +2,21 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
 import io.nereid.observe.ModelReport;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -34,26 +40,51 @@ abstract class EngineServable implements Servable {
 
     /** For a version with a complete configuration. */
     EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics) {
+        this(id, config, statistics, Map.of());
+    }
+
+    /** As above, of a model that says more of its signatures; shapes without the batch dimension where it is batched. */
+    EngineServable(
+            ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
-        this.metadata = describe(id, config);
+        this.metadata = describe(id, config, signatures);
         this.checks = new RequestChecks(metadata);
         this.statistics = statistics;
     }
 
-    private static ModelMetadata describe(ServableId id, ModelConfig config) {
+    private static ModelMetadata describe(ServableId id, ModelConfig config, Map<String, Signature> own) {
+        List<TensorSpec> inputs = onWire(config.inputs(), config.batched());
+        List<TensorSpec> outputs = onWire(config.outputs(), config.batched());
+        Map<String, Signature> signatures = new LinkedHashMap<>();
+        own.forEach((name, s) -> signatures.put(
+                name,
+                new Signature(
+                        s.method(),
+                        onWire(s.inputs(), config.batched()),
+                        onWire(s.outputs(), config.batched()),
+                        s.tensors())));
+        signatures.putIfAbsent(
+                ModelMetadata.DEFAULT_SIGNATURE, new Signature(Signature.PREDICT, inputs, outputs, Map.of()));
         return new ModelMetadata(
                 id,
                 config.platform().isEmpty() ? config.backend() : config.platform(),
-                onWire(config.inputs(), config.batched()),
-                onWire(config.outputs(), config.batched()),
+                inputs,
+                outputs,
                 config.maxBatchSize(),
-                Map.of());
+                Map.of(),
+                Collections.unmodifiableMap(signatures));
     }
 
     private static List<TensorSpec> onWire(List<TensorSpec> specs, boolean batched) {
         return specs.stream()
                 .map(s -> new TensorSpec(
-                        s.name(), s.dataType(), batched ? s.shape().prepend(-1) : s.shape(), s.optional()))
+                        s.name(),
+                        s.dataType(),
+                        batched ? s.shape().prepend(-1) : s.shape(),
+                        s.optional(),
+                        false,
+                        null,
+                        s.unchecked()))
                 .toList();
     }
 
@@ -78,6 +109,32 @@ abstract class EngineServable implements Servable {
 
     final ModelStatistics statistics() {
         return statistics;
+    }
+
+    /**
+     * What answers requests for a signature.
+     *
+     * @throws ServingException FAILED_PRECONDITION when there is none of that name
+     */
+    final EngineServable signature(String name) {
+        EngineServable found =
+                name.isEmpty() || name.equals(ModelMetadata.DEFAULT_SIGNATURE) ? this : signatures().get(name);
+        if (found == null) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    "Serving signature key \"" + name + "\" not found.",
+                    Suggestions.didYouMean(
+                            name,
+                            metadata.signatures().keySet(),
+                            "model '" + metadata.id().model() + "' has "
+                                    + metadata.signatures().keySet()));
+        }
+        return found;
+    }
+
+    /** What answers requests for the signatures besides the default one, by name. */
+    Map<String, ? extends EngineServable> signatures() {
+        return Map.of();
     }
 
     /** How long loading and warm-up took. */

@@ -60,7 +60,7 @@ final class IoPlan {
     IoPlan(ModelConfig config) {
         this.batched = config.batched();
         this.inputs = config.inputs().stream()
-                .map(s -> new Input(s, s.ragged() && batched, s.shape().isDynamic() && !s.ragged()))
+                .map(s -> new Input(s, s.ragged() && batched, (s.shape().isDynamic() || s.unchecked()) && !s.ragged()))
                 .toArray(Input[]::new);
         List<Output> all = new ArrayList<>();
         for (TensorSpec s : config.outputs()) {

@@ -11,8 +11,14 @@ import io.nereid.scheduling.Scheduler;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ServableId;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -26,6 +32,8 @@ final class ModelServable extends EngineServable {
     private final BackendModel model;
     private final BatchExecution execution;
     private final Scheduler scheduler;
+    /** The others that this version answers for; they run the same model. */
+    private final Map<String, ModelServable> signatures;
 
     private ModelServable(
             ServableId id,
@@ -36,10 +44,48 @@ final class ModelServable extends EngineServable {
             SchedulerOptions options,
             InitialStates states,
             Clock clock) {
-        super(id, config, statistics);
+        super(id, config, statistics, own(model));
         this.model = model;
         this.execution = new BatchExecution(model, id, statistics, clock);
         this.scheduler = Scheduler.of(model.config(), execution, pool, options, states);
+        Map<String, ModelServable> others = new HashMap<>();
+        own(model).forEach((name, s) -> {
+            if (!name.equals(ModelMetadata.DEFAULT_SIGNATURE)) {
+                others.put(name, new ModelServable(this, name, asked(config, s), pool, options, clock));
+            }
+        });
+        this.signatures = Map.copyOf(others);
+    }
+
+    /** One more signature of a version: with inputs, outputs and a queue of its own. */
+    private ModelServable(
+            ModelServable version,
+            String signature,
+            ModelConfig config,
+            DevicePool pool,
+            SchedulerOptions options,
+            Clock clock) {
+        super(version.metadata().id(), config, version.statistics());
+        this.model = version.model;
+        this.execution =
+                new BatchExecution(model, signature, config, version.metadata().id(), version.statistics(), clock);
+        this.scheduler = Scheduler.of(config, execution, pool, options.withStrategy(null));
+        this.signatures = Map.of();
+    }
+
+    /** A sequence has one kind of request. */
+    private static Map<String, Signature> own(BackendModel model) {
+        return model.config().sequence() == null ? model.signatures() : Map.of();
+    }
+
+    /** The configuration with what one signature takes and gives. */
+    private static ModelConfig asked(ModelConfig config, Signature signature) {
+        return config.toBuilder()
+                .inputs(signature.inputs())
+                .outputs(signature.outputs())
+                .batchInputs(List.of())
+                .batchOutputs(List.of())
+                .build();
     }
 
     /**
@@ -86,14 +132,29 @@ final class ModelServable extends EngineServable {
     }
 
     @Override
+    Map<String, ModelServable> signatures() {
+        return signatures;
+    }
+
+    @Override
     int queued() {
-        return scheduler.queued();
+        int queued = scheduler.queued();
+        for (ModelServable other : signatures.values()) {
+            queued += other.queued();
+        }
+        return queued;
     }
 
     /** The number of instances that another configuration says, and that configuration. */
     void resize(ModelConfig next) {
         scheduler.instances(Math.max(1, next.instances()));
         config(next);
+        signatures.forEach((name, other) -> other.resize(next.toBuilder()
+                .inputs(other.config().inputs())
+                .outputs(other.config().outputs())
+                .batchInputs(List.of())
+                .batchOutputs(List.of())
+                .build()));
     }
 
     /** Runs jobs on one instance past the queue, uncounted; only before the first request. */
@@ -104,9 +165,11 @@ final class ModelServable extends EngineServable {
     /** Waits for what is queued, then frees the model. No handle is out any more, so nothing should be queued. */
     @Override
     void unload() {
-        scheduler.close();
+        List<CompletableFuture<Void>> drained = new ArrayList<>();
+        drained.add(ended());
+        signatures.values().forEach(other -> drained.add(other.ended()));
         try {
-            scheduler.drained().toCompletableFuture().get(30, TimeUnit.SECONDS);
+            CompletableFuture.allOf(drained.toArray(new CompletableFuture<?>[0])).get(30, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException e) {
@@ -116,7 +179,14 @@ final class ModelServable extends EngineServable {
                     e);
             return;
         }
+        signatures.values().forEach(other -> other.execution.close());
         execution.close();
         model.close();
+    }
+
+    /** Takes no more requests; completes when those that wait have been answered. */
+    private CompletableFuture<Void> ended() {
+        scheduler.close();
+        return scheduler.drained().toCompletableFuture();
     }
 }

@@ -149,7 +149,7 @@ final class RequestChecks {
                     + input.dataType() + "', but model '" + model() + "' expects '" + spec.dataType() + "'");
         }
         Shape shape = input.shape();
-        if (!spec.shape().accepts(shape) || (metadata.maxBatchSize() > 0 && shape.rank() == 0)) {
+        if ((!spec.unchecked() && !spec.shape().accepts(shape)) || (metadata.maxBatchSize() > 0 && shape.rank() == 0)) {
             throw ServingException.invalidArgument("unexpected shape for input '" + input.name() + "' for model '"
                     + model() + "'. Expected " + spec.shape() + ", got " + shape + "."
                     + (metadata.maxBatchSize() > 0 ? BATCH_NOTE : ""));

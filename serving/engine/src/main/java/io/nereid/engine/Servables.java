@@ -100,15 +100,27 @@ final class Servables {
     /** The version begins to serve. */
     void show(EngineServable servable, String fingerprint) {
         if (cache != null) {
-            ModelStatistics statistics = servable.statistics();
-            servable.cache(cache.of(servable.metadata().id(), servable.config(), fingerprint, statistics::cacheMissed));
+            keep(servable, fingerprint, cache);
+            // Equal inputs of two signatures are not equal requests.
+            servable.signatures()
+                    .forEach((name, other) -> keep(other, fingerprint + " signature " + name, cache));
         }
         shown.add(servable);
+    }
+
+    private static void keep(EngineServable servable, String fingerprint, ResponseCache cache) {
+        ModelStatistics statistics = servable.statistics();
+        servable.cache(cache.of(servable.metadata().id(), servable.config(), fingerprint, statistics::cacheMissed));
     }
 
     /** The version serves no more. */
     void hide(EngineServable servable) {
         shown.remove(servable);
+        forget(servable);
+        servable.signatures().values().forEach(Servables::forget);
+    }
+
+    private static void forget(EngineServable servable) {
         VersionCache keeps = servable.cache();
         servable.cache(null);
         if (keeps != null) {
