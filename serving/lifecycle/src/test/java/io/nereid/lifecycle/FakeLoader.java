@@ -16,17 +16,28 @@ import org.jspecify.annotations.Nullable;
 /** A loader that fails or waits as told, and notes calls in the wrong order. Thread-safe. */
 final class FakeLoader implements Loader {
     final AtomicInteger loads = new AtomicInteger();
+    final AtomicInteger estimates = new AtomicInteger();
     final AtomicInteger unloads = new AtomicInteger();
     final CountDownLatch loading = new CountDownLatch(1);
     final CountDownLatch unloaded = new CountDownLatch(1);
     volatile @Nullable FakeServable servable;
     volatile @Nullable String unloadThread;
     volatile int failLoads;
+    volatile int failEstimates;
+
+    /** What a failing load or estimate throws; null for something unforeseen. */
+    volatile @Nullable RuntimeException failure;
+
     volatile boolean failWarm;
     volatile boolean failUnload;
     volatile long estimate;
     volatile long memory = -1;
     volatile @Nullable CountDownLatch gate;
+
+    /** Where unloading waits. */
+    volatile @Nullable CountDownLatch unloadGate;
+
+    final CountDownLatch unloading = new CountDownLatch(1);
     private final ServableId id;
     private volatile String fingerprint;
 
@@ -67,7 +78,15 @@ final class FakeLoader implements Loader {
 
     @Override
     public long estimateBytes() {
+        if (estimates.incrementAndGet() <= failEstimates) {
+            throw failed("estimate " + estimates.get() + " is broken");
+        }
         return estimate;
+    }
+
+    private RuntimeException failed(String text) {
+        RuntimeException told = failure;
+        return told == null ? new IllegalStateException(text) : told;
     }
 
     @Override
@@ -95,23 +114,24 @@ final class FakeLoader implements Loader {
         int n = loads.incrementAndGet();
         loading.countDown();
         check.run();
-        CountDownLatch wait = gate;
-        if (wait != null) {
-            try {
-                if (!wait.await(20, TimeUnit.SECONDS)) {
-                    throw new IllegalStateException("the test forgot to open the gate");
-                }
-            } catch (InterruptedException e) {
-                throw new IllegalStateException("interrupted", e);
-            }
-        }
+        pass(gate);
         if (n <= failLoads) {
-            throw new IllegalStateException("load " + n + " is broken");
+            throw failed("load " + n + " is broken");
         }
         FakeServable s = new FakeServable(id, fingerprint, memory);
         made.accept(s);
         servable = s;
         return s;
+    }
+
+    private static void pass(@Nullable CountDownLatch gate) {
+        try {
+            if (gate != null && !gate.await(20, TimeUnit.SECONDS)) {
+                throw new IllegalStateException("the test forgot to open the gate");
+            }
+        } catch (InterruptedException e) {
+            throw new IllegalStateException("interrupted", e);
+        }
     }
 
     @Override
@@ -124,6 +144,8 @@ final class FakeLoader implements Loader {
     @Override
     public void unload() {
         unloads.incrementAndGet();
+        unloading.countDown();
+        pass(unloadGate);
         unloadThread = Thread.currentThread().getName();
         FakeServable s = servable;
         if (s != null) {

@@ -8,7 +8,9 @@ import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelRef;
+import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.Source.Aspired;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -19,7 +21,9 @@ import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** A manager, loaders that depend on each other, and time that passes only when told. */
@@ -31,8 +35,64 @@ final class Rig implements AutoCloseable {
     /** What the servables of ensembles were built on, by servable. */
     final Map<FakeServable, List<FakeServable>> members = new ConcurrentHashMap<>();
 
+    /** Every step told, in order. */
+    final Queue<ServableState> news = new ConcurrentLinkedQueue<>();
+
+    private final Decider decider;
+
     Rig(ManagerOptions options) {
-        manager = new Manager(new Decider(options, Clock.system(), delays));
+        decider = new Decider(options, Clock.system(), delays);
+        manager = new Manager(decider);
+        var unused = manager.listen(news::add);
+    }
+
+    int loadThreads() {
+        return decider.loadThreads();
+    }
+
+    List<Phase> phases(String model, long version) {
+        return news.stream()
+                .filter(s -> s.id().equals(new ServableId(model, version)))
+                .map(ServableState::phase)
+                .toList();
+    }
+
+    /** Waits until something is so. */
+    void until(BooleanSupplier condition) {
+        long end = Clock.system().nanos() + 20_000_000_000L;
+        while (!condition.getAsBoolean()) {
+            assertThat(Clock.system().nanos() - end)
+                    .as("%s", manager.index())
+                    .isNegative();
+            Thread.onSpinWait();
+        }
+    }
+
+    void awaitPhase(String model, long version, Phase phase) {
+        until(() -> phase(model, version) == phase);
+    }
+
+    @Nullable Phase phase(String model, long version) {
+        return manager.states(model).stream()
+                .filter(s -> s.id().version() == version)
+                .map(ServableState::phase)
+                .findFirst()
+                .orElse(null);
+    }
+
+    /** Waits until the manager has taken note of everything told so far. */
+    void quiesce() throws Exception {
+        var unused = settle("nobody");
+    }
+
+    /** Lets the time pass for which something waits. */
+    void passTime() {
+        until(() -> delays.waiting() > 0);
+        delays.runAll();
+    }
+
+    static void await(CountDownLatch latch) throws InterruptedException {
+        assertThat(latch.await(20, TimeUnit.SECONDS)).isTrue();
     }
 
     FakeLoader loader(String model, long version, String fingerprint) {

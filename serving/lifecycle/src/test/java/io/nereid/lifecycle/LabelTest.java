@@ -1,0 +1,279 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.lifecycle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.spi.ModelControl.Label;
+import io.nereid.spi.ModelControl.Share;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ServableState.Phase;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class LabelTest {
+    private final Rig rig =
+            new Rig(ManagerOptions.DEFAULT.withPolicy(TransitionPolicy.AVAILABILITY_PRESERVING).withLoadNiceness(0));
+
+    @AfterEach
+    void close() {
+        rig.close();
+    }
+
+    private static ModelRef label(String name) {
+        return new ModelRef("m", ModelRef.ANY, name);
+    }
+
+    private static Label by(Share... targets) {
+        return new Label(List.of(targets), List.of());
+    }
+
+    private void serve(long... versions) throws Exception {
+        FakeLoader[] loaders = new FakeLoader[versions.length];
+        for (int i = 0; i < versions.length; i++) {
+            loaders[i] = rig.loader("m", versions[i], "v" + versions[i]);
+        }
+        rig.aspire("m", loaders);
+        var unused = rig.settle("m");
+    }
+
+    /** How often each version answers. */
+    private Map<Long, Integer> draw(ModelRef ref, int times) {
+        Map<Long, Integer> counts = new HashMap<>();
+        for (int i = 0; i < times; i++) {
+            try (ServableHandle handle = rig.manager.acquire(ref)) {
+                counts.merge(handle.servable().metadata().id().version(), 1, Integer::sum);
+            }
+        }
+        return counts;
+    }
+
+    @Test
+    void aLabelStandsForItsVersion() throws Exception {
+        serve(1, 2);
+        rig.manager.labels("m", Map.of("stable", Label.of(1), "canary", Label.of(2)));
+        assertThat(draw(label("stable"), 10)).containsOnlyKeys(1L);
+        assertThat(draw(label("canary"), 10)).containsOnlyKeys(2L);
+        assertThat(rig.manager.labels("m")).containsOnlyKeys("stable", "canary");
+        assertThat(rig.manager.index().get(0).labels()).isEqualTo(rig.manager.labels("m"));
+        assertThat(rig.manager.ready(label("stable"))).isTrue();
+    }
+
+    @Test
+    void aNewTableReplacesTheOldOneWhole() throws Exception {
+        serve(1, 2);
+        rig.manager.labels("m", Map.of("stable", Label.of(1), "canary", Label.of(2)));
+        rig.manager.labels("m", Map.of("stable", Label.of(2)));
+        assertThat(draw(label("stable"), 10)).containsOnlyKeys(2L);
+        assertThatThrownBy(() -> rig.manager.acquire(label("canary")))
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.getMessage()).isEqualTo("Unrecognized servable version label: canary");
+                    assertThat(e.remedy()).contains("stable");
+                });
+        assertThatThrownBy(() -> rig.manager.ready(label("canary")))
+                .hasMessage("Unrecognized servable version label: canary");
+        rig.manager.labels("m", Map.of());
+        assertThat(rig.manager.labels("m")).isEmpty();
+        assertThatThrownBy(() -> rig.manager.acquire(label("stable")))
+                .hasMessage("Unrecognized servable version label: stable");
+    }
+
+    @Test
+    void aLabelWhoseVersionIsNotThereNamesIt() throws Exception {
+        serve(1);
+        rig.manager.labels("m", Map.of("next", Label.of(7)));
+        assertThatThrownBy(() -> rig.manager.acquire(label("next")))
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+                    assertThat(e.getMessage()).isEqualTo("Servable not found for request: Specific(m, 7)");
+                });
+        assertThatThrownBy(() -> rig.manager.ready(label("next"))).hasMessageContaining("Specific(m, 7)");
+        FakeLoader seven = rig.loader("m", 7, "v7");
+        seven.gate = new CountDownLatch(1);
+        rig.aspire("m", rig.loader("m", 1, "v1"), seven);
+        Rig.await(seven.loading);
+        rig.quiesce();
+        assertThat(rig.manager.ready(label("next"))).as("known, but not yet there").isFalse();
+        seven.gate.countDown();
+        var unused = rig.settle("m");
+        assertThat(draw(label("next"), 3)).as("found as soon as it serves").containsOnlyKeys(7L);
+    }
+
+    @Test
+    void unknownModelsStayUnknownWhateverTheLabel() {
+        assertThatThrownBy(() -> rig.manager.acquire(label("stable")))
+                .hasMessage("Request for unknown model: 'm' is not found");
+        rig.manager.labels("m", Map.of("stable", Label.of(3)));
+        assertThatThrownBy(() -> rig.manager.acquire(label("stable")))
+                .hasMessage("Servable not found for request: Specific(m, 3)");
+        assertThat(rig.manager.index()).as("labels alone make no model").isEmpty();
+    }
+
+    @Test
+    void labelsThatCameBeforeTheModelHoldForItAndOutliveItsReloads() throws Exception {
+        rig.manager.labels("m", Map.of("stable", Label.of(3)));
+        serve(3, 4);
+        assertThat(draw(label("stable"), 5)).containsOnlyKeys(3L);
+        rig.aspire("m", rig.loader("m", 3, "changed"), rig.loader("m", 4, "v4"));
+        var unused = rig.settle("m");
+        try (ServableHandle handle = rig.manager.acquire(label("stable"))) {
+            assertThat(((FakeServable) handle.servable()).fingerprint).isEqualTo("changed");
+        }
+    }
+
+    @Test
+    void versionsShareALabelByTheirWeights() throws Exception {
+        serve(1, 2, 3);
+        rig.manager.labels("m", Map.of("canary", by(new Share(1, 6), new Share(2, 3), new Share(3, 1))));
+        Map<Long, Integer> counts = draw(label("canary"), 20_000);
+        assertThat(counts.get(1L)).isBetween(11_500, 12_500);
+        assertThat(counts.get(2L)).isBetween(5_500, 6_500);
+        assertThat(counts.get(3L)).isBetween(1_700, 2_300);
+    }
+
+    @Test
+    void theWeightOfAVersionThatDoesNotServeGoesToTheOthers() throws Exception {
+        serve(1, 2);
+        rig.manager.labels("m", Map.of("canary", by(new Share(9, 98), new Share(1, 1), new Share(2, 1))));
+        Map<Long, Integer> counts = draw(label("canary"), 10_000);
+        assertThat(counts).containsOnlyKeys(1L, 2L);
+        assertThat(counts.get(1L)).isBetween(4_600, 5_400);
+        rig.aspire("m", rig.loader("m", 2, "v2"));
+        rig.awaitPhase("m", 1, Phase.GONE);
+        assertThat(draw(label("canary"), 50)).containsOnlyKeys(2L);
+    }
+
+    @Test
+    void aShareOfRequestsIsCopiedToTheShadow() throws Exception {
+        serve(1, 2, 3);
+        rig.manager.labels(
+                "m",
+                Map.of(
+                        "stable",
+                        new Label(List.of(new Share(1, 1)), List.of(new Share(2, 0.2), new Share(3, 0.1), new Share(9, 0.5))),
+                        "bare",
+                        Label.of(1)));
+        Map<Long, Integer> counts = new HashMap<>();
+        for (int i = 0; i < 20_000; i++) {
+            try (ServableHandle handle = rig.manager.shadow(label("stable"))) {
+                if (handle != null) {
+                    counts.merge(handle.servable().metadata().id().version(), 1, Integer::sum);
+                }
+            }
+        }
+        assertThat(counts).as("what does not serve gets nothing, nor do others get its share").containsOnlyKeys(2L, 3L);
+        assertThat(counts.get(2L)).isBetween(3_600, 4_400);
+        assertThat(counts.get(3L)).isBetween(1_700, 2_300);
+        assertThat(rig.manager.shadow(label("bare"))).isNull();
+        assertThat(rig.manager.shadow(label("nobody"))).isNull();
+        assertThat(rig.manager.shadow(ModelRef.latest("m"))).isNull();
+    }
+
+    @Test
+    void aShadowThatIsInUseIsNotUnloaded() throws Exception {
+        serve(1);
+        rig.manager.labels("m", Map.of("stable", new Label(List.of(new Share(1, 1)), List.of(new Share(1, 1)))));
+        FakeLoader one = rig.loaders.element();
+        ServableHandle shadow = rig.manager.shadow(label("stable"));
+        rig.aspire("m");
+        rig.awaitPhase("m", 1, Phase.DRAINING);
+        assertThat(rig.manager.shadow(label("stable"))).isNull();
+        rig.quiesce();
+        assertThat(one.unloads.get()).isZero();
+        assertThat(shadow).isNotNull();
+        shadow.close();
+        Rig.await(one.unloaded);
+    }
+
+    @Test
+    void labelsThatMakeNoSenseAreRefusedAndChangeNothing() {
+        rig.manager.labels("m", Map.of("stable", Label.of(1)));
+        for (Label bad : List.of(
+                new Label(List.of(), List.of()),
+                by(new Share(-1, 1)),
+                by(new Share(1, 0)),
+                by(new Share(1, Double.NaN)),
+                by(new Share(1, Double.POSITIVE_INFINITY)),
+                new Label(List.of(new Share(1, 1)), List.of(new Share(2, 1.5))))) {
+            assertThatThrownBy(() -> rig.manager.labels("m", Map.of("good", Label.of(1), "bad", bad)))
+                    .isInstanceOfSatisfying(
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                    .hasMessageContaining("'bad'");
+        }
+        assertThat(rig.manager.labels("m")).containsOnlyKeys("stable");
+    }
+
+    @Test
+    void aLabelMovesOnlyToWhatServes() throws Exception {
+        serve(1);
+        Map<String, Label> wanted = Map.of("stable", Label.of(2));
+        assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelRule.SERVING))
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+                    assertThat(e.getMessage())
+                            .isEqualTo("Request to assign label to version 2 of model m, which is not currently"
+                                    + " available for inference");
+                });
+        rig.manager.checkLabels("m", wanted, LabelRule.FIRST_ASSIGNMENT);
+        rig.manager.checkLabels("nobody", wanted, LabelRule.FIRST_ASSIGNMENT);
+        rig.manager.labels("m", Map.of("stable", Label.of(1)));
+        assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelRule.FIRST_ASSIGNMENT))
+                .hasMessageContaining("version 2 of model m");
+        rig.manager.checkLabels("m", wanted, LabelRule.ANY);
+        rig.manager.labels("m", wanted);
+        rig.manager.checkLabels("m", wanted, LabelRule.FIRST_ASSIGNMENT);
+        serve(1, 2);
+        rig.manager.checkLabels("m", Map.of("stable", by(new Share(1, 1), new Share(2, 1))), LabelRule.SERVING);
+        assertThatThrownBy(() -> rig.manager.checkLabels(
+                        "m", Map.of("stable", by(new Share(1, 1), new Share(3, 1))), LabelRule.SERVING))
+                .as("every target counts")
+                .hasMessageContaining("version 3");
+    }
+
+    @Test
+    void requestsFollowALabelWithoutAGapWhileVersionsAreSwapped() throws Exception {
+        serve(1, 2);
+        rig.manager.labels("m", Map.of("stable", by(new Share(1, 1), new Share(2, 1))));
+        AtomicBoolean stop = new AtomicBoolean();
+        ConcurrentLinkedQueue<String> wrong = new ConcurrentLinkedQueue<>();
+        CountDownLatch done = new CountDownLatch(2);
+        for (int t = 0; t < 2; t++) {
+            Threads.named("reader")
+                    .newThread(() -> {
+                        while (!stop.get()) {
+                            try (ServableHandle handle = rig.manager.acquire(label("stable"))) {
+                                if (((FakeServable) handle.servable()).unloaded) {
+                                    wrong.add("unloaded under a handle");
+                                }
+                            } catch (ServingException e) {
+                                wrong.add(e.describe());
+                            }
+                        }
+                        done.countDown();
+                    })
+                    .start();
+        }
+        for (int round = 0; round < 200; round++) {
+            long gone = 1 + round % 2;
+            rig.aspire("m", rig.loader("m", 3 - gone, "v" + (3 - gone)));
+            var unused = rig.settle("m");
+            serve(1, 2);
+        }
+        stop.set(true);
+        Rig.await(done);
+        assertThat(wrong).isEmpty();
+    }
+}
