@@ -107,6 +107,20 @@ public record ModelConfig(
         return maxBatchSize > 0;
     }
 
+    /**
+     * How batches are made to fit: as configured, or {@link Fit#NONE} where requests are not joined freely, which is so
+     * for sequences, whose rows cannot be copied or moved; requests with many answers are not cut.
+     */
+    public Fit fit() {
+        if (batching == null || sequence != null) {
+            return Fit.NONE;
+        }
+        Fit fit = batching.fit();
+        return decoupled && fit.maxRequestRows() > 0
+                ? new Fit(fit.allowedSizes(), fit.padVariableLength(), 0, fit.maxEnqueuedBatches())
+                : fit;
+    }
+
     /** How many runs may go on at once; 0 when not given. Passive instances do not count. */
     public int instances() {
         long sum = 0;

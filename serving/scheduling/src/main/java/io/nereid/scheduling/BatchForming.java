@@ -3,6 +3,7 @@
 package io.nereid.scheduling;
 
 import io.nereid.spi.InferenceJob;
+import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import java.util.BitSet;
 import org.jspecify.annotations.Nullable;
@@ -22,12 +23,17 @@ final class BatchForming {
     private final long delayNanos;
     private final @Nullable BatchRunner joins;
     private final @Nullable BatchStrategy strategy;
+    private final @Nullable WaitingBatches waiting;
+    private final boolean cuts;
 
     private @Nullable Entry first;
     private @Nullable Entry last;
     private int jobs;
     private long rows;
     private long oldest;
+    /** How many rows of the last job belong to the batch, when it is cut; else 0. */
+    private int part;
+
     private int bestJobs;
     private BatchCut bestCut = BatchCut.PREFERRED_SIZE;
     /** Why nothing more can join; null while something can. */
@@ -40,24 +46,31 @@ final class BatchForming {
             BitSet preferred,
             long delayNanos,
             @Nullable BatchRunner joins,
-            @Nullable BatchStrategy strategy) {
+            @Nullable BatchStrategy strategy,
+            ModelConfig.Fit fit) {
         this.maxRows = maxRows;
         this.largestPreferred = preferred.isEmpty() ? maxRows : preferred.length() - 1;
         this.preferred = preferred;
         this.delayNanos = delayNanos;
         this.joins = joins;
         this.strategy = strategy;
+        this.waiting = fit.maxEnqueuedBatches() > 0
+                ? new WaitingBatches(fit.maxEnqueuedBatches(), largestPreferred, joins)
+                : null;
+        this.cuts = fit.maxRequestRows() > maxRows;
     }
 
     /** Every job alone, at once. */
     static BatchForming single() {
-        return new BatchForming(1, new BitSet(), 0, null, null);
+        return new BatchForming(1, new BitSet(), 0, null, null, ModelConfig.Fit.NONE);
     }
 
     /** By the batcher's settings; every job alone when the model takes no batches. */
-    static BatchForming of(int maxBatchSize, Batching batching, BatchRunner runner, @Nullable BatchStrategy strategy) {
+    static BatchForming of(
+            ModelConfig config, Batching batching, BatchRunner runner, @Nullable BatchStrategy strategy) {
+        int maxBatchSize = config.maxBatchSize();
         if (maxBatchSize <= 1) {
-            return single();
+            return new BatchForming(1, new BitSet(), 0, null, null, config.fit());
         }
         BitSet preferred = new BitSet();
         for (int size : batching.preferredSizes()) {
@@ -66,7 +79,7 @@ final class BatchForming {
             }
         }
         long delay = PolicyQueue.nanos(batching.maxQueueDelay());
-        return new BatchForming(maxBatchSize, preferred, delay, runner, strategy);
+        return new BatchForming(maxBatchSize, preferred, delay, runner, strategy, config.fit());
     }
 
     boolean delays() {
@@ -84,9 +97,9 @@ final class BatchForming {
         return oldest + delayNanos;
     }
 
-    /** Whether what waits beyond {@code cuts} batches makes one more worth a thread. */
-    boolean exceeds(Levels levels, int cuts) {
-        return joins == null ? levels.size() > cuts : levels.rows() > (long) cuts * largestPreferred;
+    /** Whether what waits beyond so many batches makes one more worth a thread. */
+    boolean exceeds(Levels levels, int batches) {
+        return joins == null && !this.cuts ? levels.size() > batches : levels.rows() > (long) batches * largestPreferred;
     }
 
     /** Whether the batch at the head of what waits, which is not empty, should go now. */
@@ -102,6 +115,26 @@ final class BatchForming {
     int cut(Levels levels) {
         extend(levels);
         return bestJobs > 0 ? bestJobs : jobs;
+    }
+
+    /** After {@link #cut}: how many rows of the last job to take, when it is to be cut; else 0. */
+    int part() {
+        return part;
+    }
+
+    /** Whether a job may wait: whether what waits with it makes no more batches than may. */
+    boolean admits(Levels levels, Entry e) {
+        return waiting == null || waiting.admits(levels, e);
+    }
+
+    /** After a refusal: how many batches wait. */
+    int batches() {
+        return waiting == null ? 0 : waiting.count();
+    }
+
+    /** How many batches may wait; 0 for any number. */
+    int maxBatches() {
+        return waiting == null ? 0 : waiting.most();
     }
 
     /** Why {@link #cut} ends where it does. */
@@ -134,8 +167,12 @@ final class BatchForming {
         last = null;
         jobs = 0;
         rows = 0;
+        part = 0;
         bestJobs = 0;
         full = null;
+        if (waiting != null) {
+            waiting.changed();
+        }
     }
 
     private void extend(Levels levels) {
@@ -148,7 +185,7 @@ final class BatchForming {
                 if (strategy != null) {
                     beginStrategy(strategy);
                 }
-            } else if (rows + e.rows > largestPreferred) {
+            } else if (rows + e.rows > largestPreferred && e.large == null) {
                 full = rows + e.rows > maxRows ? BatchCut.MAX_SIZE : BatchCut.PREFERRED_SIZE;
                 if (bestJobs == 0) {
                     best(full);
@@ -167,7 +204,10 @@ final class BatchForming {
             }
             last = e;
             jobs++;
-            rows += e.rows;
+            if (e.large != null && rows + e.rows > largestPreferred) {
+                part = (int) (largestPreferred - rows);
+            }
+            rows += part > 0 ? part : e.rows;
             oldest = oldest - e.since > 0 ? e.since : oldest;
             if (rows <= maxRows && preferred.get((int) rows)) {
                 best(BatchCut.PREFERRED_SIZE);

@@ -12,6 +12,9 @@ import java.util.concurrent.CompletionStage;
  * came, when a preferred size is reached, when the next job does not fit, or when the oldest job has waited for the queue
  * delay; with no delay, whatever waits when an instance is free. While all instances are busy, batches grow. Thread-safe
  * by a short lock.
+ *
+ * <p>Of {@link ModelConfig.Fit} it does what concerns the queue: it cuts requests that are larger than the model takes,
+ * and bounds the number of batches that wait. A request of rows that the model takes at once is never cut.
  */
 public final class DynamicBatcher implements Scheduler {
     private final JobQueue queue;
@@ -24,7 +27,7 @@ public final class DynamicBatcher implements Scheduler {
         Batching batching = config.batching() == null ? Batching.EAGER : config.batching();
         queue = new JobQueue(
                 config,
-                BatchForming.of(config.maxBatchSize(), batching, runner, options.strategy()),
+                BatchForming.of(config, batching, runner, options.strategy()),
                 batching.preserveOrdering(),
                 runner,
                 pool,

@@ -11,11 +11,15 @@ final class Entry implements Runnable {
     static final long NEVER = Long.MAX_VALUE;
 
     final InferenceJob job;
-    final int rows;
+    /** Set when the job has more rows than a run takes, and is cut. */
+    final @Nullable LargeJob large;
+
     final long deadline;
     final long since;
     private final JobQueue queue;
     State state = State.NEW;
+    /** What is left of it, at least 1. */
+    int rows;
 
     /** When it next has waited too long, for its own deadline or its level's policy; {@link #NEVER} for never. */
     long expiry;
@@ -33,6 +37,7 @@ final class Entry implements Runnable {
     Entry(JobQueue queue, InferenceJob job, long since) {
         this.queue = queue;
         this.job = job;
+        this.large = job instanceof LargeJob l ? l : null;
         this.rows = Math.max(1, job.batchSize());
         this.deadline = job.deadlineNanos();
         this.expiry = deadline;
@@ -56,6 +61,11 @@ final class Entry implements Runnable {
     @Override
     public void run() {
         queue.cancelled(this);
+    }
+
+    /** The job has ended, and what is left of it need not run; outside the lock. */
+    void withdraw() {
+        queue.withdrawn(this);
     }
 
     /** Ends a job that never ran; outside the lock. */

@@ -33,6 +33,10 @@ final class JobQueue implements DevicePool.Ready {
 
     private final String model;
     private final int maxQueued;
+    /** Most rows of one run, when requests with more are cut; else the largest number. */
+    private final int cutAbove;
+
+    private final int maxRows;
     private final Inline inline;
     private final boolean mayInline;
     private final BatchRunner runner;
@@ -71,6 +75,8 @@ final class JobQueue implements DevicePool.Ready {
         RateLimiter limiter = options.limiter();
         this.model = config.name();
         this.maxQueued = options.maxQueueSize();
+        this.maxRows = config.fit().maxRequestRows();
+        this.cutAbove = maxRows > config.maxBatchSize() && config.batched() ? config.maxBatchSize() : Integer.MAX_VALUE;
         this.inline = options.inline();
         this.mayInline = inline != Inline.NEVER && limiter == null && forming.trivialAlone();
         this.tiny = inline == Inline.ALWAYS;
@@ -112,9 +118,14 @@ final class JobQueue implements DevicePool.Ready {
         if (job.cancelled()) {
             throw Refusals.cancelled(job);
         }
+        if (cutAbove != Integer.MAX_VALUE && job.batchSize() > maxRows) {
+            throw Refusals.tooLarge(job, maxRows);
+        }
         job.queued(now);
         InferenceJob way = exit == null ? job : new Ordered(job, exit);
-        if (mayInline && tiny) {
+        if (cutAbove != Integer.MAX_VALUE && job.batchSize() > cutAbove) {
+            way = new LargeJob(way);
+        } else if (mayInline && tiny) {
             int slot = takeInline(way);
             if (slot >= 0) {
                 way.started(now);
@@ -130,8 +141,11 @@ final class JobQueue implements DevicePool.Ready {
 
     private void enqueue(InferenceJob job, InferenceJob way, long now) {
         Entry entry = new Entry(this, way, now);
+        if (entry.large != null) {
+            entry.large.waits(entry);
+        }
         // Before the job can be taken: afterwards the action on cancellation belongs to whoever runs it.
-        job.onCancel(entry);
+        way.onCancel(entry);
         ServingException refusal = null;
         boolean enlist = false;
         synchronized (lock) {
@@ -144,6 +158,8 @@ final class JobQueue implements DevicePool.Ready {
                 refusal = Refusals.full(job, model, level.size());
             } else if (queued >= maxQueued && !level.limited()) {
                 refusal = Refusals.full(job, model, queued);
+            } else if (!forming.admits(levels, entry)) {
+                refusal = Refusals.enqueued(job, forming.batches(), forming.maxBatches());
             } else {
                 enter(way);
                 levels.append(level, entry, now);
@@ -155,7 +171,7 @@ final class JobQueue implements DevicePool.Ready {
             }
         }
         if (refusal != null) {
-            job.onCancel(null);
+            way.onCancel(null);
             throw refusal;
         }
         if (enlist) {
@@ -164,7 +180,7 @@ final class JobQueue implements DevicePool.Ready {
     }
 
     private void enter(InferenceJob way) {
-        if (exit != null && way instanceof Ordered ordered) {
+        if (exit != null && (way instanceof LargeJob large ? large.whole() : way) instanceof Ordered ordered) {
             exit.enter(ordered);
         }
     }
@@ -234,6 +250,9 @@ final class JobQueue implements DevicePool.Ready {
         if (enlist) {
             enlist();
         }
+        if (cutAbove != Integer.MAX_VALUE) {
+            LargeJob.open(jobs);
+        }
         jobs = Run.begin(jobs, now);
         if (!jobs.isEmpty()) {
             Run.of(model, runner, slot, jobs, cut);
@@ -248,11 +267,11 @@ final class JobQueue implements DevicePool.Ready {
     private List<InferenceJob> take(int count) {
         List<InferenceJob> jobs;
         if (count == 1) {
-            jobs = List.of(takeHead().job);
+            jobs = List.of(takeHead(forming.part()));
         } else {
             jobs = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
-                jobs.add(takeHead().job);
+                jobs.add(takeHead(i == count - 1 ? forming.part() : 0));
             }
         }
         queued = levels.size();
@@ -260,13 +279,19 @@ final class JobQueue implements DevicePool.Ready {
         return jobs;
     }
 
-    private Entry takeHead() {
+    /** Takes the job at the head of what waits, or so many rows of it when {@code part} is not 0. */
+    private InferenceJob takeHead(int part) {
         Entry head = levels.head();
         if (head == null) {
             throw new IllegalStateException("a batch reaches beyond the end of its line");
         }
-        levels.remove(head, Entry.State.TAKEN);
-        return head;
+        int rows = part > 0 ? part : head.rows;
+        if (rows < head.rows) {
+            levels.shrink(head, rows);
+        } else {
+            levels.remove(head, Entry.State.TAKEN);
+        }
+        return head.large == null ? head.job : head.large.cut(rows);
     }
 
     /** Gives an instance back; true when its permit was claimed again, for the caller to enlist. */
@@ -387,6 +412,23 @@ final class JobQueue implements DevicePool.Ready {
             empty = endsNow();
         }
         entry.refuse(Refusals.cancelled(entry.job));
+        if (empty) {
+            finish();
+        }
+    }
+
+    /** Called when a job has ended of which some rows may still wait. */
+    void withdrawn(Entry entry) {
+        boolean empty;
+        synchronized (lock) {
+            if (entry.state != Entry.State.QUEUED) {
+                return;
+            }
+            levels.remove(entry, Entry.State.TAKEN);
+            queued = levels.size();
+            forming.reset();
+            empty = endsNow();
+        }
         if (empty) {
             finish();
         }

@@ -137,6 +137,12 @@ final class Levels {
         rows -= e.rows;
     }
 
+    /** Some rows of a waiting entry, but not all, are taken. */
+    void shrink(Entry e, int by) {
+        e.rows -= by;
+        rows -= by;
+    }
+
     /** When the next entry has waited too long; {@link Entry#NEVER} for none. */
     long nextExpiry() {
         Entry next = expiries.next();

@@ -38,6 +38,8 @@ final class Ordered implements InferenceJob {
         if (job instanceof Ordered ordered) {
             ordered.job.fail(e);
             ordered.exit.say(ordered, null, true);
+        } else if (job instanceof LargeJob large) {
+            large.refuse(e);
         } else {
             job.fail(e);
         }

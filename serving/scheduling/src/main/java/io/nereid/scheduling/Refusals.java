@@ -6,7 +6,13 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 
-/** What a queue answers to jobs that it does not run, in the words that clients know. Has no state. */
+/**
+ * What a queue answers to jobs that it does not run, in the words that clients know. Has no state.
+ *
+ * <p>A deadline belongs to a job, not to its batch, so one that has passed is DEADLINE_EXCEEDED whatever else is in the
+ * batch, as gRPC clients expect; TensorFlow Serving's RESOURCE_EXHAUSTED for a batch of which every job is late would
+ * tell its client to send less.
+ */
 final class Refusals {
     private Refusals() {}
 
@@ -29,6 +35,21 @@ final class Refusals {
                 Code.UNAVAILABLE,
                 prefix(job) + "Exceeds maximum queue size",
                 "model '" + model + "' has " + waiting + " requests waiting; try again later");
+    }
+
+    /** The queue holds as many batches as it may. */
+    static ServingException enqueued(InferenceJob job, int batches, int most) {
+        return ServingException.of(
+                Code.UNAVAILABLE,
+                prefix(job)
+                        + "The batch scheduling queue to which this task was submitted is full; currently " + batches
+                        + " batches enqueued and max_enqueued_batches is " + most);
+    }
+
+    /** The request has more rows than the model takes, even in parts. */
+    static ServingException tooLarge(InferenceJob job, int most) {
+        return ServingException.invalidArgument(prefix(job) + "Task size " + job.batchSize()
+                + " is larger than maximum input batch size " + most);
     }
 
     static ServingException closed(InferenceJob job) {

@@ -26,6 +26,13 @@ final class FakeJob implements InferenceJob {
     volatile long queuedAt = -1;
     volatile long startedAt = -1;
     final AtomicInteger answers = new AtomicInteger();
+    /** What it is made of; given up at the end. */
+    List<Tensor> inputs = List.of();
+    /** The answer, when a test wants to look at it and close it. */
+    @Nullable List<Tensor> outputs;
+
+    boolean keepsOutputs;
+    int runs;
     Runnable onStart = () -> {};
     Consumer<FakeJob> onAnswer = job -> {};
     Consumer<FakeJob> onEnd = job -> {};
@@ -69,7 +76,7 @@ final class FakeJob implements InferenceJob {
     @Override
     public InferenceRequest request() {
         return new InferenceRequest(
-                ModelRef.latest("m"), "r" + number, List.of(), List.of(), Map.of(), deadline, 0, options);
+                ModelRef.latest("m"), "r" + number, inputs, List.of(), Map.of(), deadline, 0, options);
     }
 
     @Override
@@ -126,7 +133,9 @@ final class FakeJob implements InferenceJob {
     }
 
     @Override
-    public void ran(long from, long to, int batchSize) {}
+    public void ran(long from, long to, int batchSize) {
+        runs++;
+    }
 
     @Override
     public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
@@ -137,6 +146,12 @@ final class FakeJob implements InferenceJob {
     @Override
     public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
         code = Code.OK;
+        if (keepsOutputs) {
+            this.outputs = outputs;
+        } else {
+            Tensor.closeAll(outputs);
+        }
+        release();
         ends.incrementAndGet();
         onEnd.accept(this);
     }
@@ -145,8 +160,15 @@ final class FakeJob implements InferenceJob {
     public void fail(ServingException e) {
         error = e;
         code = e.code();
+        release();
         ends.incrementAndGet();
         onEnd.accept(this);
+    }
+
+    private void release() {
+        if (ends.get() == 0) {
+            Tensor.closeAll(inputs);
+        }
     }
 
     @Override
