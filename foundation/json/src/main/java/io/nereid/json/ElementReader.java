@@ -13,10 +13,12 @@ import io.nereid.tensor.DataType;
 final class ElementReader {
     private final JsonReader reader;
     private final boolean base64Objects;
+    private final boolean overflow;
 
-    ElementReader(JsonReader reader, boolean base64Objects) {
+    ElementReader(JsonReader reader, boolean base64Objects, boolean overflow) {
         this.reader = reader;
         this.base64Objects = base64Objects;
+        this.overflow = overflow;
     }
 
     /** Reads at least one and at most {@code room / size} elements to {@code out[from]}; returns the bytes written. */
@@ -120,7 +122,7 @@ final class ElementReader {
                 p = r.scanNumber(element, "a number");
                 bits = n.floatBits();
             }
-            if ((bits & 0x7FFFFFFF) == 0x7F800000) {
+            if ((bits & 0x7FFFFFFF) == 0x7F800000 && !overflow) {
                 checkInfinite(element, p, DataType.FP32, "3.4028235E38");
             }
             LittleEndian.putInt(out, o, bits);

@@ -174,6 +174,23 @@ public final class JsonReader {
         return text.equalTo(utf8Name);
     }
 
+    /**
+     * Whether an object comes next whose first field has this name. Consumes white space only; the text read last is
+     * forgotten.
+     */
+    public boolean firstKeyIs(String name) {
+        int at = skipSpace();
+        if (buffer[at] != '{') {
+            return false;
+        }
+        int p = spaces(buffer, at + 1);
+        if (buffer[p] != '"') {
+            return false;
+        }
+        int unused = text.scan(p);
+        return text.equalTo(name);
+    }
+
     /** The name of the current field; valid until another name, text or value is read. */
     public String key() {
         return text();

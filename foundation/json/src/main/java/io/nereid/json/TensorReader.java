@@ -34,8 +34,18 @@ public final class TensorReader {
      * @param base64Objects whether a BYTES element may also be an object {@code {"b64":"..."}}
      */
     public TensorReader(JsonReader reader, boolean base64Objects) {
+        this(reader, base64Objects, false);
+    }
+
+    /**
+     * Reads from {@code reader}.
+     *
+     * @param base64Objects whether a BYTES element may also be an object {@code {"b64":"..."}}
+     * @param overflow whether an FP32 element beyond the type's range becomes infinite, instead of being refused
+     */
+    public TensorReader(JsonReader reader, boolean base64Objects, boolean overflow) {
         this.reader = reader;
-        this.elements = new ElementReader(reader, base64Objects);
+        this.elements = new ElementReader(reader, base64Objects, overflow);
     }
 
     /**
