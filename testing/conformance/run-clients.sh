@@ -64,8 +64,15 @@ suite() {
         return
     fi
     rm -f "/tmp/nereid-import.$$"
+    run "$python" "$name" "$@"
+}
+
+# run <python> <name> <test files>
+run() {
+    local with=$1 name=$2
+    shift 2
     printf '\n=== %s\n' "$name"
-    (cd clients && PYTHONDONTWRITEBYTECODE=1 "$python" -m pytest -q -rs -p no:cacheprovider --tb=short "$@") || failed+=("$name")
+    (cd clients && PYTHONDONTWRITEBYTECODE=1 "$with" -m pytest -q -rs -p no:cacheprovider --tb=short "$@") || failed+=("$name")
 }
 
 suite "REST, curl, bad input" base numpy test_rest.py
@@ -79,6 +86,19 @@ suite "MiniLM" minilm tokenizers test_minilm.py
 suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
 suite "Triton's management and extensions" triton tritonclient.http test_triton_management.py
 suite "model formats" triton tritonclient.grpc test_formats.py
+
+# TensorFlow brings its own protobuf, which the other clients do not get along with: an environment of its own.
+tfserving=${NEREID_CLIENTS_TENSORFLOW:-$cache/venv-tensorflow/bin/python}
+if [ ! -x "$tfserving" ]; then
+    python3 -m venv "$cache/venv-tensorflow" &&
+        "$cache/venv-tensorflow/bin/pip" install -q --disable-pip-version-check --retries 2 -r clients/requirements-base.txt \
+            -r clients/requirements-tfserving.txt
+fi >"$cache/pip-tfserving.log" 2>&1
+if "$tfserving" -c "import tensorflow_serving.apis" 2>/dev/null; then
+    TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= run "$tfserving" "TensorFlow Serving's stubs" test_tfserving.py
+else
+    skip "TensorFlow Serving's stubs" "pip could not install them: $(grep -m1 ERROR "$cache/pip-tfserving.log")"
+fi
 
 if [ -z "${PERF_ANALYZER:-}" ] && ! PERF_ANALYZER=$(command -v perf_analyzer); then
     if ./install-perf-analyzer.sh "$cache/perf" "${NEREID_CLIENTS_PIP:-$venv/bin/pip}" >"$cache/perf.log" 2>&1; then
