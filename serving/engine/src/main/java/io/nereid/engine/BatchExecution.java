@@ -29,6 +29,10 @@ import org.slf4j.LoggerFactory;
  * Runs batches on a backend model: gathers inputs, runs, splits outputs; or hands the requests themselves to a model that
  * wants them. A batch of one passes its tensors themselves; a larger one is gathered into one slab per input and its
  * outputs are handed on as slices of the run's output. Thread-safe across instances: each has its own {@link Invocation}.
+ *
+ * <p>Of {@link ModelConfig.Fit} it does what concerns a batch: rows are added up to the next size that is allowed, as
+ * copies of the last job's first row whose answers are thrown away, and inputs of different shapes are padded. Outputs are
+ * given as the model made them from the padded inputs. A job alone, of an allowed size, is not padded.
  */
 final class BatchExecution implements BatchRunner, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(BatchExecution.class);
@@ -68,7 +72,8 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         this.id = id;
         this.statistics = statistics;
         this.clock = clock;
-        this.plan = new IoPlan(config);
+        // A model that takes requests makes its own batches.
+        this.plan = new IoPlan(config, model.traits().requests() ? ModelConfig.Fit.NONE : config.fit());
         this.gather = new Gather(config, plan, model.traits().alignment());
         this.split = new Split(id.model(), plan);
         this.decoupled = config.decoupled();
@@ -100,7 +105,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
             Invocation invocation = invocation(instance);
             if (model.traits().requests()) {
                 runRequests(invocation, jobs, counts);
-            } else if (jobs.size() == 1) {
+            } else if (jobs.size() == 1 && plan.missing(jobs.get(0).batchSize()) == 0) {
                 runOne(invocation, jobs.get(0), counts);
             } else {
                 runMany(invocation, jobs, counts);
@@ -193,13 +198,15 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
 
     private void runMany(Invocation invocation, List<InferenceJob> jobs, ModelStatistics counts) {
         long started = clock.nanos();
-        int rows = rows(jobs);
+        int given = rows(jobs);
+        int extra = plan.missing(given);
+        int rows = given + extra;
         List<List<String>> wanted = new ArrayList<>(jobs.size());
         for (InferenceJob job : jobs) {
             wanted.add(wanted(job));
         }
         List<String> asked = union(wanted);
-        List<Tensor> inputs = gather.many(jobs, rows);
+        List<Tensor> inputs = gather.many(jobs, given, extra);
         List<Tensor> outputs;
         RunGuard guard = guard(invocation, jobs);
         long from = clock.nanos();
@@ -217,11 +224,14 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         long to = clock.nanos();
         List<List<Tensor>> parts;
         try {
-            parts = split.many(jobs, outputs, asked, wanted, rows);
+            parts = split.many(jobs, outputs, asked, wanted, rows, extra);
         } finally {
             Tensor.closeAll(outputs);
         }
         counts.executed(rows, from - started, to - from, clock.nanos() - to);
+        if (extra > 0) {
+            counts.batches.padding.add(extra);
+        }
         for (int i = 0; i < jobs.size(); i++) {
             jobs.get(i).ran(from, to, rows);
             jobs.get(i).complete(parts.get(i), Map.of());

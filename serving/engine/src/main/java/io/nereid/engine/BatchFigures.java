@@ -25,6 +25,9 @@ final class BatchFigures {
         final LongAdder output = new LongAdder();
     }
 
+    /** Rows that were added to reach a size that a run may have. */
+    final LongAdder padding = new LongAdder();
+
     private final AtomicReferenceArray<Size> direct;
     private final Map<Integer, Size> large = new ConcurrentSkipListMap<>();
 

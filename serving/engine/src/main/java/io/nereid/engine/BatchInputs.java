@@ -9,10 +9,14 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.List;
 
 /** Makes the tensors that tell a model how its batch is put together. Immutable. */
 final class BatchInputs {
+    /** What one request gives as the source of a batch input. */
+    private record Item(Shape shape, int rows) {}
+
     private final String model;
     private final List<BatchInput> specs;
 
@@ -21,10 +25,21 @@ final class BatchInputs {
         this.specs = specs;
     }
 
-    /** Adds a tensor for each target to {@code fed}, which owns it. */
-    void addTo(List<Tensor> fed, List<InferenceJob> jobs) {
+    /**
+     * Adds a tensor for each target to {@code fed}, which owns it.
+     *
+     * @param extra rows that are copies of the last job's first one, and count as one more request; 0 for none
+     */
+    void addTo(List<Tensor> fed, List<InferenceJob> jobs, int extra) {
         for (BatchInput spec : specs) {
-            try (Tensor made = make(spec, jobs)) {
+            List<Item> items = new ArrayList<>(jobs.size() + 1);
+            for (InferenceJob job : jobs) {
+                items.add(new Item(source(spec, job), job.batchSize()));
+            }
+            if (extra > 0) {
+                items.add(new Item(items.get(jobs.size() - 1).shape().withFirst(extra), extra));
+            }
+            try (Tensor made = make(spec, items)) {
                 for (String target : spec.targets()) {
                     fed.add(made.retainAs(target, made.shape()));
                 }
@@ -32,53 +47,52 @@ final class BatchInputs {
         }
     }
 
-    private Tensor make(BatchInput spec, List<InferenceJob> jobs) {
+    private static Tensor make(BatchInput spec, List<Item> items) {
         return switch (spec.kind()) {
-            case ELEMENT_COUNT -> counts(spec, jobs, 0, false);
-            case ACCUMULATED_ELEMENT_COUNT -> counts(spec, jobs, 0, true);
-            case ACCUMULATED_ELEMENT_COUNT_WITH_ZERO -> counts(spec, jobs, 1, true);
+            case ELEMENT_COUNT -> counts(spec, items, 0, false);
+            case ACCUMULATED_ELEMENT_COUNT -> counts(spec, items, 0, true);
+            case ACCUMULATED_ELEMENT_COUNT_WITH_ZERO -> counts(spec, items, 1, true);
             case MAX_ELEMENT_COUNT_AS_SHAPE -> {
                 long greatest = 0;
-                for (InferenceJob job : jobs) {
-                    greatest = Math.max(greatest, source(spec, job).elementCount());
+                for (Item item : items) {
+                    greatest = Math.max(greatest, item.shape().elementCount());
                 }
                 Tensor t = allocate(spec, Shape.of(greatest));
                 t.region().zero();
                 yield t;
             }
-            case ITEM_SHAPE -> shapes(spec, jobs, false);
-            case ITEM_SHAPE_FLATTEN -> shapes(spec, jobs, true);
+            case ITEM_SHAPE -> shapes(spec, items, false);
+            case ITEM_SHAPE_FLATTEN -> shapes(spec, items, true);
         };
     }
 
-    private Tensor counts(BatchInput spec, List<InferenceJob> jobs, int zeros, boolean running) {
-        Tensor t = allocate(spec, Shape.of(jobs.size() + zeros));
+    private static Tensor counts(BatchInput spec, List<Item> items, int zeros, boolean running) {
+        Tensor t = allocate(spec, Shape.of(items.size() + zeros));
         ByteBuffer to = t.buffer();
         for (int i = 0; i < zeros; i++) {
             put(spec, to, 0);
         }
         long sum = 0;
-        for (InferenceJob job : jobs) {
-            long n = source(spec, job).elementCount();
+        for (Item item : items) {
+            long n = item.shape().elementCount();
             sum = running ? sum + n : n;
             put(spec, to, sum);
         }
         return t;
     }
 
-    private Tensor shapes(BatchInput spec, List<InferenceJob> jobs, boolean flat) {
+    private static Tensor shapes(BatchInput spec, List<Item> items, boolean flat) {
         int rows = 0;
-        for (InferenceJob job : jobs) {
-            rows += job.batchSize();
+        for (Item item : items) {
+            rows += item.rows();
         }
-        int rank = source(spec, jobs.get(0)).rank() - 1;
+        int rank = items.get(0).shape().rank() - 1;
         Tensor t = allocate(spec, flat ? Shape.of((long) rows * rank) : Shape.of(rows, rank));
         ByteBuffer to = t.buffer();
-        for (InferenceJob job : jobs) {
-            Shape shape = source(spec, job);
-            for (int row = 0; row < job.batchSize(); row++) {
+        for (Item item : items) {
+            for (int row = 0; row < item.rows(); row++) {
                 for (int d = 1; d <= rank; d++) {
-                    put(spec, to, shape.dim(d));
+                    put(spec, to, item.shape().dim(d));
                 }
             }
         }

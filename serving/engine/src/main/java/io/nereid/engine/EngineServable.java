@@ -48,7 +48,7 @@ abstract class EngineServable implements Servable {
             ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
         this.metadata = describe(id, config, signatures);
-        this.checks = new RequestChecks(metadata);
+        this.checks = new RequestChecks(metadata, config.fit());
         this.statistics = statistics;
     }
 

@@ -6,6 +6,7 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
+import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -45,7 +46,7 @@ final class Gather {
                 fed.add(aligned(t) ? t.retainAs(t.name(), shape) : copy(t, shape));
             }
             if (batchInputs != null) {
-                batchInputs.addTo(fed, List.of(job));
+                batchInputs.addTo(fed, List.of(job), 0);
             }
             return fed;
         } catch (RuntimeException e) {
@@ -70,16 +71,22 @@ final class Gather {
         return fed;
     }
 
-    /** One slab per input: the jobs' bytes one after the other. The caller owns the tensors. */
-    List<Tensor> many(List<InferenceJob> jobs, int rows) {
+    /**
+     * One slab per input: the jobs' bytes one after the other, each padded where shapes may differ. The caller owns the
+     * tensors.
+     *
+     * @param rows of the jobs
+     * @param extra rows to add, as copies of the first row of the last job that has one
+     */
+    List<Tensor> many(List<InferenceJob> jobs, int rows, int extra) {
         List<Tensor> first = jobs.get(0).request().inputs();
         List<Tensor> slabs = new ArrayList<>(first.size());
         try {
             for (int i = 0; i < first.size(); i++) {
-                slabs.add(slab(jobs, rows, i));
+                slabs.add(extra == 0 ? slab(jobs, rows, null, 0, i) : filled(jobs, rows, extra, i));
             }
             if (batchInputs != null) {
-                batchInputs.addTo(slabs, jobs);
+                batchInputs.addTo(slabs, jobs, extra);
             }
             return slabs;
         } catch (RuntimeException e) {
@@ -88,37 +95,108 @@ final class Gather {
         }
     }
 
-    private Tensor slab(List<InferenceJob> jobs, int rows, int i) {
-        Tensor first = jobs.get(0).request().inputs().get(i);
+    private Tensor filled(List<InferenceJob> jobs, int rows, int extra, int i) {
+        int last = jobs.size() - 1;
+        while (last > 0 && jobs.get(last).batchSize() == 0) {
+            last--;
+        }
+        try (Tensor filler = firstRow(input(jobs.get(last), i), jobs.get(last).batchSize())) {
+            return slab(jobs, rows, filler, extra, i);
+        }
+    }
+
+    private static Tensor firstRow(Tensor t, int rows) {
+        int length = t.byteLength() / rows;
+        if (t.dataType() == DataType.BYTES) {
+            length = 0;
+            for (long n = t.shape().elementCount() / rows; n > 0; n--) {
+                length += 4 + t.region().getInt(t.offset() + length);
+            }
+        }
+        return t.retainSlice(t.shape().withFirst(1), 0, length);
+    }
+
+    private Tensor slab(List<InferenceJob> jobs, int rows, @Nullable Tensor filler, int extra, int i) {
+        Tensor first = input(jobs.get(0), i);
+        IoPlan.Input input = plan.input(first.name(), i);
+        boolean ragged = input != null && input.ragged();
+        Shape padded = plan.pads() && !ragged ? padded(jobs, i) : null;
         long bytes = 0;
         for (InferenceJob job : jobs) {
-            bytes += job.request().inputs().get(i).byteLength();
+            bytes += length(input(job, i), padded);
+        }
+        if (filler != null) {
+            bytes += (long) extra * length(filler, padded);
         }
         if (bytes > Integer.MAX_VALUE - MemoryRegion.ALIGNMENT) {
-            throw ServingException.of(
-                    Code.INTERNAL,
-                    "input '" + first.name() + "' of a batch of " + rows + " rows takes " + bytes
-                            + " bytes (expected: < 2 GiB)",
-                    "lower max_batch_size");
+            throw tooMuch(first, rows + extra, bytes, padded != null);
         }
-        IoPlan.Input input = plan.input(first.name(), i);
-        Shape shape = input != null && input.ragged()
-                ? flat(jobs, i)
-                : plan.modelShape(input, first.shape()).withFirst(rows);
+        Shape shape = ragged
+                ? flat(jobs, filler, extra, i)
+                : plan.modelShape(input, padded == null ? first.shape() : padded).withFirst(rows + extra);
         MemoryRegion slab = MemoryRegion.allocate((int) bytes);
         int at = 0;
         for (InferenceJob job : jobs) {
-            Tensor t = job.request().inputs().get(i);
-            slab.setBytes(at, t.region(), t.offset(), t.byteLength());
-            at += t.byteLength();
+            at = write(input(job, i), padded, slab, at);
+        }
+        if (filler != null) {
+            int end = write(filler, padded, slab, at);
+            if (end > at) {
+                Padding.repeat(slab, at, end - at, (int) bytes - at);
+            }
         }
         return Tensor.over(first.name(), first.dataType(), shape, slab, 0, (int) bytes);
     }
 
-    private static Shape flat(List<InferenceJob> jobs, int i) {
+    private static Tensor input(InferenceJob job, int i) {
+        return job.request().inputs().get(i);
+    }
+
+    private static long length(Tensor t, @Nullable Shape padded) {
+        return padded == null ? t.byteLength() : Padding.bytes(t, padded);
+    }
+
+    private static int write(Tensor t, @Nullable Shape padded, MemoryRegion slab, int at) {
+        if (padded != null) {
+            return Padding.write(t, padded, slab, at);
+        }
+        slab.setBytes(at, t.region(), t.offset(), t.byteLength());
+        return at + t.byteLength();
+    }
+
+    /** The least shape that holds all, but for the first dimension; null when they are alike. */
+    private static @Nullable Shape padded(List<InferenceJob> jobs, int i) {
+        Shape first = input(jobs.get(0), i).shape();
+        long[] most = null;
+        for (InferenceJob job : jobs) {
+            Shape shape = input(job, i).shape();
+            if (most == null && shape.sameBeyondFirst(first)) {
+                continue;
+            }
+            most = most == null ? first.dims() : most;
+            for (int d = 1; d < most.length; d++) {
+                most[d] = Math.max(most[d], shape.dim(d));
+            }
+        }
+        return most == null ? null : Shape.of(most);
+    }
+
+    /** Padded, each may still run alone: so it is said to be the requests' fault. */
+    private static ServingException tooMuch(Tensor first, int rows, long bytes, boolean padded) {
+        return ServingException.of(
+                padded ? Code.INVALID_ARGUMENT : Code.INTERNAL,
+                "input '" + first.name() + "' of a batch of " + rows + " rows takes " + bytes
+                        + " bytes (expected: < 2 GiB)",
+                "lower max_batch_size");
+    }
+
+    private static Shape flat(List<InferenceJob> jobs, @Nullable Tensor filler, int extra, int i) {
         long elements = 0;
         for (InferenceJob job : jobs) {
-            elements += job.request().inputs().get(i).shape().elementCount();
+            elements += input(job, i).shape().elementCount();
+        }
+        if (filler != null) {
+            elements += extra * filler.shape().elementCount();
         }
         return Shape.of(elements);
     }

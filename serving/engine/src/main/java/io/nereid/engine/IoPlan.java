@@ -4,6 +4,7 @@ package io.nereid.engine;
 
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.BatchOutput;
+import io.nereid.spi.ModelConfig.Fit;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -17,6 +18,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * How a model's tensors differ between clients and the model: reshaping, ragged inputs, scattered outputs. Worked out
  * once per model, so that a run only looks things up. Immutable.
+ *
+ * <p>Requests whose tensors differ beyond the first dimension share a batch only where these may be padded; otherwise each
+ * shape has batches of its own, where TensorFlow Serving would fail the whole batch.
  */
 final class IoPlan {
     /**
@@ -49,7 +53,15 @@ final class IoPlan {
         }
     }
 
+    private static final int[] ANY = {};
+    /** Beyond it tensors are not padded, but must agree. */
+    private static final int MOST_PADDED = 6;
+
     private final boolean batched;
+    /** Sizes that a run may have, ascending; {@link #ANY} for any. */
+    private final int[] allowed;
+
+    private final boolean pads;
     private final boolean plainInputs;
     private final boolean plainOutputs;
     private final boolean alwaysJoinable;
@@ -58,7 +70,16 @@ final class IoPlan {
     private final List<String> allOutputs;
 
     IoPlan(ModelConfig config) {
+        this(config, config.fit());
+    }
+
+    /** With another way in which batches are made to fit. */
+    IoPlan(ModelConfig config, Fit fit) {
         this.batched = config.batched();
+        this.allowed = fit == Fit.NONE || !batched || fit.allowedSizes().isEmpty()
+                ? ANY
+                : fit.allowedSizes().stream().mapToInt(Integer::intValue).sorted().toArray();
+        this.pads = fit != Fit.NONE && batched && fit.padVariableLength();
         this.inputs = config.inputs().stream()
                 .map(s -> new Input(s, s.ragged() && batched, (s.shape().isDynamic() || s.unchecked()) && !s.ragged()))
                 .toArray(Input[]::new);
@@ -96,6 +117,24 @@ final class IoPlan {
 
     boolean batched() {
         return batched;
+    }
+
+    /** Whether inputs of one batch are padded to one shape. */
+    boolean pads() {
+        return pads;
+    }
+
+    /** How many rows must be added to a batch of so many; 0 when it may run as it is, or none is large enough. */
+    int missing(int rows) {
+        if (allowed == ANY || rows == 0) {
+            return 0;
+        }
+        for (int size : allowed) {
+            if (size >= rows) {
+                return size - rows;
+            }
+        }
+        return 0;
     }
 
     /** Whether the model sees the very tensors that clients give. */
@@ -142,11 +181,17 @@ final class IoPlan {
             }
             Input input = input(l.name(), i);
             // What the server has added (states) is laid side by side too.
-            if ((input == null || input.compared()) && !l.shape().sameBeyondFirst(r.shape())) {
+            if ((input == null || input.compared())
+                    && !l.shape().sameBeyondFirst(r.shape())
+                    && (input == null || !paddable(l.shape(), r.shape()))) {
                 return false;
             }
         }
         return true;
+    }
+
+    private boolean paddable(Shape left, Shape right) {
+        return pads && left.rank() == right.rank() && left.rank() <= MOST_PADDED;
     }
 
     /** The client's input of that name, probably at {@code guess}; null for what the server has added. */

@@ -6,6 +6,7 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Suggestions;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
+import io.nereid.spi.ModelConfig.Fit;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -27,9 +28,18 @@ final class RequestChecks {
                     + " max_batch_size.";
 
     private final ModelMetadata metadata;
+    private final Fit fit;
+    private final int maxRows;
     private final int required;
 
     RequestChecks(ModelMetadata metadata) {
+        this(metadata, Fit.NONE);
+    }
+
+    /** For a model whose batches are made to fit: larger requests may be taken than runs. */
+    RequestChecks(ModelMetadata metadata, Fit fit) {
+        this.fit = fit;
+        this.maxRows = Math.max(metadata.maxBatchSize(), fit.maxRequestRows());
         this.metadata = metadata;
         this.required =
                 (int) metadata.inputs().stream().filter(s -> !s.optional()).count();
@@ -69,7 +79,12 @@ final class RequestChecks {
                         + inputs.get(i).shape().dim(0));
             }
         }
-        if (rows > metadata.maxBatchSize()) {
+        if (rows > maxRows) {
+            if (fit != Fit.NONE) {
+                throw ServingException.invalidArgument(
+                        "Task size " + rows + " is larger than maximum input batch size " + maxRows,
+                        "split the request, or raise max_batch_size in the batching parameters");
+            }
             throw ServingException.invalidArgument(
                     "inference request batch-size must be <= " + metadata.maxBatchSize() + " for '" + model()
                             + "'. Got " + rows,

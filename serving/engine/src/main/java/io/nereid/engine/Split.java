@@ -77,15 +77,25 @@ final class Split {
      *
      * @param asked what the run was asked for, in that order
      * @param wanted what each job asked for
+     * @param rows of the whole run
+     * @param extra how many of them are at its end, belong to nobody and are thrown away
      */
     List<List<Tensor>> many(
-            List<InferenceJob> jobs, List<Tensor> outputs, List<String> asked, List<List<String>> wanted, int rows) {
+            List<InferenceJob> jobs,
+            List<Tensor> outputs,
+            List<String> asked,
+            List<List<String>> wanted,
+            int rows,
+            int extra) {
         check(outputs, asked, rows);
         int[] at = new int[outputs.size()];
         List<List<Tensor>> parts = new ArrayList<>(jobs.size());
         try {
             for (int j = 0; j < jobs.size(); j++) {
                 parts.add(part(jobs.get(j), outputs, wanted.get(j), at, rows));
+            }
+            if (extra > 0) {
+                skip(jobs.get(jobs.size() - 1), outputs, at, rows, extra);
             }
             for (int o = 0; o < at.length; o++) {
                 if (at[o] != outputs.get(o).byteLength()) {
@@ -107,8 +117,11 @@ final class Split {
                 IoPlan.Output spec = known(whole, o);
                 Shape shape = spec.source() == null
                         ? plan.clientShape(spec, whole.shape()).withFirst(job.batchSize())
-                        : scattered(spec, spec.source(), job);
-                int length = bytes(whole, at[o], elements(spec, whole, shape, job, rows));
+                        : scattered(spec, spec.source(), job, job.batchSize());
+                long elements = spec.source() == null
+                        ? elements(whole, rows, job.batchSize())
+                        : shape.elementCount();
+                int length = bytes(whole, at[o], elements);
                 int position = wanted.indexOf(whole.name());
                 if (position >= 0) {
                     part[position] = whole.retainSlice(shape, at[o], length);
@@ -132,10 +145,20 @@ final class Split {
         }
     }
 
-    private static long elements(IoPlan.Output spec, Tensor whole, Shape shape, InferenceJob job, int rows) {
-        return spec.source() != null
-                ? shape.elementCount()
-                : rows == 0 ? 0 : whole.shape().elementCount() / rows * job.batchSize();
+    /** Passes the rows at the end over, which are like those of {@code like}. */
+    private void skip(InferenceJob like, List<Tensor> outputs, int[] at, int rows, int extra) {
+        for (int o = 0; o < outputs.size(); o++) {
+            Tensor whole = outputs.get(o);
+            IoPlan.Output spec = known(whole, o);
+            long elements = spec.source() != null
+                    ? scattered(spec, spec.source(), like, extra).elementCount()
+                    : elements(whole, rows, extra);
+            at[o] += bytes(whole, at[o], elements);
+        }
+    }
+
+    private static long elements(Tensor whole, int rows, int part) {
+        return rows == 0 ? 0 : whole.shape().elementCount() / rows * part;
     }
 
     /** Bytes of the next {@code elements} elements. */
@@ -167,7 +190,7 @@ final class Split {
         if (spec.source() == null) {
             shape = plan.clientShape(spec, t.shape());
         } else {
-            shape = scattered(spec, spec.source(), job);
+            shape = scattered(spec, spec.source(), job, job.batchSize());
             if (shape.elementCount() != t.shape().elementCount()) {
                 throw unlike(t, shape + ", as its request's input calls for");
             }
@@ -176,14 +199,14 @@ final class Split {
     }
 
     /** The dimensions of the output with the sizes that the source has at the places that are open. */
-    private Shape scattered(IoPlan.Output spec, String source, InferenceJob job) {
+    private Shape scattered(IoPlan.Output spec, String source, InferenceJob job, int rows) {
         Shape dims = spec.spec().shape();
         for (Tensor t : job.request().inputs()) {
             if (t.name().equals(source)) {
                 int skip = plan.batched() ? 1 : 0;
                 long[] shape = new long[dims.rank() + skip];
                 if (skip > 0) {
-                    shape[0] = job.batchSize();
+                    shape[0] = rows;
                 }
                 for (int i = 0; i < dims.rank(); i++) {
                     shape[i + skip] = dims.dim(i) >= 0
