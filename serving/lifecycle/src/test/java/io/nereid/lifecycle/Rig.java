@@ -85,10 +85,10 @@ final class Rig implements AutoCloseable {
         var unused = settle("nobody");
     }
 
-    /** Lets the time pass for which something waits. */
+    /** Lets the time pass until the next thing that waits for it. */
     void passTime() {
         until(() -> delays.waiting() > 0);
-        delays.runAll();
+        delays.runNext();
     }
 
     static void await(CountDownLatch latch) throws InterruptedException {
@@ -192,6 +192,14 @@ final class Rig implements AutoCloseable {
                 }
                 task.run();
             }
+        }
+
+        void runNext() {
+            Runnable task;
+            synchronized (this) {
+                task = tasks.remove();
+            }
+            task.run();
         }
 
         synchronized int waiting() {
