@@ -125,6 +125,20 @@ public final class WireReader {
         return (int) length;
     }
 
+    /** Goes into the message or packed list that comes next, length first; what is returned goes to {@link #leave(int)}. */
+    public int enter() {
+        int length = readLength();
+        int outer = end;
+        end = position + length;
+        return outer;
+    }
+
+    /** Stands behind what was entered, wherever in it reading stopped. */
+    public void leave(int outer) {
+        position = end;
+        end = outer;
+    }
+
     /** Passes over bytes. */
     public void skip(int bytes) {
         position += bytes;

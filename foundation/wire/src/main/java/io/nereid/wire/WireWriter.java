@@ -55,6 +55,11 @@ public final class WireWriter {
         varint(value);
     }
 
+    public void floatField(int field, float value) {
+        varint(tag(field, WireReader.FIXED32));
+        fixed32(Float.floatToRawIntBits(value));
+    }
+
     public void doubleField(int field, double value) {
         varint(tag(field, WireReader.FIXED64));
         fixed64(Double.doubleToRawLongBits(value));
@@ -112,6 +117,17 @@ public final class WireWriter {
         varint(size);
     }
 
+    /** Bytes as a field, the empty ones too. */
+    public void bytesField(int field, byte[] value) {
+        bytesHeader(field, value.length);
+        System.arraycopy(value, 0, bytes, room(value.length), value.length);
+    }
+
+    /** A copy of what was written. */
+    public byte[] toByteArray() {
+        return Arrays.copyOf(bytes, length);
+    }
+
     /** Makes room for {@code size} bytes at the end and returns where they begin. */
     public int room(int size) {
         ensure(size);
@@ -129,9 +145,21 @@ public final class WireWriter {
 
     /** Ends what began at {@code mark}: its length is put before it. */
     public void end(int mark) {
+        end(mark, 0);
+    }
+
+    /**
+     * As {@link #end(int)}, for a message whose last {@code more} bytes are not written here but put in behind by whoever
+     * sends it.
+     */
+    public void end(int mark, int more) {
         int size = length - mark - 1;
+        long whole = (long) size + more;
+        if (whole > Integer.MAX_VALUE - 16) {
+            throw new IllegalStateException("a message of 2 GiB or more");
+        }
         int extra = 0;
-        for (int n = size >>> 7; n != 0; n >>>= 7) {
+        for (int n = (int) whole >>> 7; n != 0; n >>>= 7) {
             extra++;
         }
         if (extra > 0) {
@@ -140,7 +168,7 @@ public final class WireWriter {
         }
         int end = length + extra;
         length = mark;
-        varint(size);
+        varint(whole);
         length = end;
     }
 }

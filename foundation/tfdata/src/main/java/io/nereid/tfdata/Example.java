@@ -1,0 +1,92 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.tfdata;
+
+import io.nereid.wire.NameCache;
+import io.nereid.wire.WireReader;
+import io.nereid.wire.WireWriter;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * A {@code tensorflow.Example}: features by name. Immutable.
+ *
+ * @param features by name, in the order of the message
+ */
+public record Example(Map<String, Feature> features) {
+    /** The example of a message. */
+    public static Example parse(byte[] message) {
+        WireReader wire = new WireReader();
+        wire.reset(TensorProto.view(message));
+        return read(wire, new NameCache());
+    }
+
+    /**
+     * Reads the message that the reader's range holds.
+     *
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT when it is none
+     */
+    public static Example read(WireReader wire, NameCache names) {
+        Map<String, Feature> features = new LinkedHashMap<>();
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            if (tag != (1 << 3 | WireReader.BYTES)) {
+                wire.skipField(tag);
+                continue;
+            }
+            int outer = wire.enter();
+            readFeatures(wire, names, features);
+            wire.leave(outer);
+        }
+        return new Example(features);
+    }
+
+    private static void readFeatures(WireReader wire, NameCache names, Map<String, Feature> features) {
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            if (tag != (1 << 3 | WireReader.BYTES)) {
+                wire.skipField(tag);
+                continue;
+            }
+            int outer = wire.enter();
+            String name = "";
+            Feature feature = Feature.NONE;
+            while (wire.hasMore()) {
+                int inner = wire.readTag();
+                switch (inner) {
+                    case 1 << 3 | WireReader.BYTES -> name = wire.readText(names);
+                    case 2 << 3 | WireReader.BYTES -> {
+                        int around = wire.enter();
+                        feature = Feature.read(wire);
+                        wire.leave(around);
+                    }
+                    default -> wire.skipField(inner);
+                }
+            }
+            wire.leave(outer);
+            features.put(name, feature);
+        }
+    }
+
+    /** This example with those features of {@code context} that it has not itself. */
+    public Example within(Example context) {
+        Map<String, Feature> all = new LinkedHashMap<>(context.features);
+        all.putAll(features);
+        return new Example(all);
+    }
+
+    /** The message. */
+    public byte[] toBytes() {
+        WireWriter out = new WireWriter();
+        int list = out.begin(1);
+        features.forEach((name, feature) -> {
+            int entry = out.begin(1);
+            out.textField(1, name);
+            Objects.requireNonNull(feature).write(out, 2);
+            out.end(entry);
+        });
+        out.end(list);
+        return out.toByteArray();
+    }
+}

@@ -1,0 +1,118 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.tfdata;
+
+import io.nereid.wire.NameCache;
+import io.nereid.wire.WireReader;
+import io.nereid.wire.WireWriter;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The examples of one request, with what they share: {@code tensorflow.serving.Input}. Kept as messages; read when somebody
+ * asks. Immutable, as long as nobody writes to its arrays.
+ */
+public final class Examples {
+    private final List<byte[]> messages;
+    private final byte @Nullable [] context;
+
+    private Examples(List<byte[]> messages, byte @Nullable [] context) {
+        this.messages = messages;
+        this.context = context;
+    }
+
+    /** Examples made here. */
+    public static Examples of(List<Example> examples, @Nullable Example context) {
+        return new Examples(
+                examples.stream().map(Example::toBytes).toList(), context == null ? null : context.toBytes());
+    }
+
+    /** Reads the {@code Input} that the reader's range holds. */
+    public static Examples read(WireReader wire) {
+        List<byte[]> messages = new ArrayList<>();
+        byte[] context = null;
+        int kind = 0;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            if (tag != (1 << 3 | WireReader.BYTES) && tag != (2 << 3 | WireReader.BYTES)) {
+                wire.skipField(tag);
+                continue;
+            }
+            if (kind != tag) {
+                // A choice of two: what came last counts.
+                messages.clear();
+                context = null;
+                kind = tag;
+            }
+            int outer = wire.enter();
+            while (wire.hasMore()) {
+                int inner = wire.readTag();
+                if (inner == (1 << 3 | WireReader.BYTES)) {
+                    messages.add(bytes(wire));
+                } else if (inner == (2 << 3 | WireReader.BYTES) && tag >>> 3 == 2) {
+                    context = context == null ? bytes(wire) : join(context, bytes(wire));
+                } else {
+                    wire.skipField(inner);
+                }
+            }
+            wire.leave(outer);
+        }
+        return new Examples(messages, context);
+    }
+
+    private static byte[] bytes(WireReader wire) {
+        byte[] bytes = new byte[wire.readLength()];
+        wire.buffer().get(wire.position(), bytes);
+        wire.skip(bytes.length);
+        return bytes;
+    }
+
+    private static byte[] join(byte[] a, byte[] b) {
+        byte[] both = java.util.Arrays.copyOf(a, a.length + b.length);
+        System.arraycopy(b, 0, both, a.length, b.length);
+        return both;
+    }
+
+    /** Number of examples. */
+    public int size() {
+        return messages.size();
+    }
+
+    /** The {@code i}-th example as a message that a TensorFlow graph parses: the context's, and the example's behind it. */
+    public byte[] message(int i) {
+        return context == null ? messages.get(i) : join(context, messages.get(i));
+    }
+
+    /** All examples, with the context's features where they have none of the same name. */
+    public List<Example> all() {
+        WireReader wire = new WireReader();
+        NameCache names = new NameCache();
+        Example shared = null;
+        if (context != null) {
+            wire.reset(TensorProto.view(context));
+            shared = Example.read(wire, names);
+        }
+        List<Example> all = new ArrayList<>(messages.size());
+        for (byte[] message : messages) {
+            wire.reset(TensorProto.view(message));
+            Example example = Example.read(wire, names);
+            all.add(shared == null ? example : example.within(shared));
+        }
+        return all;
+    }
+
+    /** Writes this as an {@code Input} field. */
+    public void write(WireWriter out, int field) {
+        int input = out.begin(field);
+        int list = out.begin(context == null ? 1 : 2);
+        for (byte[] message : messages) {
+            out.bytesField(1, message);
+        }
+        if (context != null) {
+            out.bytesField(2, context);
+        }
+        out.end(list);
+        out.end(input);
+    }
+}

@@ -1,0 +1,94 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.tfdata;
+
+import io.nereid.spi.ModelRef;
+import io.nereid.wire.NameCache;
+import io.nereid.wire.WireReader;
+import io.nereid.wire.WireWriter;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which model, version and signature a message is about: {@code tensorflow.serving.ModelSpec}. Immutable.
+ *
+ * @param name the model's name; may be empty, which is for the caller to refuse
+ * @param version the version, or {@link ModelRef#ANY}
+ * @param label the label instead of a version, or null
+ * @param signature the signature's name, empty for the default one
+ */
+public record ModelSpec(String name, long version, @Nullable String label, String signature) {
+    /** A model's highest version and its default signature. */
+    public static ModelSpec of(String name) {
+        return new ModelSpec(name, ModelRef.ANY, null, "");
+    }
+
+    /** One version. */
+    public static ModelSpec of(String name, long version, String signature) {
+        return new ModelSpec(name, version, null, signature);
+    }
+
+    /** What the engine is asked for. */
+    public ModelRef ref() {
+        return new ModelRef(name, version, label);
+    }
+
+    /** Reads the message that the reader's range holds. Of version and label, the one that came last counts. */
+    public static ModelSpec read(WireReader wire, NameCache names) {
+        return read(wire, names, null);
+    }
+
+    /** As {@link #read(WireReader, NameCache)}, for a field that came before: what is not said now stays. */
+    public static ModelSpec read(WireReader wire, NameCache names, @Nullable ModelSpec before) {
+        String name = before == null ? "" : before.name;
+        long version = before == null ? ModelRef.ANY : before.version;
+        String label = before == null ? null : before.label;
+        String signature = before == null ? "" : before.signature;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            switch (tag) {
+                case 1 << 3 | WireReader.BYTES -> name = wire.readText(names);
+                case 2 << 3 | WireReader.BYTES -> {
+                    int outer = wire.enter();
+                    version = 0;
+                    label = null;
+                    while (wire.hasMore()) {
+                        int inner = wire.readTag();
+                        if (inner == (1 << 3 | WireReader.VARINT)) {
+                            version = wire.readVarint();
+                        } else {
+                            wire.skipField(inner);
+                        }
+                    }
+                    wire.leave(outer);
+                }
+                case 3 << 3 | WireReader.BYTES -> signature = wire.readText(names);
+                case 4 << 3 | WireReader.BYTES -> {
+                    label = wire.readText(names);
+                    version = ModelRef.ANY;
+                }
+                default -> wire.skipField(tag);
+            }
+        }
+        return new ModelSpec(name, version, label, signature);
+    }
+
+    /** Writes this as a message field. */
+    public void write(WireWriter out, int field) {
+        int message = out.begin(field);
+        out.textField(1, name);
+        if (label != null) {
+            out.textField(3, signature);
+            out.presentTextField(4, label);
+        } else {
+            if (version != ModelRef.ANY) {
+                int wrapper = out.begin(2);
+                if (version != 0) {
+                    out.varintField(1, version);
+                }
+                out.end(wrapper);
+            }
+            out.textField(3, signature);
+        }
+        out.end(message);
+    }
+}

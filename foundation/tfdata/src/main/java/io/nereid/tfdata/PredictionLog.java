@@ -1,0 +1,327 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.tfdata;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.ModelRef;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Tensor;
+import io.nereid.wire.NameCache;
+import io.nereid.wire.WireReader;
+import io.nereid.wire.WireWriter;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One logged call: {@code tensorflow.serving.PredictionLog}, which is also a record of a warm-up file. Immutable, as long as
+ * nobody writes to its arrays.
+ *
+ * @param kind which call it was
+ * @param model what the log's own head says of the model; null when it says nothing
+ * @param samplingRate the share of calls that were logged; 0 when it is not said
+ * @param timestampSecs when, in seconds of the Unix epoch; 0 when it is not said
+ * @param request the call's request, a message of the kind's type
+ * @param response the answer, likewise; null when only the request was logged
+ */
+@SuppressWarnings("ArrayRecordComponent")
+public record PredictionLog(
+        Kind kind,
+        @Nullable ModelSpec model,
+        double samplingRate,
+        long timestampSecs,
+        byte[] request,
+        byte @Nullable [] response) {
+    private static final byte[] NOTHING = {};
+
+    /** Which call was logged; a kind's number is its field's on the wire. */
+    public enum Kind {
+        /** None: a record without a call. */
+        NONE(0, ""),
+        CLASSIFY(2, "classify_log"),
+        REGRESS(3, "regress_log"),
+        MULTI_INFERENCE(4, "multi_inference_log"),
+        SESSION_RUN(5, "session_run_log"),
+        PREDICT(6, "predict_log"),
+        PREDICT_STREAMED(7, "predict_streamed_log");
+
+        private final int field;
+        private final String fieldName;
+
+        Kind(int field, String fieldName) {
+            this.field = field;
+            this.fieldName = fieldName;
+        }
+
+        /** The name of the field that holds it. */
+        public String fieldName() {
+            return fieldName;
+        }
+
+        private static Kind of(int field) {
+            return field >= 2 && field <= 7 ? values()[field - 1] : NONE;
+        }
+    }
+
+    /**
+     * The log of a message.
+     *
+     * @throws ServingException INVALID_ARGUMENT when it is none
+     */
+    public static PredictionLog parse(byte[] message) {
+        WireReader wire = new WireReader();
+        wire.reset(TensorProto.view(message));
+        NameCache names = new NameCache();
+        Kind kind = Kind.NONE;
+        ModelSpec model = null;
+        double rate = 0;
+        long seconds = 0;
+        byte[] request = NOTHING;
+        byte[] response = null;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            Kind of = Kind.of(tag >>> 3);
+            if ((tag & 7) != WireReader.BYTES || of == Kind.NONE && tag >>> 3 != 1) {
+                wire.skipField(tag);
+                continue;
+            }
+            int outer = wire.enter();
+            if (of == Kind.NONE) {
+                while (wire.hasMore()) {
+                    int inner = wire.readTag();
+                    switch (inner) {
+                        case 1 << 3 | WireReader.BYTES -> {
+                            int around = wire.enter();
+                            model = ModelSpec.read(wire, names, model);
+                            wire.leave(around);
+                        }
+                        case 2 << 3 | WireReader.BYTES -> rate = samplingRate(wire, rate);
+                        case 4 << 3 | WireReader.VARINT -> seconds = wire.readVarint();
+                        default -> wire.skipField(inner);
+                    }
+                }
+            } else {
+                kind = of;
+                request = NOTHING;
+                response = null;
+                while (wire.hasMore()) {
+                    int inner = wire.readTag();
+                    switch (inner) {
+                        case 1 << 3 | WireReader.BYTES -> request = bytes(wire);
+                        case 2 << 3 | WireReader.BYTES -> response = bytes(wire);
+                        default -> wire.skipField(inner);
+                    }
+                }
+            }
+            wire.leave(outer);
+        }
+        return new PredictionLog(kind, model, rate, seconds, request, response);
+    }
+
+    private static double samplingRate(WireReader wire, double before) {
+        double rate = before;
+        int outer = wire.enter();
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            if (tag == (1 << 3 | WireReader.FIXED64)) {
+                rate = Double.longBitsToDouble(wire.readFixed64());
+            } else {
+                wire.skipField(tag);
+            }
+        }
+        wire.leave(outer);
+        return rate;
+    }
+
+    private static byte[] bytes(WireReader wire) {
+        byte[] bytes = new byte[wire.readLength()];
+        wire.buffer().get(wire.position(), bytes);
+        wire.skip(bytes.length);
+        return bytes;
+    }
+
+    /** The message. */
+    public byte[] toBytes() {
+        WireWriter out = new WireWriter();
+        if (model != null) {
+            writeHead(out, model, samplingRate, timestampSecs);
+        }
+        if (kind != Kind.NONE) {
+            int log = out.begin(kind.field);
+            out.bytesField(1, request);
+            if (response != null) {
+                out.bytesField(2, response);
+            }
+            out.end(log);
+        }
+        return out.toByteArray();
+    }
+
+    private static void writeHead(WireWriter out, ModelSpec model, double rate, long seconds) {
+        int head = out.begin(1);
+        model.write(out, 1);
+        if (rate != 0) {
+            int sampling = out.begin(2);
+            out.doubleField(1, rate);
+            out.end(sampling);
+        }
+        if (seconds != 0) {
+            out.varintField(4, seconds);
+        }
+        out.end(head);
+    }
+
+    /**
+     * Writes the log of a Predict call; tensors stay with the caller.
+     *
+     * @param out gets the message behind what it holds
+     * @param asked what the client asked for
+     * @param answered the version and signature that answered
+     * @param filter the outputs asked for; empty for all
+     * @param outputs null when there was no answer
+     */
+    public static void writePredict(
+            WireWriter out,
+            ModelSpec asked,
+            ModelSpec answered,
+            List<Tensor> inputs,
+            List<String> filter,
+            @Nullable List<Tensor> outputs,
+            double samplingRate,
+            long timestampSecs) {
+        writeHead(out, answered, samplingRate, timestampSecs);
+        int log = out.begin(Kind.PREDICT.field);
+        PredictMessage.writeRequest(out, 1, asked, inputs, filter, true);
+        if (outputs != null) {
+            PredictMessage.writeResponse(out, 2, answered, outputs, true);
+        }
+        out.end(log);
+    }
+
+    /**
+     * What to ask a model to do what was logged: one request, or one for each task of a multi-inference. Which model was
+     * logged does not matter, only the signature. The caller owns the requests' inputs.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the message is none, or does not fit the model; UNIMPLEMENTED for kinds
+     *     that cannot be run ("Unsupported log_type for warmup: …"); nothing was made then
+     */
+    public List<InferenceRequest> requests(ModelMetadata metadata) {
+        return switch (kind) {
+            case NONE -> List.of();
+            case PREDICT -> List.of(predict(metadata));
+            case CLASSIFY, REGRESS, MULTI_INFERENCE -> examples(metadata);
+            case SESSION_RUN, PREDICT_STREAMED ->
+                throw ServingException.of(
+                        Code.UNIMPLEMENTED,
+                        "Unsupported log_type for warmup: " + kind.fieldName,
+                        "log Predict, Classify, Regress or MultiInference calls instead");
+        };
+    }
+
+    private InferenceRequest predict(ModelMetadata metadata) {
+        MemoryRegion region = MemoryRegion.copyOf(request, 0, request.length);
+        try {
+            PredictMessage message = new PredictMessage(new WireReader(), new NameCache());
+            message.scanRequest(region);
+            ModelSpec spec = message.spec();
+            return request(metadata, spec == null ? "" : spec.signature(), message.tensors(), message.filter());
+        } finally {
+            region.release();
+        }
+    }
+
+    private static InferenceRequest request(
+            ModelMetadata metadata, String signature, List<Tensor> inputs, List<RequestedOutput> outputs) {
+        return new InferenceRequest(
+                ModelRef.exact(metadata.id().model(), metadata.id().version()),
+                "",
+                inputs,
+                outputs,
+                Map.of(),
+                Long.MAX_VALUE,
+                0,
+                InferenceRequest.Options.NONE.withSignature(signature));
+    }
+
+    private List<InferenceRequest> examples(ModelMetadata metadata) {
+        WireReader wire = new WireReader();
+        NameCache names = new NameCache();
+        wire.reset(TensorProto.view(request));
+        List<String> signatures = new ArrayList<>();
+        Examples examples = Examples.of(List.of(), null);
+        ModelSpec spec = null;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            if ((tag & 7) != WireReader.BYTES || tag >>> 3 > 2) {
+                wire.skipField(tag);
+                continue;
+            }
+            int outer = wire.enter();
+            if (tag >>> 3 == 2) {
+                examples = Examples.read(wire);
+            } else if (kind == Kind.MULTI_INFERENCE) {
+                signatures.add(taskSignature(wire, names));
+            } else {
+                spec = ModelSpec.read(wire, names, spec);
+            }
+            wire.leave(outer);
+        }
+        if (kind != Kind.MULTI_INFERENCE) {
+            signatures.add(spec == null ? "" : spec.signature());
+        }
+        List<InferenceRequest> requests = new ArrayList<>();
+        boolean done = false;
+        try {
+            for (String name : signatures) {
+                Signature signature = metadata.signature(name);
+                if (signature == null) {
+                    throw ServingException.invalidArgument("No signature was found with the name: " + name);
+                }
+                requests.add(request(
+                        metadata, name, ExampleTensors.of(signature, examples, metadata.properties()), List.of()));
+            }
+            done = true;
+            return requests;
+        } finally {
+            if (!done) {
+                requests.forEach(InferenceRequest::release);
+            }
+        }
+    }
+
+    private static String taskSignature(WireReader wire, NameCache names) {
+        ModelSpec spec = null;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            if (tag == (1 << 3 | WireReader.BYTES)) {
+                int outer = wire.enter();
+                spec = ModelSpec.read(wire, names, spec);
+                wire.leave(outer);
+            } else {
+                wire.skipField(tag);
+            }
+        }
+        return spec == null ? "" : spec.signature();
+    }
+
+    /** The outputs of a logged Predict answer, which the caller owns; empty for every other log. */
+    public List<Tensor> outputs() {
+        if (kind != Kind.PREDICT || response == null) {
+            return List.of();
+        }
+        MemoryRegion region = MemoryRegion.copyOf(response, 0, response.length);
+        try {
+            PredictMessage message = new PredictMessage(new WireReader(), new NameCache());
+            message.scanResponse(region);
+            return message.tensors();
+        } finally {
+            region.release();
+        }
+    }
+}

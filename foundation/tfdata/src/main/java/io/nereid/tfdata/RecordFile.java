@@ -1,0 +1,190 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.tfdata;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.Closeable;
+import java.io.Flushable;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Files of TFRecords: for each record its length (8 bytes), a masked CRC-32C of the length, the bytes, and a masked CRC-32C of
+ * these; everything little-endian. Immutable.
+ */
+public final class RecordFile {
+    private static final int MASK = 0xA282EAD8;
+
+    private RecordFile() {}
+
+    /**
+     * All records of a file.
+     *
+     * @param most more records than this are an error
+     * @throws ServingException INVALID_ARGUMENT for too many records; else as {@link Reader#next}
+     */
+    public static List<byte[]> readAll(Path file, int most) {
+        List<byte[]> records = new ArrayList<>();
+        try (Reader reader = new Reader(file)) {
+            for (byte[] record = reader.next(); record != null; record = reader.next()) {
+                if (records.size() == most) {
+                    throw ServingException.invalidArgument(
+                            "more than " + most + " records in " + file + " (expected: at most " + most + ")");
+                }
+                records.add(record);
+            }
+        }
+        return records;
+    }
+
+    private static int masked(CRC32C crc, byte[] bytes, int offset, int length) {
+        crc.reset();
+        crc.update(bytes, offset, length);
+        return Integer.rotateRight((int) crc.getValue(), 15) + MASK;
+    }
+
+    /** Reads one file from its beginning. Confined to one thread. */
+    public static final class Reader implements Closeable {
+        private final String where;
+        private final InputStream in;
+        private final CRC32C crc = new CRC32C();
+        private final byte[] head = new byte[12];
+        private final long size;
+        private long at;
+        private long count;
+
+        /**
+         * Opens a file.
+         *
+         * @throws ServingException NOT_FOUND when there is none that can be read
+         */
+        public Reader(Path file) {
+            where = file.toString();
+            try {
+                size = Files.size(file);
+                in = new BufferedInputStream(Files.newInputStream(file), 1 << 16);
+            } catch (IOException e) {
+                throw ServingException.wrap(Code.NOT_FOUND, "cannot read " + where + ": " + e, e);
+            }
+        }
+
+        /**
+         * The next record; null at the end.
+         *
+         * @throws ServingException DATA_LOSS when the file is cut off or damaged, naming the record and the byte
+         */
+        public byte @Nullable [] next() {
+            try {
+                int got = in.readNBytes(head, 0, 12);
+                if (got == 0) {
+                    return null;
+                }
+                if (got < 12) {
+                    throw bad("the file ends inside a record's length");
+                }
+                ByteBuffer fields = ByteBuffer.wrap(head).order(ByteOrder.LITTLE_ENDIAN);
+                if (masked(crc, head, 0, 8) != fields.getInt(8)) {
+                    throw bad("the checksum of the record's length does not match");
+                }
+                long length = fields.getLong(0);
+                if (length < 0 || length > size - at - 16) {
+                    throw bad("the file ends inside a record of " + Long.toUnsignedString(length) + " bytes");
+                }
+                if (length > Integer.MAX_VALUE - 16) {
+                    throw bad("a record of " + length + " bytes (expected: less than 2 GiB)");
+                }
+                byte[] record = in.readNBytes((int) length);
+                if (record.length < length || in.readNBytes(head, 0, 4) < 4) {
+                    throw bad("the file ends inside a record of " + length + " bytes");
+                }
+                if (masked(crc, record, 0, record.length) != fields.getInt(0)) {
+                    throw bad("the checksum of the record's bytes does not match");
+                }
+                at += length + 16;
+                count++;
+                return record;
+            } catch (IOException e) {
+                throw ServingException.wrap(Code.UNAVAILABLE, "cannot read " + where + ": " + e, e);
+            }
+        }
+
+        private ServingException bad(String what) {
+            return ServingException.of(
+                    Code.DATA_LOSS,
+                    where + " is damaged at record " + count + " (byte " + at + "): " + what,
+                    "the file must be an uncompressed TFRecord file; copy or write it again");
+        }
+
+        @Override
+        public void close() {
+            try {
+                in.close();
+            } catch (IOException e) {
+                throw ServingException.wrap(Code.UNKNOWN, "cannot close " + where + ": " + e, e);
+            }
+        }
+    }
+
+    /** Writes records to a file. Confined to one thread. */
+    public static final class Writer implements Closeable, Flushable {
+        private final OutputStream out;
+        private final CRC32C crc = new CRC32C();
+        private final byte[] head = new byte[12];
+        private final ByteBuffer fields = ByteBuffer.wrap(head).order(ByteOrder.LITTLE_ENDIAN);
+        private long bytes;
+
+        /** Writes to a file, by default a new one. */
+        public Writer(Path file, OpenOption... options) throws IOException {
+            this(Files.newOutputStream(file, options));
+        }
+
+        /** Writes to a stream, which is closed with this. */
+        public Writer(OutputStream out) {
+            this.out = new BufferedOutputStream(out, 1 << 16);
+        }
+
+        /** Appends a record. */
+        public void write(byte[] record) throws IOException {
+            write(record, 0, record.length);
+        }
+
+        /** Appends a record of some bytes of an array. */
+        public void write(byte[] array, int offset, int length) throws IOException {
+            fields.putLong(0, length);
+            fields.putInt(8, masked(crc, head, 0, 8));
+            out.write(head, 0, 12);
+            out.write(array, offset, length);
+            fields.putInt(0, masked(crc, array, offset, length));
+            out.write(head, 0, 4);
+            bytes += length + 16L;
+        }
+
+        /** Bytes written so far. */
+        public long bytes() {
+            return bytes;
+        }
+
+        @Override
+        public void flush() throws IOException {
+            out.flush();
+        }
+
+        @Override
+        public void close() throws IOException {
+            out.close();
+        }
+    }
+}

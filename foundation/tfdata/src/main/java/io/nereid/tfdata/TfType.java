@@ -1,0 +1,116 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.tfdata;
+
+import io.nereid.base.ServingException;
+import io.nereid.tensor.DataType;
+import org.jspecify.annotations.Nullable;
+
+/** TensorFlow's element types, with their numbers on the wire. Immutable. */
+public enum TfType {
+    FLOAT(1, DataType.FP32),
+    DOUBLE(2, DataType.FP64),
+    INT32(3, DataType.INT32),
+    UINT8(4, DataType.UINT8),
+    INT16(5, DataType.INT16),
+    INT8(6, DataType.INT8),
+    STRING(7, DataType.BYTES),
+    COMPLEX64(8, null),
+    INT64(9, DataType.INT64),
+    BOOL(10, DataType.BOOL),
+    QINT8(11, null),
+    QUINT8(12, null),
+    QINT32(13, null),
+    BFLOAT16(14, DataType.BF16),
+    QINT16(15, null),
+    QUINT16(16, null),
+    UINT16(17, DataType.UINT16),
+    COMPLEX128(18, null),
+    HALF(19, DataType.FP16),
+    RESOURCE(20, null),
+    VARIANT(21, null),
+    UINT32(22, DataType.UINT32),
+    UINT64(23, DataType.UINT64),
+    FLOAT8_E5M2(24, null),
+    FLOAT8_E4M3FN(25, null),
+    INT4(29, null),
+    UINT4(30, null);
+
+    private static final TfType[] BY_NUMBER = new TfType[31];
+    private static final TfType[] BY_TYPE = new TfType[DataType.values().length];
+
+    static {
+        for (TfType type : values()) {
+            BY_NUMBER[type.number] = type;
+            if (type.dataType != null) {
+                BY_TYPE[type.dataType.ordinal()] = type;
+            }
+        }
+    }
+
+    private final int number;
+    private final @Nullable DataType dataType;
+
+    TfType(int number, @Nullable DataType dataType) {
+        this.number = number;
+        this.dataType = dataType;
+    }
+
+    /** The number of {@code tensorflow.DataType}. */
+    public int number() {
+        return number;
+    }
+
+    /** As JSON and text formats write it: {@code DT_FLOAT}. */
+    public String protoName() {
+        return "DT_" + name();
+    }
+
+    /** The same type here; null when there is none. */
+    public @Nullable DataType dataType() {
+        return dataType;
+    }
+
+    /** TensorFlow's type of ours; every type has one. */
+    public static TfType of(DataType type) {
+        return BY_TYPE[type.ordinal()];
+    }
+
+    /** The type of a number; null for a number without a meaning. */
+    public static @Nullable TfType ofNumber(long number) {
+        return number > 0 && number < BY_NUMBER.length ? BY_NUMBER[(int) number] : null;
+    }
+
+    /** The type of a name such as {@code DT_FLOAT}; null when there is none. */
+    public static @Nullable TfType ofName(String name) {
+        for (TfType type : values()) {
+            if (name.startsWith("DT_") && name.regionMatches(3, type.name(), 0, Math.max(name.length() - 3, type.name().length()))) {
+                return type;
+            }
+        }
+        return null;
+    }
+
+    /**
+     * Our type of a number.
+     *
+     * @param tensor the tensor's name, for the message
+     * @throws ServingException INVALID_ARGUMENT when there is none
+     */
+    public static DataType dataType(long number, String tensor) {
+        TfType type = ofNumber(number);
+        if (type != null && type.dataType != null) {
+            return type.dataType;
+        }
+        String name = type != null
+                ? type.protoName()
+                : number == 0
+                        ? "DT_INVALID (no dtype given)"
+                        : number > 100 && ofNumber(number - 100) != null
+                                ? "DT_" + BY_NUMBER[(int) number - 100] + "_REF"
+                                : "number " + number;
+        throw ServingException.invalidArgument(
+                "tensor '" + tensor + "' has dtype " + name
+                        + ", which is not served (expected: DT_BOOL, DT_STRING, an integer or a floating-point type of 8 to 64 bits)");
+    }
+}
