@@ -80,7 +80,7 @@ final class RequestChecks {
             }
         }
         if (rows > maxRows) {
-            if (fit != Fit.NONE) {
+            if (!fit.equals(Fit.NONE)) {
                 throw ServingException.invalidArgument(
                         "Task size " + rows + " is larger than maximum input batch size " + maxRows,
                         "split the request, or raise max_batch_size in the batching parameters");

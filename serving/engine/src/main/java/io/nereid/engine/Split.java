@@ -168,7 +168,10 @@ final class Split {
             end = from + elements * whole.dataType().size();
         } else {
             int at = from;
-            for (long i = 0; i < elements && at <= whole.byteLength() - 4; i++) {
+            for (long i = 0; i < elements; i++) {
+                if (at > whole.byteLength() - 4) {
+                    throw unlike(whole, "as many texts as its shape says");
+                }
                 int length = whole.region().getInt(whole.offset() + at);
                 if (length < 0 || length > whole.byteLength() - at - 4) {
                     throw unlike(whole, "texts that end within it");
