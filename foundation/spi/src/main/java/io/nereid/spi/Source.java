@@ -6,7 +6,33 @@ import io.nereid.base.ServingException;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Says which versions should be served. It hands over whole lists: what a list leaves out is no longer wanted. */
+/**
+ * Says which versions should be served. It hands over whole lists: what a list leaves out is no longer wanted, and an empty
+ * list ends a model. Handing over the same list twice is harmless; a version whose loader has another
+ * {@linkplain Loader#fingerprint fingerprint} than before is loaded anew beside the old one. A version that cannot be had
+ * is handed over with the reason, so that it shows in the model's status.
+ *
+ * <p>A source of one's own, which serves what a registry names and follows it:
+ *
+ * <pre>{@code
+ * final class RegistrySource implements Source {
+ *     private final Registry registry;                       // whatever knows the models
+ *
+ *     public void start(Target target) {
+ *         registry.onChange(model -> emit(target, model));   // later; any thread may emit
+ *         registry.models().forEach(model -> emit(target, model));
+ *     }
+ *
+ *     private void emit(Target target, String model) {
+ *         target.aspire(model, registry.versions(model).map(v -> Aspired.of(registry.loader(model, v))).toList());
+ *     }
+ *
+ *     public void close() {
+ *         registry.onChange(model -> {});
+ *     }
+ * }
+ * }</pre>
+ */
 public interface Source extends AutoCloseable {
     /** Starts emitting to {@code target}; the first emission for every model known at the start happens before it returns. */
     void start(Target target);

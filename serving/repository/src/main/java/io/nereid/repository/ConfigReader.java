@@ -68,6 +68,20 @@ final class ConfigReader {
         return result(fields, complete, new ConfigScope(file, directory, directoryName, gpus, problems), named);
     }
 
+    /** As {@link #read(Path, String, Path, String, boolean, Problems)}, whatever name the configuration gives. */
+    static Result readNamed(Path file, String text, Path directory, String name, Problems problems) {
+        List<TextValue.Field> fields = new ArrayList<>();
+        boolean complete = true;
+        try {
+            TextParser.parse(text, fields);
+        } catch (TextSyntaxException e) {
+            problems.error(file, e.at(), e.message(), e.remedy());
+            complete = false;
+        }
+        fields.removeIf(f -> f.name().equals("name"));
+        return result(fields, complete, new ConfigScope(file, directory, name, false, problems), true);
+    }
+
     /** As {@link #read(Path, String, Path, String, boolean, Problems)}, of the JSON form that clients load a model with. */
     static Result readJson(
             Path file, String json, Path directory, String directoryName, boolean named, Problems problems) {

@@ -162,7 +162,8 @@ final class Emitter {
         t.scratch = scratch;
     }
 
-    private static void report(Tracked t, List<Problem> problems) {
+    /** Notes what is wrong with a model, and logs it if it is something new. */
+    static void report(Tracked t, List<Problem> problems) {
         if (!problems.equals(t.problems)) {
             t.problems = problems;
             for (Problem p : problems) {

@@ -52,6 +52,17 @@ final class ModelNames {
         }
     }
 
+    /** The version that a directory's name spells below a base path: digits alone, leading zeros or not; else -1. */
+    static long listedVersion(String directoryName) {
+        int n = directoryName.length();
+        int start = 0;
+        while (start < n - 1 && directoryName.charAt(start) == '0') {
+            start++;
+        }
+        String digits = directoryName.substring(start);
+        return digits.equals("0") ? 0 : version(digits);
+    }
+
     /** The version that a directory's name spells: a whole number from 1 without leading zeros; else -1. */
     static long version(String directoryName) {
         int n = directoryName.length();

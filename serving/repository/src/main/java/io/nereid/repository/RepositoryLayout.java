@@ -229,10 +229,7 @@ final class RepositoryLayout {
         try {
             children = entry.file() == null ? children(entry.directory()) : List.of(entry.file());
         } catch (IOException e) {
-            problems.error(
-                    entry.directory(),
-                    "cannot read the model's directory: " + TextFiles.reason(e),
-                    "make it readable for the server");
+            Listed.unreadable(entry, e, problems);
             return new StoredModel(entry, config, null, List.of(), problems.list(), false, "", 0);
         }
         Fingerprint common = new Fingerprint();
@@ -248,8 +245,10 @@ final class RepositoryLayout {
             file = configFile;
             try {
                 text = TextFiles.read(configFile, TextFiles.MAX_CONFIG);
-                ConfigReader.Result result =
-                        ConfigReader.read(configFile, text, entry.directory(), entry.name(), entry.named(), problems);
+                ConfigReader.Result result = entry.served() == null
+                        ? ConfigReader.read(
+                                configFile, text, entry.directory(), entry.name(), entry.named(), problems)
+                        : ConfigReader.readNamed(configFile, text, entry.directory(), entry.name(), problems);
                 config = result.config();
                 platformAt = result.platformAt();
                 backendAt = result.backendAt();
@@ -258,24 +257,27 @@ final class RepositoryLayout {
             }
         }
         TreeMap<Long, Path> directories = new TreeMap<>();
-        if (entry.file() == null) {
-            VersionFolders.find(children, directories, problems);
-        }
-        List<Path> files = children;
-        try {
-            files = directories.isEmpty()
-                    ? children
-                    : children(directories.lastEntry().getValue());
-        } catch (IOException e) {
-            // The version says so itself below.
-            files = List.of();
+        List<Path> files;
+        if (entry.served() != null) {
+            VersionFolders.findListed(children, directories, problems);
+            config = Listed.asked(config, entry.served());
+            files = Listed.toRecognise(directories, config.versionPolicy());
+        } else {
+            if (entry.file() == null) {
+                VersionFolders.find(children, directories, problems);
+            }
+            files = directories.isEmpty() ? children : childrenOrNone(directories.lastEntry().getValue());
         }
         boolean configRead = !problems.hasErrors();
         List<String> names = files.stream().map(RepositoryLayout::fileName).toList();
-        Choice choice =
-                configRead || !config.backend().isEmpty() || !config.platform().isEmpty()
-                        ? chooser.choose(config, files, file, platformAt, backendAt, problems)
-                        : null;
+        boolean named = !config.backend().isEmpty() || !config.platform().isEmpty();
+        boolean nothing = entry.served() != null && directories.isEmpty() && !named && config.ensemble() == null;
+        Choice choice = (configRead || named) && !nothing
+                ? chooser.choose(config, files, file, platformAt, backendAt, problems)
+                : null;
+        if (choice != null && entry.served() != null) {
+            Listed.agree(entry.served(), choice, chooser, file, problems);
+        }
         if (choice != null) {
             config = filledIn(config, choice);
             if (directories.isEmpty() && hasOwnFile(entry, choice, config, names)) {
@@ -284,6 +286,9 @@ final class RepositoryLayout {
         }
         try {
             common.text(text).text(config.labels().toString());
+            if (entry.served() != null) {
+                common.text(entry.directory().toString());
+            }
             Path warmup = entry.directory().resolve("warmup");
             if (!config.warmups().isEmpty() && Files.isDirectory(warmup)) {
                 common.files(warmup, p -> true);
@@ -314,12 +319,19 @@ final class RepositoryLayout {
                 true,
                 "",
                 0);
-        policy(model, file, problems);
+        if (entry.served() == null) {
+            policy(model, file, problems);
+        } else {
+            Listed.policy(model, file, problems);
+        }
         return summed(model, problems, common.newestMillis(), commonSum);
     }
 
     private static StoredModel summed(StoredModel m, Problems problems, long commonNewest, String commonSum) {
         Fingerprint all = new Fingerprint().text(commonSum);
+        if (m.entry().served() != null) {
+            all.text(m.config().versionPolicy().toString()).text(m.entry().served().platform());
+        }
         long newest = commonNewest;
         for (Version v : m.versions()) {
             all.text(v.version() + " " + v.fingerprint()
@@ -337,6 +349,9 @@ final class RepositoryLayout {
         Backend backend = choice.backend();
         if (entry.file() != null || backend == null || backend.defaultFiles().isEmpty()) {
             return true;
+        }
+        if (entry.served() != null) {
+            return false;
         }
         return config.modelFile().isEmpty()
                 ? backend.defaultFiles().stream().anyMatch(names::contains)
@@ -365,6 +380,11 @@ final class RepositoryLayout {
                             + model.entry().directory());
             return;
         }
+        missing(model, file, problems);
+    }
+
+    /** Warns of versions that are named and not there. */
+    static void missing(StoredModel model, Path file, Problems problems) {
         for (long wanted : model.config().versionPolicy().versions()) {
             if (model.versions().stream().noneMatch(v -> v.version() == wanted)) {
                 problems.warning(
@@ -377,7 +397,7 @@ final class RepositoryLayout {
     }
 
     /** What a directory holds, by name. */
-    private static List<Path> children(Path directory) throws IOException {
+    static List<Path> children(Path directory) throws IOException {
         List<Path> children = new ArrayList<>();
         try (DirectoryStream<Path> stream = Files.newDirectoryStream(directory)) {
             stream.forEach(children::add);
@@ -386,6 +406,15 @@ final class RepositoryLayout {
         }
         Collections.sort(children);
         return children;
+    }
+
+    /** As {@link #children}; nothing of a directory that cannot be read, which the version of it says itself. */
+    static List<Path> childrenOrNone(Path directory) {
+        try {
+            return children(directory);
+        } catch (IOException e) {
+            return List.of();
+        }
     }
 
     static String fileName(Path path) {

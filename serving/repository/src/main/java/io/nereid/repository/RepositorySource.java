@@ -162,7 +162,7 @@ public final class RepositorySource implements Source {
         this.layout = new RepositoryLayout(backends, options.configName);
         this.finder = new Finder(roots, layout);
         this.emitter = new Emitter(loaders, ensembles);
-        this.watch = new Watch(layout, ensembles, emitter, options, clock);
+        this.watch = new Watch(layout, ensembles, emitter, options.settle, Watch.CONFIRMATIONS, clock);
         this.wanted = new Wanted(options.mode);
         this.requests = new Requests(watch, ensembles, emitter, wanted, options.scratch);
         if (options.startModels.contains("*") && options.startModels.size() > 1) {

@@ -17,8 +17,8 @@ import java.util.regex.Pattern;
  * @param clientVerify whether clients must have a certificate
  */
 public record SslConfig(String serverKey, String serverCert, String customCa, boolean clientVerify) {
-    /** A quoted text that is long enough to be a part of a key. */
-    private static final Pattern SECRET = Pattern.compile("'[^']{25,}'");
+    /** What is long enough to be a part of a key. */
+    private static final Pattern SECRET = Pattern.compile("'[^']{25,}'|[A-Za-z0-9+/=]{20,}");
 
     /** Refuses what cannot be, with INVALID_ARGUMENT. */
     public SslConfig {
@@ -53,12 +53,14 @@ public record SslConfig(String serverKey, String serverCert, String customCa, bo
             return new SslConfig(
                     ssl.text("server_key"), ssl.text("server_cert"), ssl.text("custom_ca"), ssl.flag("client_verify"));
         } catch (ServingException e) {
-            String message = SECRET.matcher(e.getMessage()).replaceAll("'…'");
+            String prefix = where + ":";
+            String message = e.getMessage();
+            boolean placed = message.startsWith(prefix);
+            String said = SECRET.matcher(placed ? message.substring(prefix.length()) : " " + message)
+                    .replaceAll("'…'");
             String remedy = e.remedy();
             throw ServingException.of(
-                    e.code(),
-                    message.startsWith(where) ? message : where + ": " + message,
-                    remedy == null || remedy.length() > 120 ? null : remedy);
+                    e.code(), prefix + said, remedy == null ? null : SECRET.matcher(remedy).replaceAll("'…'"));
         }
     }
 

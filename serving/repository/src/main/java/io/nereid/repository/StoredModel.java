@@ -6,6 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.VersionPolicy;
+import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ServableId;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -34,20 +35,33 @@ record StoredModel(
         String fingerprint,
         long newestMillis) {
     /**
-     * A model that a root contains.
+     * A model that a root contains, or a list names.
      *
      * @param name its name
      * @param root the root it was found in
      * @param directory its directory
      * @param file the model's file, when that is all there is of it; else null
      * @param named whether its configuration must bear the name of the directory
+     * @param served what the list of models says of it; null for a model that a root contains
      */
     record ModelEntry(
             String name,
             Path root,
             Path directory,
             @Nullable Path file,
-            boolean named) {
+            boolean named,
+            @Nullable ServedModel served) {
+        /** A model that a root contains. */
+        ModelEntry(String name, Path root, Path directory, @Nullable Path file, boolean named) {
+            this(name, root, directory, file, named, null);
+        }
+
+        /** A model of the list. */
+        static ModelEntry of(ServedModel served) {
+            Path directory = ServedModelRules.directory(served);
+            return new ModelEntry(served.name(), directory, directory, null, true, served);
+        }
+
         /** Where to point a finger at. */
         Path place() {
             return file == null ? directory : file;

@@ -53,6 +53,35 @@ final class VersionFolders {
         }
     }
 
+    /**
+     * The directories of a model of the list, whose names are whole numbers from 0, with leading zeros or without. Of two
+     * for one number the last in the order of names wins.
+     */
+    static void findListed(List<Path> children, NavigableMap<Long, Path> into, Problems problems) {
+        for (Path child : children) {
+            long version = ModelNames.listedVersion(RepositoryLayout.fileName(child));
+            if (version < 0) {
+                continue;
+            }
+            if (!Files.isDirectory(child)) {
+                problems.warning(
+                        child,
+                        Position.NONE,
+                        "passed over, a version must be a directory",
+                        "put the files into a directory '" + version + "'");
+                continue;
+            }
+            Path other = into.put(version, child);
+            if (other != null) {
+                problems.warning(
+                        other,
+                        Position.NONE,
+                        "passed over, " + RepositoryLayout.fileName(child) + " is version " + version + " too",
+                        "remove one of them");
+            }
+        }
+    }
+
     static Version read(ModelEntry entry, long number, Path directory, String commonSum) {
         Fingerprint sum = new Fingerprint().text(commonSum);
         try {

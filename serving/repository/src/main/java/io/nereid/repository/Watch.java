@@ -4,10 +4,10 @@ package io.nereid.repository;
 
 import io.nereid.base.Clock;
 import io.nereid.repository.Finder.Found;
-import io.nereid.repository.RepositorySource.Options;
 import io.nereid.repository.StoredModel.ModelEntry;
 import io.nereid.repository.StoredModel.Version;
 import java.nio.file.Files;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -24,20 +24,36 @@ import org.slf4j.LoggerFactory;
  */
 final class Watch {
     private static final Logger LOG = LoggerFactory.getLogger(Watch.class);
-    private static final int CONFIRMATIONS = 3;
+
+    /** Looks in a row that must find nothing before that is believed. */
+    static final int CONFIRMATIONS = 3;
 
     private final RepositoryLayout layout;
     private final Ensembles ensembles;
     private final Emitter emitter;
-    private final Options options;
+    private final Duration settle;
+    private final int confirmations;
     private final Clock clock;
     private final Map<String, Tracked> tracked = new TreeMap<>();
 
-    Watch(RepositoryLayout layout, Ensembles ensembles, Emitter emitter, Options options, Clock clock) {
+    /**
+     * Sees nothing yet.
+     *
+     * @param settle how long files must have been unchanged to be taken up
+     * @param confirmations looks in a row that must find nothing before that is believed
+     */
+    Watch(
+            RepositoryLayout layout,
+            Ensembles ensembles,
+            Emitter emitter,
+            Duration settle,
+            int confirmations,
+            Clock clock) {
         this.layout = layout;
         this.ensembles = ensembles;
         this.emitter = emitter;
-        this.options = options;
+        this.settle = settle;
+        this.confirmations = confirmations;
         this.clock = clock;
     }
 
@@ -134,9 +150,19 @@ final class Watch {
         return second;
     }
 
+    /** Takes up those versions of a model that are completely written, if there are any; looks take up the rest. */
+    void takeUpWritten(StoredModel model) {
+        List<Version> written = model.versions().stream()
+                .filter(v -> settledAtStart(v.newestMillis()))
+                .toList();
+        if (model.loadable() && !written.isEmpty()) {
+            emitter.takeUpPartly(model, of(model.entry().name()), written);
+        }
+    }
+
     private boolean settledAtStart(long newestMillis) {
-        return options.settle().isZero()
-                || newestMillis <= clock.millis() - options.settle().toMillis();
+        return settle.isZero()
+                || newestMillis <= clock.millis() - settle.toMillis();
     }
 
     // ---- later ----
@@ -144,7 +170,9 @@ final class Watch {
     /** Takes a model up if it has changed and settled. */
     void look(StoredModel model) {
         Tracked t = of(model.entry().name());
-        boolean vanished = model.versions().isEmpty() && t.serving && model.readable();
+        boolean vanished = model.entry().served() == null
+                ? model.versions().isEmpty() && t.serving && model.readable()
+                : Listed.vanished(model, t);
         t.missing = vanished ? t.missing + 1 : 0;
         if (model.fingerprint().equals(t.takenUp)) {
             t.pending = null;
@@ -154,8 +182,8 @@ final class Watch {
             t.pending = model.fingerprint();
             t.pendingSince = clock.nanos();
         }
-        boolean settled = clock.nanos() - t.pendingSince >= options.settle().toNanos();
-        if (settled && (!vanished || t.missing >= CONFIRMATIONS)) {
+        boolean settled = clock.nanos() - t.pendingSince >= settle.toNanos();
+        if (settled && (!vanished || t.missing >= confirmations)) {
             emitter.takeUp(model, t, vanished, null);
         }
     }
@@ -171,7 +199,7 @@ final class Watch {
                 t.missing++;
                 boolean doubtful = t.root != null
                         && (found.empty().contains(t.root) || (t.directory != null && Files.isDirectory(t.directory)));
-                if (!doubtful || t.missing >= CONFIRMATIONS) {
+                if (!doubtful || t.missing >= confirmations) {
                     gone.add(t.name);
                 }
             }

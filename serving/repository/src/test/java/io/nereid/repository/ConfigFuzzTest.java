@@ -134,7 +134,7 @@ class ConfigFuzzTest {
         }
     }
 
-    private static String mutate(String seed, Random random) {
+    static String mutate(String seed, Random random) {
         StringBuilder text = new StringBuilder(seed);
         int edits = 1 + random.nextInt(6);
         for (int e = 0; e < edits && text.length() > 0; e++) {
