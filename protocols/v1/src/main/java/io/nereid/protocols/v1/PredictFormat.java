@@ -8,13 +8,13 @@ import io.nereid.base.Suggestions;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.json.ByteSink;
 import io.nereid.json.BytesStyle;
+import io.nereid.json.FloatStyle;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.JsonWriter;
 import io.nereid.json.TensorReader;
-import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.TensorSpec;
-import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -22,6 +22,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The body of {@code :predict} and of its answer. Row format: {@code instances} holds one value, or one object of named
@@ -31,187 +32,235 @@ import java.util.List;
 final class PredictFormat {
     private static final int KEPT = 1 << 20;
 
-    private final JsonReader reader = new JsonReader();
-    private final TensorReader tensors = new TensorReader(reader, true);
+    private final RestBody body;
+    private final JsonReader reader;
+    private final TensorReader tensors;
     private final JsonWriter writer = new JsonWriter(1024);
-    private byte[] text = new byte[4096];
-    private boolean rows;
+    private final List<Column> columns = new ArrayList<>();
+    private int used;
 
-    /** Whether the last decoded body was in row format; the answer takes the same. */
+    PredictFormat(RestBody body, FloatStyle floats) {
+        this.body = body;
+        this.reader = body.reader();
+        this.tensors = new TensorReader(reader, true, true);
+        writer.floatStyle(floats);
+    }
+
+    /** Whether the body is in row format; the answer takes the same. */
     boolean rows() {
-        return rows;
+        return body.instances() != RestBody.NONE;
     }
 
-    /** The named tensors of a body, owned by the caller. */
-    List<Tensor> decode(MemoryRegion body, ModelMetadata metadata) {
-        int length = body.size();
-        if (text.length < length + JsonReader.SLACK) {
-            text = new byte[length + JsonReader.SLACK + 1024];
-        }
-        body.getBytes(0, text, 0, length);
-        reader.reset(text, 0, length);
-        try {
-            return decode(metadata);
-        } finally {
-            if (text.length > KEPT) {
-                text = new byte[4096];
-            }
-        }
-    }
-
-    private List<Tensor> decode(ModelMetadata metadata) {
-        int instances = -1;
-        int inputs = -1;
-        try {
-            reader.beginObject();
-            while (reader.nextField()) {
-                if (reader.keyEquals("instances")) {
-                    instances = reader.position();
-                    reader.skipValue();
-                } else if (reader.keyEquals("inputs")) {
-                    inputs = reader.position();
-                    reader.skipValue();
-                } else if (reader.keyEquals("signature_name")) {
-                    signature(reader.readString(), metadata);
-                } else {
-                    reader.skipValue();
-                }
-            }
-            reader.expectEnd();
-        } catch (ServingException e) {
-            throw e.getMessage().startsWith("Serving signature")
-                    ? e
-                    : ServingException.invalidArgument("Unrecognized request format: " + e.getMessage(), e.remedy());
-        }
+    /** The named tensors of the open body, owned by the caller. */
+    List<Tensor> decode(Signature signature) {
+        int instances = body.instances();
+        int inputs = body.inputs();
         if (instances >= 0 && inputs >= 0) {
             throw ServingException.invalidArgument(
-                    "Not formatted correctly: both 'instances' and 'inputs' are given (expected one of them)");
+                    "JSON Value: " + body.excerpt(0)
+                            + " Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist ",
+                    "both are given");
         }
         if (instances < 0 && inputs < 0) {
             throw ServingException.invalidArgument(
                     "Missing 'inputs' or 'instances' key",
                     "send {\"instances\": [...]} with one element per row, or {\"inputs\": ...}");
         }
-        rows = instances >= 0;
-        reader.seek(rows ? instances : inputs);
-        List<Column> columns = new ArrayList<>();
-        for (TensorSpec spec : metadata.inputs()) {
-            columns.add(new Column(spec));
-        }
-        if (rows) {
-            if (reader.peek() != JsonToken.ARRAY) {
-                throw ServingException.invalidArgument("Expected \"instances\" to be a list, found " + reader.peek());
+        try {
+            begin(signature.inputs());
+            if (instances >= 0) {
+                return readRows(instances);
             }
-            readRows(columns, metadata);
-        } else {
-            readColumns(columns, metadata);
+            return readColumns(inputs);
+        } finally {
+            for (int i = 0; i < used; i++) {
+                columns.get(i).sink.shrinkTo(KEPT);
+            }
         }
-        List<Tensor> result = new ArrayList<>();
-        for (Column column : columns) {
-            if (column.dims != null) {
-                result.add(column.tensor(rows));
-            } else if (!column.spec.optional()) {
-                Tensor.closeAll(result);
-                throw ServingException.invalidArgument("Missing named input: " + column.spec.name() + " in '"
-                        + (rows ? "instances" : "inputs") + "' object.");
+    }
+
+    private void begin(List<TensorSpec> specs) {
+        used = specs.size();
+        while (columns.size() < used) {
+            columns.add(new Column(specs.get(columns.size())));
+        }
+        for (int i = 0; i < used; i++) {
+            columns.get(i).begin(specs.get(i));
+        }
+    }
+
+    private List<Tensor> readRows(int at) {
+        reader.seek(at);
+        if (reader.peek() != JsonToken.ARRAY) {
+            throw ServingException.invalidArgument("Expected \"instances\" to be a list: JSON Value: " + body.excerpt(0)
+                    + " Excepting 'instances' to be an list/array");
+        }
+        reader.beginArray();
+        if (!reader.hasNext()) {
+            throw ServingException.invalidArgument(
+                    "JSON Value: " + body.excerpt(0) + " No values in 'instances' array",
+                    "'instances' is empty (expected at least one element)");
+        }
+        if (objectOfNames()) {
+            return readNamedRows();
+        }
+        if (used != 1) {
+            throw ServingException.invalidArgument(
+                    "instances is a plain list, but expecting list of objects as multiple input tensors required as per"
+                            + " tensorinfo_map",
+                    "send objects with the keys " + names());
+        }
+        // the rows together are one array
+        Column column = columns.get(0);
+        reader.seek(at);
+        try {
+            tensors.readNested(column.spec.dataType(), column.sink);
+        } catch (ServingException e) {
+            throw e.code() == Code.INVALID_ARGUMENT ? column.fault().ofRows(at, column.named(e)) : e;
+        }
+        column.dims = tensors.dims();
+        return List.of(column.tensor(Shape.of(column.dims)));
+    }
+
+    /** Reads rows that are objects of named values; the reader stands at the first. */
+    private List<Tensor> readNamedRows() {
+        int row = 0;
+        do {
+            int at = reader.position();
+            if (!objectOfNames()) {
+                throw ServingException.invalidArgument(
+                        "Expecting object but got list at item " + row + " of input list",
+                        "the elements of 'instances' are objects of named values, or none is");
+            }
+            readNamedRow(row, at);
+            row++;
+        } while (reader.hasNext());
+        List<Tensor> result = new ArrayList<>(used);
+        for (int i = 0; i < used; i++) {
+            Column column = columns.get(i);
+            if (column.count > 0) {
+                result.add(column.tensor(Shape.of(column.dims).prepend(row)));
             }
         }
         return result;
     }
 
-    private static void signature(String name, ModelMetadata metadata) {
-        if (!name.isEmpty() && !name.equals("serving_default")) {
-            throw ServingException.invalidArgument(
-                    "Serving signature name: \"" + name + "\" not found in signature def of model '"
-                            + metadata.id().model() + "'",
-                    "leave signature_name out, or use serving_default");
-        }
-    }
-
-    private void readRows(List<Column> columns, ModelMetadata metadata) {
-        reader.beginArray();
-        Boolean named = null;
-        while (reader.hasNext()) {
-            boolean object = reader.peek() == JsonToken.OBJECT && !isBase64(columns);
-            if (named != null && named != object) {
-                throw ServingException.invalidArgument(
-                        "'instances' mixes objects and plain values (expected all elements of one kind)");
-            }
-            named = object;
-            if (object) {
-                readNamed(columns, metadata);
-            } else {
-                only(columns, metadata).read(true);
-            }
-        }
-        if (named == null) {
-            throw ServingException.invalidArgument("'instances' is empty (expected at least one element)");
-        }
-    }
-
-    private void readColumns(List<Column> columns, ModelMetadata metadata) {
-        if (reader.peek() == JsonToken.OBJECT && !isBase64(columns)) {
-            readNamed(columns, metadata);
-        } else {
-            only(columns, metadata).read(false);
-        }
-    }
-
-    private void readNamed(List<Column> columns, ModelMetadata metadata) {
+    private void readNamedRow(int row, int at) {
         reader.beginObject();
         while (reader.nextField()) {
-            Column column = null;
-            for (Column c : columns) {
-                if (reader.keyEquals(c.spec.name())) {
-                    column = c;
+            Column column = column();
+            try {
+                if (column == null) {
+                    String key = reader.key();
+                    throw ServingException.invalidArgument(
+                            "JSON object: does not have named input: " + key,
+                            "'" + key + "' is not an input of the model: "
+                                    + Suggestions.didYouMean(key, names(), "its inputs are " + names()));
                 }
-            }
-            if (column == null) {
-                String key = reader.key();
-                List<String> known =
-                        metadata.inputs().stream().map(TensorSpec::name).toList();
+                column.read();
+            } catch (ServingException e) {
+                if (e.code() != Code.INVALID_ARGUMENT) {
+                    throw e;
+                }
                 throw ServingException.invalidArgument(
-                        "'" + key + "' is not an input of model '"
-                                + metadata.id().model() + "'",
-                        Suggestions.didYouMean(key, known, "its inputs are " + known));
+                        "Failed to process element: " + row + " key: "
+                                + (column == null ? reader.key() : column.spec.name())
+                                + " of 'instances' list. Error: INVALID_ARGUMENT: " + e.getMessage(),
+                        e.remedy());
             }
-            column.read(rows);
         }
-        for (Column c : columns) {
-            if (rows && c.dims != null && c.count != c.seen(columns)) {
+        for (int i = 0; i < used; i++) {
+            Column c = columns.get(i);
+            if (c.count != row + 1 && (c.count > 0 || !c.spec.optional())) {
                 throw ServingException.invalidArgument(
-                        "Missing named input: " + c.spec.name() + " in 'instances' object.");
+                        "Failed to process element: " + row + " of 'instances' list. JSON object: " + body.excerpt(at)
+                                + " keys must be equal to: " + String.join(",", names()),
+                        (c.count > row + 1 ? "Named input given twice: " : "Missing named input: ") + c.spec.name()
+                                + " in 'instances' object.");
             }
         }
     }
 
-    private static Column only(List<Column> columns, ModelMetadata metadata) {
-        if (columns.size() != 1) {
+    private List<Tensor> readColumns(int at) {
+        reader.seek(at);
+        if (objectOfNames()) {
+            return readNamedColumns();
+        }
+        if (used != 1) {
             throw ServingException.invalidArgument(
-                    "model '" + metadata.id().model() + "' has " + columns.size()
-                            + " inputs, but the values are not named",
-                    "send an object with the keys "
-                            + metadata.inputs().stream().map(TensorSpec::name).toList());
+                    "inputs is a plain value/list, but expecting an object as multiple input tensors required as per"
+                            + " tensorinfo_map",
+                    "send an object with the keys " + names());
         }
-        return columns.get(0);
+        Column column = columns.get(0);
+        column.read();
+        return List.of(column.tensor(Shape.of(column.dims)));
     }
 
-    /** Whether the object that comes next is {@code {"b64": …}}, a value and not a set of named values. */
-    private boolean isBase64(List<Column> columns) {
-        if (columns.size() != 1 || columns.get(0).spec.dataType() != DataType.BYTES) {
-            return false;
+    private List<Tensor> readNamedColumns() {
+        String unknown = null;
+        reader.beginObject();
+        while (reader.nextField()) {
+            Column column = column();
+            if (column == null) {
+                unknown = reader.key();
+                reader.skipValue();
+            } else if (column.count > 0) {
+                throw ServingException.invalidArgument("input '" + column.spec.name() + "' is given twice");
+            } else {
+                column.read();
+            }
+        }
+        List<Tensor> result = new ArrayList<>(used);
+        for (int i = 0; i < used; i++) {
+            Column column = columns.get(i);
+            if (column.count == 0 && !column.spec.optional()) {
+                Tensor.closeAll(result);
+                throw ServingException.invalidArgument(
+                        "Missing named input: " + column.spec.name() + " in 'inputs' object.",
+                        unknown == null
+                                ? null
+                                : "'" + unknown + "' is not an input of the model: "
+                                        + Suggestions.didYouMean(unknown, names(), "its inputs are " + names()));
+            }
+            if (column.count > 0) {
+                result.add(column.tensor(Shape.of(column.dims)));
+            }
+        }
+        return result;
+    }
+
+    /** The column of the current field, or null. */
+    private @Nullable Column column() {
+        for (int i = 0; i < used; i++) {
+            Column c = columns.get(i);
+            if (reader.keyEquals(c.spec.name())) {
+                return c;
+            }
+        }
+        return null;
+    }
+
+    private List<String> names() {
+        return columns.subList(0, used).stream().map(c -> c.spec.name()).toList();
+    }
+
+    /** Whether an object of named values comes next, and neither a value nor {@code {"b64": …}}, which is one. */
+    private boolean objectOfNames() {
+        if (reader.peek() != JsonToken.OBJECT || !reader.firstKeyIs("b64")) {
+            return reader.peek() == JsonToken.OBJECT;
         }
         int at = reader.position();
-        reader.beginObject();
-        boolean base64 = reader.nextField()
-                && reader.keyEquals("b64")
-                && !columns.get(0).spec.name().equals("b64");
+        boolean value = JsonFault.isBase64(reader);
         reader.seek(at);
-        return base64;
+        return !value;
     }
 
     /** The body of an answer; the outputs stay with the caller. */
     HttpReply encode(List<Tensor> outputs, boolean asRows) {
+        if (outputs.isEmpty()) {
+            throw ServingException.invalidArgument("Cannot convert empty tensor map to JSON");
+        }
         writer.reset();
         writer.beginObject();
         if (asRows) {
@@ -241,7 +290,7 @@ final class PredictFormat {
             if (t.shape().rank() == 0) {
                 throw ServingException.of(
                         Code.INVALID_ARGUMENT,
-                        "Tensor name: " + t.name() + " has no shape information, so there are no rows",
+                        "Tensor name: " + t.name() + " has no shape information ",
                         "use the column format: {\"inputs\": ...}");
             }
             if (n >= 0 && t.shape().dim(0) != n) {
@@ -253,7 +302,10 @@ final class PredictFormat {
             }
             n = t.shape().dim(0);
         }
-        ByteBuffer[] buffers = outputs.stream().map(Tensor::buffer).toArray(ByteBuffer[]::new);
+        ByteBuffer[] buffers = new ByteBuffer[outputs.size()];
+        for (int i = 0; i < buffers.length; i++) {
+            buffers[i] = outputs.get(i).buffer();
+        }
         int[] at = new int[outputs.size()];
         writer.beginArray();
         for (long row = 0; row < n; row++) {
@@ -285,47 +337,55 @@ final class PredictFormat {
 
     /** What has been read of one input. */
     private final class Column {
-        private final TensorSpec spec;
         private final ByteSink sink = new ByteSink(256);
-        private long @org.jspecify.annotations.Nullable [] dims;
+        private TensorSpec spec;
+        private long[] dims = {};
         private int count;
 
         Column(TensorSpec spec) {
             this.spec = spec;
         }
 
-        /** Reads a value; the values of rows must all have one shape. */
-        void read(boolean row) {
-            reader.describe("input '" + spec.name() + "'");
-            tensors.readNested(spec.dataType(), sink);
-            reader.describe(null);
-            long[] found = tensors.dims();
-            if (dims != null && !row) {
-                throw ServingException.invalidArgument("input '" + spec.name() + "' is given twice");
-            }
-            if (dims != null && !Arrays.equals(dims, found)) {
-                throw ServingException.invalidArgument("Encountered list at unexpected size: input '" + spec.name()
-                        + "' of row " + count + " has shape " + Arrays.toString(found) + ", the rows before "
-                        + Arrays.toString(dims));
-            }
-            dims = found;
-            count++;
+        void begin(TensorSpec next) {
+            spec = next;
+            count = 0;
+            sink.reset();
         }
 
-        /** The largest number of rows that any input has. */
-        int seen(List<Column> all) {
-            int most = 0;
-            for (Column c : all) {
-                most = Math.max(most, c.count);
+        /** Reads a value, of the shape of the one before. */
+        void read() {
+            int at = reader.position();
+            try {
+                tensors.readNested(spec.dataType(), sink);
+            } catch (ServingException e) {
+                throw e.code() == Code.INVALID_ARGUMENT ? fault().ofValue(at, named(e)) : e;
             }
-            return most;
+            if (count++ == 0) {
+                dims = tensors.dims();
+            } else if (!sameShape()) {
+                throw ServingException.invalidArgument(String.valueOf(JsonFault.difference(dims, tensors.dims())));
+            }
         }
 
-        Tensor tensor(boolean asRows) {
-            Shape shape = Shape.of(dims == null ? new long[0] : dims);
+        private boolean sameShape() {
+            boolean same = dims.length == tensors.rank();
+            for (int i = 0; same && i < dims.length; i++) {
+                same = dims[i] == tensors.dim(i);
+            }
+            return same;
+        }
+
+        JsonFault fault() {
+            return new JsonFault(body, spec.dataType());
+        }
+
+        ServingException named(ServingException e) {
+            return ServingException.invalidArgument("input '" + spec.name() + "': " + e.getMessage(), e.remedy());
+        }
+
+        Tensor tensor(Shape shape) {
             MemoryRegion region = MemoryRegion.copyOf(sink.array(), 0, sink.length());
-            return Tensor.over(
-                    spec.name(), spec.dataType(), asRows ? shape.prepend(count) : shape, region, 0, sink.length());
+            return Tensor.over(spec.name(), spec.dataType(), shape, region, 0, sink.length());
         }
     }
 }

@@ -5,27 +5,58 @@ package io.nereid.protocols.v1;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpReply;
+import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
 import java.util.List;
 
-/** A model's status with the keys of KServe ({@code name}, {@code ready}) and of TensorFlow Serving. */
+/**
+ * A model's status with the keys of KServe ({@code name}, {@code ready}) and of TensorFlow Serving, of all its versions or
+ * of those that a version or a label stands for. Immutable.
+ */
 final class StatusJson {
     private final String model;
     private final List<ServableState> versions;
 
-    StatusJson(ModelStatus status, long version) {
+    /**
+     * The status of what {@code ref} asks for.
+     *
+     * @throws ServingException NOT_FOUND for a version that nobody knows, INVALID_ARGUMENT for such a label
+     */
+    StatusJson(ModelStatus status, ModelRef ref) {
         this.model = status.model();
-        this.versions = version == ModelRef.ANY
-                ? status.versions()
-                : status.versions().stream()
-                        .filter(v -> v.id().version() == version)
-                        .toList();
-        if (version != ModelRef.ANY && versions.isEmpty()) {
-            throw ServingException.of(
-                    Code.NOT_FOUND, "Could not find version " + version + " of model " + status.model());
+        String name = ref.label();
+        if (name != null) {
+            Label label = status.labels().get(name);
+            if (label == null) {
+                throw ServingException.invalidArgument(
+                        "Unrecognized servable version label: " + name,
+                        status.labels().isEmpty()
+                                ? "model '" + model + "' has no labels"
+                                : "model '" + model + "' has the labels "
+                                        + String.join(", ", status.labels().keySet()));
+            }
+            this.versions = status.versions().stream()
+                    .filter(v -> label.targets().stream()
+                            .anyMatch(t -> t.version() == v.id().version()))
+                    .toList();
+        } else if (ref.version() != ModelRef.ANY) {
+            this.versions = status.versions().stream()
+                    .filter(v -> v.id().version() == ref.version())
+                    .toList();
+            if (versions.isEmpty()) {
+                throw ServingException.of(
+                        Code.NOT_FOUND, "Could not find version " + ref.version() + " of model " + model);
+            }
+        } else {
+            this.versions = status.versions();
         }
+    }
+
+    /** The versions told. */
+    List<ServableState> versions() {
+        return versions;
     }
 
     String write(boolean ready) {

@@ -62,6 +62,11 @@ final class TfsMetrics {
         this.extra = options.extraMetrics();
     }
 
+    /** Whether anything is measured at all. */
+    boolean measuring() {
+        return measuring;
+    }
+
     /** A request for a model has been understood; exactly one {@link #finished} follows. */
     void started(String model) {
         if (measuring) {

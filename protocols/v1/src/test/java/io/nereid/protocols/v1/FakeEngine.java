@@ -23,17 +23,34 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Function;
 
 /** Models that give back what they get, under the outputs' names. Confined to a test. */
 final class FakeEngine implements InferenceEngine, ModelControl {
     private final Map<String, ModelMetadata> models = new TreeMap<>();
     private final Map<String, ServableState> states = new TreeMap<>();
+    private final Map<String, Function<InferenceRequest, List<Tensor>>> answers = new TreeMap<>();
+    private final Map<String, Map<String, Label>> labels = new TreeMap<>();
     final List<Shape> shapes = new ArrayList<>();
+    final List<InferenceRequest> requests = new ArrayList<>();
 
     void add(String name, List<TensorSpec> inputs, List<TensorSpec> outputs) {
         ServableId id = new ServableId(name, 3);
         models.put(name, new ModelMetadata(id, "fake", inputs, outputs, 0, Map.of()));
         states.put(name, new ServableState(id, ServableState.Phase.AVAILABLE, null, "fake", 1, 1));
+    }
+
+    /** A model of any metadata that answers what {@code answer} makes of a request, whose inputs it need not close. */
+    void add(ModelMetadata metadata, Function<InferenceRequest, List<Tensor>> answer) {
+        String name = metadata.id().model();
+        models.put(name, metadata);
+        answers.put(name, answer);
+        states.put(name, new ServableState(metadata.id(), ServableState.Phase.AVAILABLE, null, "fake", 1, 1));
+    }
+
+    /** Lets a label of a model stand for a version. */
+    void label(String model, String label, long version) {
+        labels.computeIfAbsent(model, m -> new TreeMap<>()).put(label, Label.of(version));
     }
 
     void addFailed(String name, String reason) {
@@ -43,6 +60,21 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     @Override
     public Call infer(InferenceRequest request, ResponseSink sink) {
         ModelMetadata metadata = metadata(request.model());
+        requests.add(request);
+        Function<InferenceRequest, List<Tensor>> answer = answers.get(request.model().model());
+        if (answer != null) {
+            List<Tensor> made;
+            try {
+                made = answer.apply(request);
+            } catch (ServingException e) {
+                request.release();
+                sink.fail(e);
+                return () -> {};
+            }
+            request.release();
+            sink.next(new InferenceResponse(metadata.id(), request.id(), made, Map.of()), true);
+            return () -> {};
+        }
         List<Tensor> outputs = new ArrayList<>();
         for (int i = 0; i < request.inputs().size(); i++) {
             Tensor in = request.inputs().get(i);
@@ -57,6 +89,12 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     @Override
     public ModelMetadata metadata(ModelRef model) {
         ModelMetadata found = models.get(model.model());
+        String label = model.label();
+        if (found != null
+                && label != null
+                && !labels.getOrDefault(model.model(), Map.of()).containsKey(label)) {
+            throw ServingException.invalidArgument("Unrecognized servable version label: " + label);
+        }
         if (found == null || (model.version() != ModelRef.ANY && model.version() != 3)) {
             throw ServingException.of(
                     Code.NOT_FOUND, "Request for unknown model: '" + model.model() + "' is not found");
@@ -87,7 +125,8 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     @Override
     public List<ModelStatus> index() {
         return states.entrySet().stream()
-                .map(e -> new ModelStatus(e.getKey(), List.of(e.getValue())))
+                .map(e -> new ModelStatus(
+                        e.getKey(), List.of(e.getValue()), labels.getOrDefault(e.getKey(), Map.of())))
                 .toList();
     }
 

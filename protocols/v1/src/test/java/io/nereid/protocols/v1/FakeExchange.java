@@ -8,6 +8,8 @@ import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.MemoryRegion;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
@@ -25,6 +27,26 @@ final class FakeExchange implements HttpExchange {
         this.parameters = parameters;
         byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
         this.body = MemoryRegion.copyOf(bytes, 0, bytes.length);
+    }
+
+    private final Map<String, String> headers = new TreeMap<>();
+
+    /** With a request header. */
+    FakeExchange header(String name, String value) {
+        headers.put(name, value);
+        return this;
+    }
+
+    /** A header of the reply, or null. */
+    @Nullable String replyHeader(String name) {
+        if (reply != null) {
+            for (int i = 0; i < reply.headers().length; i += 2) {
+                if (reply.headers()[i].equals(name)) {
+                    return reply.headers()[i + 1];
+                }
+            }
+        }
+        return null;
     }
 
     int status() {
@@ -63,7 +85,7 @@ final class FakeExchange implements HttpExchange {
 
     @Override
     public @Nullable String header(String lowerCaseName) {
-        return null;
+        return headers.get(lowerCaseName);
     }
 
     @Override

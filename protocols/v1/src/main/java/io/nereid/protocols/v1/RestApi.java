@@ -1,0 +1,143 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v1;
+
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.HttpRoute.HttpHandler;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ServableState;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+
+/**
+ * The REST half: paths, and what is answered without running a model. Where KServe and TensorFlow Serving share a path, one
+ * answer carries the keys of both. Thread-safe: holds nothing that changes.
+ */
+final class RestApi {
+    private static final String[] CORS = {
+        "access-control-allow-origin", "*",
+        "access-control-allow-methods", "POST, GET",
+        "access-control-allow-headers", "Content-Type"
+    };
+
+    private final ModelControl control;
+    private final V1Options options;
+    private final TfsMetrics metrics;
+    private final RestModels models;
+    private final RestInference inference;
+
+    RestApi(
+            InferenceEngine engine,
+            ModelControl control,
+            Executor codecPool,
+            V1Options options,
+            TfsMetrics metrics) {
+        this.control = control;
+        this.options = options;
+        this.metrics = metrics;
+        this.models = new RestModels(engine, control, options.methodCheck());
+        this.inference = new RestInference(engine, models, codecPool, options, metrics, this::reply);
+    }
+
+    List<HttpRoute> routes() {
+        List<HttpRoute> routes = new ArrayList<>();
+        routes.add(HttpRoute.get("/v1/models", guarded(this::list)));
+        routes.add(new HttpRoute(HttpRoute.ANY, "/v1/models/{rest...}", guarded(this::other)));
+        addRoutes(routes, "/v1/models/{model}", x -> ModelRef.latest(x.pathParameter(0)));
+        addRoutes(
+                routes,
+                "/v1/models/{model}/versions/{version}",
+                x -> ModelRef.exact(x.pathParameter(0), RestPath.version(x, x.pathParameter(1))));
+        addRoutes(
+                routes,
+                "/v1/models/{model}/labels/{label}",
+                x -> new ModelRef(x.pathParameter(0), ModelRef.ANY, x.pathParameter(1)));
+        String page = options.metricsPath();
+        if (page != null) {
+            routes.add(HttpRoute.get(
+                    page, guarded(x -> reply(x, HttpReply.text(200, "text/plain; charset=utf-8", metrics.page())))));
+        }
+        return routes;
+    }
+
+    private void addRoutes(List<HttpRoute> routes, String path, Function<HttpExchange, ModelRef> model) {
+        routes.add(HttpRoute.get(path, guarded(x -> status(x, model.apply(x)))));
+        routes.add(HttpRoute.get(path + "/metadata", guarded(x -> metadata(x, model.apply(x)))));
+        for (TfsMetrics.Api api : RestInference.APIS) {
+            routes.add(HttpRoute.post(
+                    path + ":" + RestInference.verb(api), guarded(x -> inference.start(x, model.apply(x), api))));
+        }
+    }
+
+    private HttpHandler guarded(HttpHandler handler) {
+        if (!options.cors()) {
+            return handler;
+        }
+        // pages may read an error only with the headers, which the transport's own answers lack
+        return x -> {
+            try {
+                handler.handle(x);
+            } catch (ServingException e) {
+                reply(x, HttpReply.error(e));
+            }
+        };
+    }
+
+    private void reply(HttpExchange x, HttpReply reply) {
+        x.reply(
+                options.cors()
+                        ? new HttpReply(reply.status(), reply.contentType(), CORS, reply.content())
+                        : reply);
+    }
+
+    /** What no route takes as it is spelled. */
+    private void other(HttpExchange x) {
+        if (options.cors() && x.method().equals("OPTIONS")) {
+            String origin = x.header("origin");
+            if (origin != null && (origin.startsWith("http://") || origin.startsWith("https://"))) {
+                reply(x, HttpReply.text(200, "", ""));
+                return;
+            }
+            throw RestPath.malformed(x, "a preflight request has an Origin header that begins with http:// or https://");
+        }
+        RestPath path = RestPath.of(x);
+        switch (path.verb()) {
+            case "" -> status(x, path.model());
+            case "metadata" -> metadata(x, path.model());
+            default -> inference.start(x, path.model(), RestInference.api(path.verb()));
+        }
+    }
+
+    private void list(HttpExchange x) {
+        StringBuilder body = new StringBuilder("{\"models\":[");
+        for (ModelStatus model : control.index()) {
+            body.append(body.charAt(body.length() - 1) == '[' ? "" : ",").append(HttpReply.quote(model.model()));
+        }
+        reply(x, HttpReply.json(200, body.append("]}").toString()));
+    }
+
+    private void status(HttpExchange x, ModelRef ref) {
+        StatusJson json = new StatusJson(models.known(ref.model()), ref);
+        boolean ready = false;
+        if (ref.label() == null) {
+            ready = control.ready(ref);
+        } else {
+            for (ServableState v : json.versions()) {
+                ready |= control.ready(ModelRef.exact(ref.model(), v.id().version()));
+            }
+        }
+        reply(x, HttpReply.json(ready ? 200 : 503, json.write(ready)));
+    }
+
+    private void metadata(HttpExchange x, ModelRef ref) {
+        reply(x, HttpReply.json(200, MetadataJson.of(models.metadata(ref))));
+    }
+}

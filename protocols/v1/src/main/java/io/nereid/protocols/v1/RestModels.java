@@ -1,0 +1,119 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v1;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
+import io.nereid.protocols.v1.TfsMetrics.Api;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.ModelRef;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Looks models and signatures up, and says what is missing in the words of both families. Thread-safe: holds nothing. */
+final class RestModels {
+    private static final Set<String> METHODS = Set.of(Signature.PREDICT, Signature.CLASSIFY, Signature.REGRESS);
+
+    private final InferenceEngine engine;
+    private final ModelControl control;
+    private final boolean methodCheck;
+
+    RestModels(InferenceEngine engine, ModelControl control, boolean methodCheck) {
+        this.engine = engine;
+        this.control = control;
+        this.methodCheck = methodCheck;
+    }
+
+    /** What a model takes and gives. */
+    ModelMetadata metadata(ModelRef model) {
+        try {
+            return engine.metadata(model);
+        } catch (ServingException e) {
+            throw missing(model, e);
+        }
+    }
+
+    private ServingException missing(ModelRef ref, ServingException e) {
+        if (e.code() != Code.NOT_FOUND) {
+            return e;
+        }
+        String servable = "Servable not found for request: "
+                + (ref.version() == ModelRef.ANY
+                        ? "Latest(" + ref.model() + ")"
+                        : "Specific(" + ref.model() + ", " + ref.version() + ")");
+        if (status(ref.model()) == null) {
+            return ServingException.of(
+                    Code.NOT_FOUND, servable + ". " + unknown(ref.model()).getMessage(), e.remedy());
+        }
+        String text = e.getMessage().contains("Servable not found for request: ")
+                ? e.getMessage()
+                : servable + ". " + e.getMessage();
+        if (ref.version() == ModelRef.ANY && ref.label() == null) {
+            return ServingException.of(
+                    Code.UNAVAILABLE, "Model with name " + ref.model() + " is not ready. " + text, e.remedy());
+        }
+        return ServingException.of(Code.NOT_FOUND, text, e.remedy());
+    }
+
+    /** A model's states. */
+    ModelStatus known(String model) {
+        ModelStatus status = status(model);
+        if (status == null) {
+            ServingException unknown = unknown(model);
+            throw ServingException.of(
+                    Code.NOT_FOUND, "Could not find any versions of model " + model + ". " + unknown.getMessage());
+        }
+        return status;
+    }
+
+    private @Nullable ModelStatus status(String model) {
+        for (ModelStatus status : control.index()) {
+            if (status.model().equals(model)) {
+                return status;
+            }
+        }
+        return null;
+    }
+
+    private static ServingException unknown(String model) {
+        return ServingException.of(Code.NOT_FOUND, "Model with name " + model + " does not exist.");
+    }
+
+    /** A signature by the name that a request's body gives, for an API. */
+    Signature signature(ModelMetadata metadata, String name, Api api) {
+        String key = name.isEmpty() ? ModelMetadata.DEFAULT_SIGNATURE : name;
+        Signature found = metadata.signatures().get(key);
+        if (found == null) {
+            throw ServingException.invalidArgument(
+                    api == Api.PREDICT
+                            ? "Serving signature name: \"" + key + "\" not found in signature def"
+                            : "No signature was found with the name: " + key,
+                    Suggestions.didYouMean(
+                            key,
+                            metadata.signatures().keySet(),
+                            "the signatures of model '" + metadata.id().model() + "' are "
+                                    + metadata.signatures().keySet().stream()
+                                            .sorted()
+                                            .toList()));
+        }
+        if (methodCheck) {
+            check(found, api);
+        }
+        return found;
+    }
+
+    private static void check(Signature signature, Api api) {
+        if (api != Api.PREDICT) {
+            ExampleOutputs.check(signature, api == Api.CLASSIFY ? Signature.CLASSIFY : Signature.REGRESS);
+        } else if (!METHODS.contains(signature.method())) {
+            throw ServingException.invalidArgument(
+                    "Expected prediction signature method_name to be one of {" + Signature.PREDICT + ", "
+                            + Signature.CLASSIFY + ", " + Signature.REGRESS + "}. Was: " + signature.method());
+        }
+    }
+}
