@@ -1,0 +1,369 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.recording;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.Threads;
+import io.nereid.recording.Recorder.LogCount;
+import io.nereid.recording.Recorder.Target;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.tensor.ByteBudget;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Tensor;
+import java.io.IOException;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The way from recorded requests to files: a bounded queue and one thread that encodes and writes. {@link #add} and
+ * {@link #counts} are called by any thread, {@link #keep} and {@link #close} by one at a time; the files are confined to the
+ * thread.
+ */
+final class Journal {
+    private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
+    private static final DateTimeFormatter START =
+            DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'", Locale.ROOT).withZone(ZoneOffset.UTC);
+    private static final long CLOSE_SECONDS = 10;
+    private static final long IDLE_MILLIS = 500;
+
+    /** What waits for the thread, in order. */
+    private sealed interface Item {}
+
+    /** A recorded request, whose tensors it owns. */
+    record Entry(Target target, InferenceRequest request, List<Tensor> inputs, List<Tensor> outputs, long version)
+            implements Item {
+        void release() {
+            Tensor.closeAll(inputs);
+            Tensor.closeAll(outputs);
+        }
+
+        /** Bytes of memory that cannot be given back as long as this waits; a region that is shared counts whole. */
+        long bytes() {
+            long bytes = 0;
+            Map<MemoryRegion, Boolean> seen = new IdentityHashMap<>();
+            for (List<Tensor> tensors : List.of(inputs, outputs)) {
+                for (Tensor tensor : tensors) {
+                    if (seen.put(tensor.region(), true) == null) {
+                        bytes += tensor.region().size();
+                    }
+                }
+            }
+            return bytes;
+        }
+    }
+
+    private record Waiting(Entry entry, long bytes) implements Item {}
+
+    /** From here on records go to these files only; all others are completed. */
+    private record Keep(Set<String> prefixes) implements Item {}
+
+    private record Complete(CompletableFuture<Void> done, boolean last) implements Item {}
+
+    private final Clock clock;
+    private final RecorderOptions options;
+    private final LogFile.Opener opener;
+    private final String start;
+    private final BlockingQueue<Item> queue = new LinkedBlockingQueue<>();
+    private final Semaphore room;
+    private final ByteBudget budget;
+    private final Map<String, Map<Code, LongAdder>> counts = new ConcurrentHashMap<>();
+    private final CountDownLatch ended = new CountDownLatch(1);
+    private volatile boolean closed;
+    private @Nullable Thread thread;
+
+    // confined to the thread
+    private final LogEncoder encoder = new LogEncoder();
+    private final Map<String, LogFile> files = new HashMap<>();
+    private final Map<String, Integer> numbers = new HashMap<>();
+    private Set<String> prefixes = Set.of();
+    private boolean broken;
+    private long retryNanos;
+    private long lost;
+
+    Journal(Clock clock, RecorderOptions options, LogFile.Opener opener) {
+        this.clock = clock;
+        this.options = options;
+        this.opener = opener;
+        this.room = new Semaphore(options.maxQueued());
+        this.budget = new ByteBudget(options.maxQueuedBytes());
+        this.start = START.format(Instant.ofEpochMilli(clock.millis()));
+    }
+
+    /** Takes over an entry, and drops it when there is no room. */
+    void add(Entry entry) {
+        if (closed || !room.tryAcquire()) {
+            drop(entry);
+            return;
+        }
+        long bytes = entry.bytes();
+        if (!budget.tryReserve(bytes)) {
+            room.release();
+            drop(entry);
+            return;
+        }
+        queue.add(new Waiting(entry, bytes));
+        if (closed && ended.getCount() == 0) {
+            discardAll(); // nobody else will
+        }
+    }
+
+    private void drop(Entry entry) {
+        count(entry.target(), Code.RESOURCE_EXHAUSTED);
+        entry.release();
+    }
+
+    private void count(Target target, Code code) {
+        counts.computeIfAbsent(target.model(), m -> {
+                    Map<Code, LongAdder> each = new EnumMap<>(Code.class);
+                    for (Code c : List.of(Code.OK, Code.RESOURCE_EXHAUSTED, Code.UNAVAILABLE, Code.INTERNAL)) {
+                        each.put(c, new LongAdder());
+                    }
+                    return Collections.unmodifiableMap(each);
+                })
+                .getOrDefault(code, new LongAdder())
+                .increment();
+    }
+
+    List<LogCount> counts() {
+        List<LogCount> all = new ArrayList<>();
+        counts.forEach((model, each) -> each.forEach((code, count) -> {
+            if (count.sum() > 0) {
+                all.add(new LogCount(model, code, count.sum()));
+            }
+        }));
+        return all;
+    }
+
+    void keep(Collection<Target> targets) {
+        if (closed || thread == null && targets.isEmpty()) {
+            return;
+        }
+        Set<String> wanted = new java.util.HashSet<>();
+        targets.forEach(target -> wanted.add(target.prefix()));
+        queue.add(new Keep(Set.copyOf(wanted)));
+        if (thread == null) {
+            Thread writer = Threads.named("nereid-recorder").newThread(this::run);
+            thread = writer;
+            writer.start();
+        }
+    }
+
+    CompletableFuture<Void> completeFiles() {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        synchronized (this) {
+            if (closed || thread == null) {
+                done.complete(null);
+            } else {
+                queue.add(new Complete(done, false));
+            }
+        }
+        return done;
+    }
+
+    void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        if (thread != null) {
+            queue.add(new Complete(new CompletableFuture<>(), true));
+            try {
+                if (!ended.await(CLOSE_SECONDS, TimeUnit.SECONDS)) {
+                    LOG.warn("recorded requests are still being written after {} s; they are left", CLOSE_SECONDS);
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    // ---- the thread
+
+    private void run() {
+        try {
+            while (step()) {
+                // until closed
+            }
+        } catch (InterruptedException e) {
+            LOG.warn("recording was interrupted");
+        } finally {
+            closed = true;
+            ended.countDown();
+            discardAll();
+        }
+    }
+
+    private boolean step() throws InterruptedException {
+        Item item = queue.poll();
+        if (item == null) {
+            flush();
+            item = queue.poll(IDLE_MILLIS, TimeUnit.MILLISECONDS);
+        }
+        if (item instanceof Waiting waiting) {
+            try {
+                write(waiting.entry());
+            } finally {
+                waiting.entry().release();
+                budget.release(waiting.bytes());
+                room.release();
+            }
+        } else if (item instanceof Keep keep) {
+            prefixes = keep.prefixes();
+            complete(false);
+        } else if (item instanceof Complete all) {
+            complete(true);
+            all.done().complete(null);
+            return !all.last();
+        }
+        completeOld();
+        return true;
+    }
+
+    private void write(Entry entry) {
+        Target target = entry.target();
+        if (!prefixes.contains(target.prefix())) {
+            return; // it was under way when its recording ended
+        }
+        if (broken && clock.nanos() - retryNanos < 0) {
+            lost++;
+            count(target, Code.UNAVAILABLE);
+            return;
+        }
+        int length;
+        try {
+            length = encoder.encode(entry, clock.millis() / 1000);
+        } catch (RuntimeException e) {
+            LOG.error("a request to model '{}' cannot be recorded", target.model(), e);
+            count(target, Code.INTERNAL);
+            return;
+        }
+        try {
+            LogFile file = files.get(target.prefix());
+            if (file == null) {
+                file = open(target.prefix());
+            }
+            file.write(encoder.array(), length);
+            if (broken) {
+                file.flush(); // what is only kept in memory proves nothing
+                broken = false;
+                LOG.info("recording goes on; {} requests were not recorded", lost);
+            }
+            count(target, Code.OK);
+            if (file.records() >= options.maxFileRecords() || file.bytes() >= options.maxFileBytes()) {
+                files.remove(target.prefix());
+                file.complete();
+            }
+        } catch (IOException e) {
+            failed(target.prefix(), e);
+            lost++;
+            count(target, Code.UNAVAILABLE);
+        }
+    }
+
+    private LogFile open(String prefix) throws IOException {
+        int number = numbers.merge(prefix, 1, Integer::sum) - 1;
+        LogFile file = null;
+        while (file == null) {
+            try {
+                file = opener.open(prefix + "-" + start + "-" + number + ".tfrecord", clock.nanos());
+            } catch (java.nio.file.FileAlreadyExistsException e) {
+                number = numbers.merge(prefix, 1, Integer::sum) - 1; // another server's, or an earlier one's
+            } catch (IOException e) {
+                numbers.put(prefix, number);
+                throw e;
+            }
+        }
+        files.put(prefix, file);
+        return file;
+    }
+
+    /** Gives up a file of which a record may be torn; what was flushed before stays. */
+    private void failed(String prefix, IOException e) {
+        if (!broken) {
+            broken = true;
+            lost = 0;
+            LOG.warn("recording to '{}' fails and is left out until it works again: {}", prefix, e.toString());
+        }
+        retryNanos = clock.nanos() + options.retryAfter().toNanos();
+        LogFile file = files.remove(prefix);
+        if (file != null) {
+            file.abandon();
+        }
+    }
+
+    private void flush() {
+        for (String prefix : List.copyOf(files.keySet())) {
+            try {
+                files.get(prefix).flush();
+            } catch (IOException e) {
+                failed(prefix, e);
+            }
+        }
+    }
+
+    private void completeOld() {
+        if (files.isEmpty()) {
+            return;
+        }
+        long now = clock.nanos();
+        for (String prefix : List.copyOf(files.keySet())) {
+            if (now - files.get(prefix).openedNanos() >= options.maxFileAge().toNanos()) {
+                complete(prefix);
+            }
+        }
+    }
+
+    private void complete(boolean all) {
+        for (String prefix : List.copyOf(files.keySet())) {
+            if (all || !prefixes.contains(prefix)) {
+                complete(prefix);
+            }
+        }
+    }
+
+    private void complete(String prefix) {
+        LogFile file = files.get(prefix);
+        if (file != null) {
+            try {
+                file.complete();
+                files.remove(prefix);
+            } catch (IOException e) {
+                failed(prefix, e);
+            }
+        }
+    }
+
+    private void discardAll() {
+        for (Item item = queue.poll(); item != null; item = queue.poll()) {
+            if (item instanceof Waiting waiting) {
+                drop(waiting.entry());
+                budget.release(waiting.bytes());
+            } else if (item instanceof Complete all) {
+                all.done().complete(null);
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.recording;
+
+import io.nereid.tfdata.RecordFile;
+import java.io.IOException;
+import java.nio.channels.Channels;
+import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A file of records in the making; its name ends in {@code .part} until it is complete and on the disk. Confined to the
+ * journal's thread.
+ */
+final class LogFile {
+    private static final Logger LOG = LoggerFactory.getLogger(LogFile.class);
+
+    /** Makes files. */
+    interface Opener {
+        /**
+         * Begins a file.
+         *
+         * @param name its path once it is complete
+         * @throws FileAlreadyExistsException when there is one of that name
+         */
+        LogFile open(String name, long nowNanos) throws IOException;
+    }
+
+    private final Path name;
+    private final Path part;
+    private final FileChannel channel;
+    private final RecordFile.Writer writer;
+    private final long openedNanos;
+    private int records;
+    private long flushedBytes;
+    private int flushedRecords;
+
+    LogFile(Path name, Path part, FileChannel channel, RecordFile.Writer writer, long openedNanos) {
+        this.name = name;
+        this.part = part;
+        this.channel = channel;
+        this.writer = writer;
+        this.openedNanos = openedNanos;
+    }
+
+    static LogFile create(String name, long nowNanos) throws IOException {
+        Path path = Path.of(name);
+        Path directory = path.toAbsolutePath().getParent();
+        if (directory != null) {
+            Files.createDirectories(directory);
+        }
+        if (Files.exists(path)) {
+            throw new FileAlreadyExistsException(name);
+        }
+        Path part = Path.of(name + ".part");
+        FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+        return new LogFile(path, part, channel, new RecordFile.Writer(Channels.newOutputStream(channel)), nowNanos);
+    }
+
+    void write(byte[] array, int length) throws IOException {
+        writer.write(array, 0, length);
+        records++;
+    }
+
+    void flush() throws IOException {
+        if (flushedRecords != records) {
+            writer.flush();
+            flushedRecords = records;
+            flushedBytes = writer.bytes();
+        }
+    }
+
+    /** Brings everything to the disk and gives the file its name. */
+    void complete() throws IOException {
+        flush();
+        channel.force(true);
+        writer.close();
+        Files.move(part, name, StandardCopyOption.ATOMIC_MOVE);
+    }
+
+    /** Keeps what was flushed, under the file's name if that is still possible. */
+    void abandon() {
+        try {
+            if (flushedRecords > 0) {
+                channel.truncate(flushedBytes);
+                channel.force(true);
+                channel.close();
+                Files.move(part, name, StandardCopyOption.ATOMIC_MOVE);
+            } else {
+                channel.close();
+                Files.deleteIfExists(part);
+            }
+        } catch (IOException e) {
+            LOG.warn("'{}' is left incomplete: {}", part, e.toString());
+        }
+    }
+
+    int records() {
+        return records;
+    }
+
+    long bytes() {
+        return writer.bytes();
+    }
+
+    long openedNanos() {
+        return openedNanos;
+    }
+}
