@@ -7,14 +7,13 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.base.Threads;
 import io.nereid.lifecycle.Manager;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.observe.ModelReport;
 import io.nereid.observe.RequestTrace;
+import io.nereid.repository.BatchingParameters;
 import io.nereid.repository.LoaderFactory;
-import io.nereid.repository.RepositorySource;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -26,7 +25,6 @@ import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
-import io.nereid.spi.ServableState.Phase;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -36,7 +34,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutorService;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -53,15 +50,14 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Engine implements InferenceEngine, ModelControl, AutoCloseable {
     private static final Call ENDED = () -> {};
-    private static final Duration RETRY_INTERVAL = Duration.ofSeconds(1);
 
     private final EngineOptions options;
     private final Clock clock;
     private final DevicePool pool;
     private final Servables servables;
     private final Manager manager;
-    private final RepositorySource repository;
-    private final ExecutorService control;
+    private final ModelSources sources;
+    private final ShadowTraffic shadows;
     private final EnsembleMembers members = new Members();
     private final HostFigures host = new HostFigures();
     private final boolean strictReadiness;
@@ -73,21 +69,22 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         this.options = options;
         this.clock = clock;
         this.strictReadiness = options.strictReadiness();
-        this.pool = new DevicePool("device", options.deviceThreads(), clock);
+        BatchingParameters batching = options.batching();
+        int threads = batching == null || batching.numBatchThreads() == 0
+                ? options.deviceThreads()
+                : batching.numBatchThreads();
+        this.pool = new DevicePool("device", threads, clock);
         this.servables = new Servables(pool, options, clock);
         this.manager = new Manager(
                 ManagerOptions.DEFAULT
                         .withLoadThreads(options.loadThreads())
                         .withMemoryLimitBytes(options.memoryLimitBytes())
-                        .withRetries(options.loadRetries(), RETRY_INTERVAL),
+                        .withInitialLoadThreads(options.initialLoadThreads())
+                        .withPolicy(options.transition())
+                        .withRetries(options.loadRetries(), options.loadRetryInterval()),
                 clock);
-        this.repository = new RepositorySource(
-                options.repositories(),
-                backends,
-                new Loaders(),
-                options.repository().withScratch(options.scratch()),
-                clock);
-        this.control = Threads.single("control");
+        this.shadows = new ShadowTraffic(manager, clock);
+        this.sources = new ModelSources(options, backends, new Loaders(), manager, clock);
     }
 
     /** Makes the loaders of stored versions. */
@@ -138,15 +135,23 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         }
     }
 
-    /** Starts reading the repository and loading models. Completes when each has become available or has failed. */
+    /** Starts all sources and loads their models. Completes when each has become available or has failed. */
     public CompletionStage<Void> start() {
-        repository.start(manager);
+        sources.start();
         CompletableFuture<Void> settled = new CompletableFuture<>();
-        manager.settled(repository.names()).whenComplete((states, e) -> {
+        manager.settled(sources.names()).whenComplete((states, e) -> {
             started = true;
             settled.complete(null);
         });
         return settled;
+    }
+
+    /**
+     * Calls {@code listener} with the list of models at the start, and with every new one that has been put in force, on
+     * the thread that does that; to be called before {@link #start}.
+     */
+    public void onConfigured(Consumer<List<ServedModel>> listener) {
+        sources.served().onConfigured(listener);
     }
 
     /** Calls {@code listener} with every step of every version, on the decision thread; it must return at once. */
@@ -163,6 +168,9 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
             request.release();
             sink.fail(e);
             return ENDED;
+        }
+        if (request.model().label() != null) {
+            return shadows.submit(handle, request, sink);
         }
         return submit((EngineServable) handle.servable(), handle, request, sink, clock);
     }
@@ -252,7 +260,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     @Override
     public List<ModelStatus> index() {
         Map<String, ModelStatus> byName = new TreeMap<>();
-        for (String name : repository.names()) {
+        for (String name : sources.names()) {
             byName.put(name, new ModelStatus(name, List.of()));
         }
         for (ModelStatus status : manager.index()) {
@@ -263,68 +271,22 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     @Override
     public CompletionStage<Void> load(String model, LoadOptions options) {
-        CompletableFuture<Void> done = new CompletableFuture<>();
-        control.execute(() -> {
-            try {
-                manager.retry(model);
-                List<ServableId> versions = repository.load(model, options.config(), options.files());
-                manager.settled(model).whenComplete((states, e) -> finish(model, versions, states, done, e));
-            } catch (RuntimeException e) {
-                done.completeExceptionally(e);
-            }
-        });
-        return done;
-    }
-
-    private static void finish(
-            String model,
-            List<ServableId> versions,
-            @Nullable List<ServableState> states,
-            CompletableFuture<Void> done,
-            @Nullable Throwable failure) {
-        if (states == null) {
-            done.completeExceptionally(failure == null ? new IllegalStateException("no states") : failure);
-            return;
-        }
-        StringBuilder reasons = new StringBuilder();
-        for (ServableState state : states) {
-            if (versions.contains(state.id()) && (state.phase() == Phase.FAILED || state.reason() != null)) {
-                reasons.append("version ").append(state.id().version()).append(" is at UNAVAILABLE state: ");
-                reasons.append(state.reason()).append(";\n");
-            }
-        }
-        if (reasons.isEmpty() && !versions.isEmpty()) {
-            done.complete(null);
-        } else {
-            String text = versions.isEmpty() ? "no version is available" : reasons.toString();
-            done.completeExceptionally(
-                    ServingException.invalidArgument("load failed for model '" + model + "': " + text));
-        }
+        return sources.load(model, options);
     }
 
     @Override
     public CompletionStage<Void> unload(String model, boolean dependents) {
-        CompletableFuture<Void> done = new CompletableFuture<>();
-        control.execute(() -> {
-            try {
-                repository.unload(model, dependents);
-                manager.settled(model).whenComplete((states, e) -> {
-                    if (e != null) {
-                        done.completeExceptionally(e);
-                    } else {
-                        done.complete(null);
-                    }
-                });
-            } catch (RuntimeException e) {
-                done.completeExceptionally(e);
-            }
-        });
-        return done;
+        return sources.unload(model, dependents);
+    }
+
+    @Override
+    public CompletionStage<List<ModelChange>> configure(List<ServedModel> models, boolean dryRun) {
+        return sources.served().configure(models, dryRun);
     }
 
     /** The figures of all models in Prometheus' text format. */
     public String metrics() {
-        return new MetricsPage(servables.shown(), options.metrics()).write(host, servables.cacheFigures());
+        return new MetricsPage(servables.shown(), options.metrics()).write(host, servables.cacheFigures(), shadows, manager.memoryBytes(), manager.memoryLimit());
     }
 
     /**
@@ -371,8 +333,8 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     /** Ends everything: no new requests, waits for those under way up to {@code limit}, unloads. */
     public void close(Duration limit) {
         draining = true;
-        repository.close();
-        control.shutdown();
+        sources.close();
+        shadows.close();
         manager.close(limit);
         pool.close();
         servables.close();

@@ -2,9 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.lifecycle.LabelRule;
+import io.nereid.lifecycle.TransitionPolicy;
+import io.nereid.repository.BatchingParameters;
 import io.nereid.repository.RepositorySource;
+import io.nereid.repository.ServedModelSource;
 import io.nereid.scheduling.RateLimiter;
+import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.Source;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +35,17 @@ import org.jspecify.annotations.Nullable;
  * @param delays for tests: when queues begin to run
  * @param loadRetries how often a failed load is tried again
  * @param strictReadiness whether the server counts as ready only when every wanted model answers
+ * @param servedModels models configured by list, beside the repositories; a list given later replaces it
+ * @param listing how the list's base paths are looked at
+ * @param sources further sources of models, which the engine starts and closes. A model that several sources name is served from the first: the list, the repositories, then these
+ * @param batching how requests are joined for every model whose configuration does not say it; null for the models' defaults
+ * @param perModelBatching whether {@code batching_params.pbtxt} of a version's directory says it instead; a model without that file is not batched
+ * @param warmup how recorded requests of a version warm it up
+ * @param loadRetryInterval time between two tries to load
+ * @param initialLoadThreads models that may load at once at the start, if that is more; 0 for as many as later
+ * @param transition in which order versions come and go
+ * @param labelRule when a list may give a label to a version that does not serve
+ * @param reloadTimeout how long a new list waits for its models before it reports
  */
 public record EngineOptions(
         List<Path> repositories,
@@ -45,7 +63,18 @@ public record EngineOptions(
         @Nullable Cache cache,
         Delays delays,
         int loadRetries,
-        boolean strictReadiness) {
+        boolean strictReadiness,
+        List<ServedModel> servedModels,
+        ServedModelSource.Options listing,
+        List<Source> sources,
+        @Nullable BatchingParameters batching,
+        boolean perModelBatching,
+        Warmup warmup,
+        Duration loadRetryInterval,
+        int initialLoadThreads,
+        TransitionPolicy transition,
+        LabelRule labelRule,
+        Duration reloadTimeout) {
     /** One repository, read once, with a thread per processor. */
     public static EngineOptions of(Path repository) {
         return builder(List.of(repository)).build();
@@ -73,7 +102,18 @@ public record EngineOptions(
                 .cache(cache)
                 .delays(delays)
                 .loadRetries(loadRetries)
-                .strictReadiness(strictReadiness);
+                .strictReadiness(strictReadiness)
+                .servedModels(servedModels)
+                .listing(listing)
+                .sources(sources)
+                .batching(batching)
+                .perModelBatching(perModelBatching)
+                .warmup(warmup)
+                .loadRetryInterval(loadRetryInterval)
+                .initialLoadThreads(initialLoadThreads)
+                .transition(transition)
+                .labelRule(labelRule)
+                .reloadTimeout(reloadTimeout);
     }
 
     /**
@@ -83,6 +123,20 @@ public record EngineOptions(
      * @param settings as the store understands them
      */
     public record Cache(String name, Map<String, String> settings) {}
+
+    /**
+     * How requests that were recorded in {@code assets.extra/tf_serving_warmup_requests} of a version are run before it
+     * serves.
+     *
+     * @param enabled whether they are
+     * @param iterations how often each is run, at least 1
+     * @param threads how many run at once, at least 1
+     * @param allBatchSizes whether each is also run in batches of every allowed size
+     */
+    public record Warmup(boolean enabled, int iterations, int threads, boolean allBatchSizes) {
+        /** Each once, one after the other. */
+        public static final Warmup DEFAULT = new Warmup(true, 1, 1, false);
+    }
 
     /**
      * For tests that need batches formed in a known way.
@@ -113,6 +167,17 @@ public record EngineOptions(
         private Delays delays = Delays.NONE;
         private int loadRetries;
         private boolean strictReadiness = true;
+        private List<ServedModel> servedModels = List.of();
+        private ServedModelSource.Options listing = ServedModelSource.Options.DEFAULT;
+        private List<Source> sources = List.of();
+        private @Nullable BatchingParameters batching;
+        private boolean perModelBatching;
+        private Warmup warmup = Warmup.DEFAULT;
+        private Duration loadRetryInterval = Duration.ofSeconds(1);
+        private int initialLoadThreads;
+        private TransitionPolicy transition = TransitionPolicy.ALL_OR_NOTHING;
+        private LabelRule labelRule = LabelRule.SERVING;
+        private Duration reloadTimeout = Duration.ofSeconds(60);
 
         private Builder(List<Path> repositories) {
             this.repositories = repositories;
@@ -208,6 +273,72 @@ public record EngineOptions(
             return this;
         }
 
+        /** See {@link EngineOptions#servedModels}. */
+        public Builder servedModels(List<ServedModel> value) {
+            this.servedModels = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#listing}. */
+        public Builder listing(ServedModelSource.Options value) {
+            this.listing = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#sources}. */
+        public Builder sources(List<Source> value) {
+            this.sources = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#batching}. */
+        public Builder batching(@Nullable BatchingParameters value) {
+            this.batching = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#perModelBatching}. */
+        public Builder perModelBatching(boolean value) {
+            this.perModelBatching = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#warmup}. */
+        public Builder warmup(Warmup value) {
+            this.warmup = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#loadRetryInterval}. */
+        public Builder loadRetryInterval(Duration value) {
+            this.loadRetryInterval = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#initialLoadThreads}. */
+        public Builder initialLoadThreads(int value) {
+            this.initialLoadThreads = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#transition}. */
+        public Builder transition(TransitionPolicy value) {
+            this.transition = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#labelRule}. */
+        public Builder labelRule(LabelRule value) {
+            this.labelRule = value;
+            return this;
+        }
+
+        /** See {@link EngineOptions#reloadTimeout}. */
+        public Builder reloadTimeout(Duration value) {
+            this.reloadTimeout = value;
+            return this;
+        }
+
         /** The options. */
         public EngineOptions build() {
             return new EngineOptions(
@@ -226,7 +357,18 @@ public record EngineOptions(
                     cache,
                     delays,
                     loadRetries,
-                    strictReadiness);
+                    strictReadiness,
+                    servedModels,
+                    listing,
+                    sources,
+                    batching,
+                    perModelBatching,
+                    warmup,
+                    loadRetryInterval,
+                    initialLoadThreads,
+                    transition,
+                    labelRule,
+                    reloadTimeout);
         }
     }
 }

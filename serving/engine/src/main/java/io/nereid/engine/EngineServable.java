@@ -14,6 +14,7 @@ import io.nereid.spi.Servable;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.Tensor;
+import io.nereid.tfdata.ExampleTensors;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -71,8 +72,14 @@ abstract class EngineServable implements Servable {
                 inputs,
                 outputs,
                 config.maxBatchSize(),
-                Map.of(),
+                properties(config),
                 Collections.unmodifiableMap(signatures));
+    }
+
+    /** What protocols need to know beside the tensors: the names of a matrix's columns. */
+    private static Map<String, String> properties(ModelConfig config) {
+        String columns = config.parameters().getOrDefault(ExampleTensors.COLUMNS, "");
+        return columns.isEmpty() ? Map.of() : Map.of(ExampleTensors.COLUMNS, columns);
     }
 
     private static List<TensorSpec> onWire(List<TensorSpec> specs, boolean batched) {

@@ -10,6 +10,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.ToDoubleFunction;
@@ -30,7 +31,45 @@ final class MetricsPage {
         this.options = options;
     }
 
+    /** The page of servables alone. */
     String write(HostFigures host, Map<String, Long> cache) {
+        write(cache);
+        host(host);
+        return page.toString();
+    }
+
+    /**
+     * The whole page.
+     *
+     * @param reserved bytes that models hold, by the manager's books
+     * @param limit most of them; 0 for none
+     */
+    String write(HostFigures host, Map<String, Long> cache, ShadowTraffic labelled, long reserved, long limit) {
+        write(cache);
+        family("nereid_memory_reserved_bytes", "gauge", "Memory booked for models, loading ones by their estimate");
+        sample("nereid_memory_reserved_bytes", "", reserved);
+        family("nereid_memory_limit_bytes", "gauge", "Most memory that models may take; 0 for no limit");
+        sample("nereid_memory_limit_bytes", "", limit);
+        labelled(
+                "nereid_label_requests_total",
+                "Requests by label, and copies of them for shadows",
+                labelled.requests());
+        labelled(
+                "nereid_shadow_dropped_total", "Copies for shadows that were not answered in time", labelled.dropped());
+        host(host);
+        return page.toString();
+    }
+
+    private void labelled(String name, String help, Map<ShadowTraffic.Key, LongAdder> counts) {
+        family(name, "counter", help);
+        counts.forEach((key, count) -> sample(
+                name,
+                "model=\"" + escaped(key.model()) + "\",label=\"" + escaped(key.label()) + "\",version=\""
+                        + key.version() + "\",shadow=\"" + key.shadow() + '"',
+                count.sum()));
+    }
+
+    private void write(Map<String, Long> cache) {
         counter(
                 "nv_inference_request_success",
                 "Number of successful inference requests, all batch sizes",
@@ -61,8 +100,6 @@ final class MetricsPage {
         summaries();
         cache(cache);
         own();
-        host(host);
-        return page.toString();
     }
 
     private void durations() {

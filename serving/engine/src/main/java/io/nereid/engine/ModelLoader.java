@@ -8,6 +8,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.repository.BatchingParameters;
 import io.nereid.repository.ConfigDocument;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
@@ -86,8 +87,11 @@ final class ModelLoader implements Loader {
         }
         long from = servables.clock().nanos();
         files = FileStamps.of(source);
-        BackendModel model = backend.load(source, config, context);
+        BatchingRules rules = servables.batching();
+        BatchingParameters parameters = rules.of(source);
+        BackendModel model = backend.load(source, config, rules.context(context, parameters));
         try {
+            model = rules.apply(model, config, parameters);
             // What only the backend could say may break a rule; a GPU instance that it has taken is no fault.
             ConfigDocument.check(model.config(), source.modelDirectory(), true);
             ModelServable made = servables.make(source, model);
@@ -106,6 +110,7 @@ final class ModelLoader implements Loader {
         if (loaded != null) {
             long from = servables.clock().nanos();
             new WarmupRequests(source.modelDirectory(), loaded, servables.clock()).run();
+            new RecordedWarmup(source, loaded, servables.warmup()).run();
             loaded.loadNanos(loadNanos + servables.clock().nanos() - from);
             servables.show(loaded, fingerprint);
         }

@@ -32,6 +32,7 @@ final class Servables {
     private final EngineOptions options;
     private final SchedulerOptions scheduling;
     private final Clock clock;
+    private final BatchingRules batching;
     private final @Nullable ResponseCache cache;
     private final Set<EngineServable> shown = ConcurrentHashMap.newKeySet();
 
@@ -39,6 +40,7 @@ final class Servables {
         this.pool = pool;
         this.pools = new HostPools(pool, options, clock);
         this.options = options;
+        this.batching = new BatchingRules(options);
         this.clock = clock;
         EngineOptions.Cache named = options.cache();
         this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), clock);
@@ -91,6 +93,16 @@ final class Servables {
     /** A complete configuration with its document. */
     ModelConfig completed(ModelConfig config) {
         return config.toBuilder().document(ConfigDocument.of(config)).build();
+    }
+
+    /** How requests are joined where a configuration does not say it. */
+    BatchingRules batching() {
+        return batching;
+    }
+
+    /** How recorded requests warm models up. */
+    EngineOptions.Warmup warmup() {
+        return options.warmup();
     }
 
     Clock clock() {

@@ -9,19 +9,25 @@ import io.nereid.tensor.Tensor;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.Future;
 
 /** A request that nobody sent and whose answer nobody wants. It owns its inputs. Thread-safe. */
 final class WarmupJob implements InferenceJob {
     private final InferenceRequest request;
+    private final int rows;
     private final CompletableFuture<Void> done = new CompletableFuture<>();
 
+    /** One row. */
     WarmupJob(InferenceRequest request) {
+        this(request, 1);
+    }
+
+    WarmupJob(InferenceRequest request, int rows) {
         this.request = request;
+        this.rows = rows;
     }
 
     /** Completes at the end. */
-    Future<Void> done() {
+    CompletableFuture<Void> done() {
         return done;
     }
 
@@ -32,7 +38,7 @@ final class WarmupJob implements InferenceJob {
 
     @Override
     public int batchSize() {
-        return 1;
+        return rows;
     }
 
     @Override

@@ -1,0 +1,122 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine;
+
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelSource;
+import io.nereid.repository.BatchingParameters;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.ModelConfig.Fit;
+import io.nereid.spi.ModelMetadata.Signature;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How requests are joined for models whose configuration does not say it: by parameters of the whole server, or by a file
+ * of the version. What a configuration says of batching stays. Immutable.
+ */
+final class BatchingRules {
+    /** The file of a version that says how its requests are joined. */
+    static final String FILE = "batching_params.pbtxt";
+
+    private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
+
+    private final @Nullable BatchingParameters global;
+    private final boolean perModel;
+
+    BatchingRules(EngineOptions options) {
+        this.global = options.batching();
+        this.perModel = options.perModelBatching();
+    }
+
+    /**
+     * The parameters for a version; null for no batching, or for what the backend does by itself.
+     *
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a file of the version that cannot be read
+     */
+    @Nullable BatchingParameters of(ModelSource source) {
+        if (!perModel) {
+            return global;
+        }
+        Path file = source.versionDirectory().resolve(FILE);
+        return Files.isRegularFile(file) ? BatchingParameters.read(file) : null;
+    }
+
+    /** What the backend is told, so that it takes as many rows as are joined. */
+    BackendContext context(BackendContext context, @Nullable BatchingParameters parameters) {
+        if (parameters == null && !perModel) {
+            return context;
+        }
+        Map<String, String> settings = new HashMap<>(context.settings());
+        settings.put(
+                DEFAULT_MAX_BATCH_SIZE,
+                parameters == null ? "0" : Integer.toString(parameters.maxExecutionBatchSize()));
+        return new BackendContext(context.cores(), context.scratch(), settings, context.autoComplete());
+    }
+
+    /**
+     * The model with these parameters, where they apply.
+     *
+     * @param stored its configuration before the backend completed it
+     */
+    BackendModel apply(BackendModel model, ModelConfig stored, @Nullable BatchingParameters parameters) {
+        ModelConfig config = model.config();
+        if ((parameters == null && !perModel)
+                || stored.batching() != null
+                || !config.batched()
+                || config.sequence() != null
+                || config.decoupled()) {
+            return model;
+        }
+        Batching batching = null;
+        if (parameters != null) {
+            batching = parameters.batching(config.maxBatchSize());
+            if (model.traits().requests()) {
+                // Such a model sees requests, not rows: nothing can be added to them, or cut off.
+                batching = batching.withFit(new Fit(List.of(), false, 0, batching.fit().maxEnqueuedBatches()));
+            }
+        }
+        return new Rebatched(model, config.toBuilder().batching(batching).build());
+    }
+
+    /** A model under another configuration. Immutable. */
+    private record Rebatched(BackendModel model, ModelConfig config) implements BackendModel {
+        @Override
+        public IoTraits traits() {
+            return model.traits();
+        }
+
+        @Override
+        public Map<String, Signature> signatures() {
+            return model.signatures();
+        }
+
+        @Override
+        public Invocation newInvocation(String signature) {
+            return model.newInvocation(signature);
+        }
+
+        @Override
+        public Invocation newInvocation() {
+            return model.newInvocation();
+        }
+
+        @Override
+        public long memoryBytes() {
+            return model.memoryBytes();
+        }
+
+        @Override
+        public void close() {
+            model.close();
+        }
+    }
+}

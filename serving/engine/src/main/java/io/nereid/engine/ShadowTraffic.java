@@ -1,0 +1,164 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine;
+
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.lifecycle.Manager;
+import io.nereid.lifecycle.ServableHandle;
+import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceRequest.Options;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import io.nereid.spi.ServableId;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
+
+/**
+ * Requests by label: counts them, and gives some of them to a second version too, whose answers are thrown away. What is
+ * copied is the right to read the inputs. A copy never delays its original: it is submitted after it, on a thread of its
+ * own, and dropped when too many copies are under way or the second version's queue is full. Thread-safe.
+ */
+final class ShadowTraffic implements AutoCloseable {
+    /** Most copies under way at once: each holds its inputs. */
+    static final int LIMIT = 256;
+
+    /**
+     * What requests are counted by.
+     *
+     * @param shadow whether these are copies
+     */
+    record Key(String model, String label, long version, boolean shadow) implements Comparable<Key> {
+        @Override
+        public int compareTo(Key other) {
+            int c = model.compareTo(other.model);
+            c = c == 0 ? label.compareTo(other.label) : c;
+            c = c == 0 ? Long.compare(version, other.version) : c;
+            return c == 0 ? Boolean.compare(shadow, other.shadow) : c;
+        }
+    }
+
+    private final Manager manager;
+    private final Clock clock;
+    private final ExecutorService executor = Threads.single("shadow");
+    private final AtomicInteger underWay = new AtomicInteger();
+    private final Map<Key, LongAdder> requests = new ConcurrentHashMap<>();
+    private final Map<Key, LongAdder> dropped = new ConcurrentHashMap<>();
+
+    ShadowTraffic(Manager manager, Clock clock) {
+        this.manager = manager;
+        this.clock = clock;
+    }
+
+    /** Submits a request that names a label, and perhaps a copy; owns the handle and the request. */
+    Call submit(ServableHandle handle, InferenceRequest request, ResponseSink sink) {
+        EngineServable servable = (EngineServable) handle.servable();
+        count(requests, request.model(), servable, false);
+        // A sequence would come in pieces.
+        ServableHandle second = request.options().sequence() == null ? manager.shadow(request.model()) : null;
+        if (second == null) {
+            return Engine.submit(servable, handle, request, sink, clock);
+        }
+        EngineServable shadow = (EngineServable) second.servable();
+        InferenceRequest copy = underWay.incrementAndGet() > LIMIT ? null : copy(request);
+        Call call = Engine.submit(servable, handle, request, sink, clock);
+        if (copy == null) {
+            drop(request.model(), shadow, second);
+        } else {
+            try {
+                executor.execute(() -> start(shadow, second, copy));
+            } catch (RejectedExecutionException stopping) {
+                copy.release();
+                drop(request.model(), shadow, second);
+            }
+        }
+        return call;
+    }
+
+    private static InferenceRequest copy(InferenceRequest request) {
+        List<Tensor> inputs = new ArrayList<>(request.inputs().size());
+        for (Tensor t : request.inputs()) {
+            inputs.add(t.retainAs(t.name(), t.shape()));
+        }
+        Options o = request.options();
+        return new InferenceRequest(
+                request.model(),
+                request.id(),
+                inputs,
+                request.outputs(),
+                request.parameters(),
+                request.deadlineNanos(),
+                request.arrivedNanos(),
+                new Options(o.priority(), o.timeoutNanos(), null, null, o.signature()));
+    }
+
+    private void start(EngineServable shadow, ServableHandle handle, InferenceRequest copy) {
+        count(requests, copy.model(), shadow, true);
+        var unused = Engine.submit(
+                shadow,
+                handle,
+                copy,
+                new ResponseSink() {
+                    @Override
+                    public void next(InferenceResponse response, boolean last) {
+                        response.close();
+                        if (last) {
+                            underWay.decrementAndGet();
+                        }
+                    }
+
+                    @Override
+                    public void fail(ServingException e) {
+                        underWay.decrementAndGet();
+                        switch (e.code()) {
+                            case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED -> count(
+                                    dropped, copy.model(), shadow, true);
+                            default -> {
+                                // In the figures of the version.
+                            }
+                        }
+                    }
+                },
+                clock);
+    }
+
+    private void drop(ModelRef model, EngineServable shadow, ServableHandle handle) {
+        underWay.decrementAndGet();
+        count(dropped, model, shadow, true);
+        handle.close();
+    }
+
+    private static void count(Map<Key, LongAdder> counts, ModelRef ref, EngineServable servable, boolean shadow) {
+        ServableId id = servable.metadata().id();
+        String label = ref.label() == null ? "" : ref.label();
+        counts.computeIfAbsent(new Key(id.model(), label, id.version(), shadow), k -> new LongAdder())
+                .increment();
+    }
+
+    /** Requests so far. */
+    Map<Key, LongAdder> requests() {
+        return new TreeMap<>(requests);
+    }
+
+    /** Copies that were not answered, for want of room. */
+    Map<Key, LongAdder> dropped() {
+        return new TreeMap<>(dropped);
+    }
+
+    /** No more copies. */
+    @Override
+    public void close() {
+        executor.shutdown();
+    }
+}
