@@ -1,0 +1,334 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tensorflow;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.backends.tensorflow.SavedModelFile.MetaGraph;
+import io.nereid.backends.tensorflow.SavedModelFile.SignatureFacts;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
+import java.io.IOException;
+import java.io.InputStream;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs TensorFlow's SavedModels and graphs on TensorFlow, on processors. Thread-safe; the engine is started on first use,
+ * under a lock.
+ *
+ * <p>All invocations of a version share one session, and so its variables, and run side by side, each on the thread that
+ * calls it, unless the model's parameters ask for more threads a run.
+ */
+public final class TensorflowBackend implements Backend {
+    static final String NAME = "tensorflow";
+    static final String SAVED_MODEL = "tensorflow_savedmodel";
+    static final String GRAPH_DEF = "tensorflow_graphdef";
+
+    private static final Logger LOG = System.getLogger(TensorflowBackend.class.getName());
+    private static final String DIRECTORY = "model.savedmodel";
+    private static final String GRAPH_FILE = "model.graphdef";
+
+    private @Nullable TfRuntime runtime;
+    private @Nullable String failure;
+
+    /** The backend; nothing native is loaded yet. */
+    public TensorflowBackend() {}
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of(SAVED_MODEL, GRAPH_DEF);
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return List.of(DIRECTORY, SavedModelFile.NAME, GRAPH_FILE);
+    }
+
+    @Override
+    public boolean recognises(Path file) {
+        if (Files.isDirectory(file)) {
+            return Files.isRegularFile(file.resolve(SavedModelFile.NAME));
+        }
+        byte[] head = new byte[3];
+        try (InputStream in = Files.newInputStream(file)) {
+            if (in.readNBytes(head, 0, 3) < 3) {
+                return false;
+            }
+        } catch (IOException e) {
+            return false;
+        }
+        // A SavedModel begins with its schema's version and its first graph, a graph with its first node and the name of it.
+        return isSavedModel(head) || (head[0] == 0x0a && (head[2] == 0x0a || head[1] < 0));
+    }
+
+    private static boolean isSavedModel(byte[] head) {
+        return head[0] == 0x08 && head[1] == 0x01 && head[2] == 0x12;
+    }
+
+    @Override
+    public synchronized @Nullable String unavailable() {
+        if (runtime == null && failure == null) {
+            try {
+                runtime = TfRuntime.start();
+            } catch (LinkageError | RuntimeException e) {
+                Throwable cause = e;
+                while (cause.getCause() != null) {
+                    cause = cause.getCause();
+                }
+                failure = "TensorFlow cannot be loaded on this machine (" + System.getProperty("os.name") + ", "
+                        + System.getProperty("os.arch") + "): " + cause.getMessage();
+            }
+        }
+        return failure;
+    }
+
+    private synchronized TfRuntime started() {
+        String reason = unavailable();
+        TfRuntime started = runtime;
+        if (started == null) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    String.valueOf(reason),
+                    "the engine needs Linux with glibc 2.34 or newer on x86-64, and 700 MB of disk in the user's cache"
+                            + " directory; 'nereid plugins install tensorflow' mends a damaged installation");
+        }
+        return started;
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        TfSettings settings = TfSettings.read(config.parameters(), context.settings());
+        Path place = find(source, config);
+        try {
+            return Files.isDirectory(place)
+                    ? savedModel(source, config, context, settings, place)
+                    : graphDef(source, config, context, settings, place);
+        } catch (IOException e) {
+            throw ServingException.wrap(
+                    Code.INVALID_ARGUMENT,
+                    "cannot read '" + place + "' of model '" + config.name() + "': "
+                            + e.getClass().getSimpleName(),
+                    "check that the server may read it",
+                    e);
+        }
+    }
+
+    /** The directory of a SavedModel, or the file of a graph. */
+    private static Path find(ModelSource source, ModelConfig config) {
+        Path directory = source.versionDirectory().normalize();
+        boolean graph = config.platform().equals(GRAPH_DEF);
+        List<String> names = !config.modelFile().isEmpty()
+                ? List.of(config.modelFile())
+                : graph ? List.of(GRAPH_FILE) : List.of(DIRECTORY, SavedModelFile.NAME, GRAPH_FILE);
+        for (String name : names) {
+            Path place = directory.resolve(name).normalize();
+            if (!place.startsWith(directory)) {
+                throw ServingException.invalidArgument(
+                        "model file '" + name + "' lies outside the version's directory",
+                        "name a file inside " + directory);
+            }
+            if (Files.isDirectory(place)) {
+                return place;
+            }
+            if (Files.isRegularFile(place)) {
+                boolean inside = String.valueOf(place.getFileName()).equals(SavedModelFile.NAME);
+                Path parent = place.getParent();
+                return inside && parent != null ? parent : place;
+            }
+        }
+        throw ServingException.invalidArgument(
+                "unable to find '" + directory.resolve(names.get(0)) + "' for model '" + config.name() + "'",
+                Files.exists(directory.resolve("saved_model.pbtxt"))
+                        ? "saved_model.pbtxt is not served: save the model in the binary form"
+                        : "put " + String.join(", or ", names)
+                                + " there, or name the file in default_model_filename");
+    }
+
+    private BackendModel savedModel(
+            ModelSource source, ModelConfig config, BackendContext context, TfSettings settings, Path directory)
+            throws IOException {
+        Path file = directory.resolve(SavedModelFile.NAME);
+        if (!Files.isRegularFile(file)) {
+            throw ServingException.invalidArgument(
+                    "unable to find '" + file + "' for model '" + config.name() + "'",
+                    Files.exists(directory.resolve("saved_model.pbtxt"))
+                            ? "saved_model.pbtxt is not served: save the model in the binary form"
+                            : "copy the whole SavedModel there");
+        }
+        List<MetaGraph> graphs = SavedModelFile.read(file);
+        MetaGraph chosen = chosen(config, settings, graphs, file);
+        if (chosen.variables() && !Files.exists(directory.resolve("variables").resolve("variables.index"))) {
+            // The engine would load it, and fail every run.
+            throw ServingException.invalidArgument(
+                    "unable to load model '" + config.name() + "' from '" + directory
+                            + "': the values of its variables are missing (expected: variables/variables.index)",
+                    "copy the whole SavedModel: saved_model.pb, and the directories variables and assets beside it");
+        }
+        String byDefault = defaultSignature(config, settings, chosen, file);
+        TfRuntime engine = started();
+        libraries(engine, source, config);
+        Graph graph = Graph.ofSavedModel(config.name(), directory, chosen.tags(), settings);
+        boolean loaded = false;
+        try {
+            List<SignaturePorts> all = new ArrayList<>();
+            for (Map.Entry<String, SignatureFacts> entry : chosen.signatures().entrySet()) {
+                String name = entry.getKey();
+                try {
+                    all.add(SignaturePorts.find(
+                            config.name(), name, entry.getValue(), graph, settings.checkShapes()));
+                } catch (ServingException e) {
+                    if (name.equals(byDefault)) {
+                        throw e;
+                    }
+                    LOG.log(Level.WARNING, "signature ''{0}'' is left out: {1}", name, e.describe());
+                }
+            }
+            TfModel model = complete(config, context, settings, SAVED_MODEL, graph, all, byDefault, bytes(directory));
+            loaded = true;
+            return model;
+        } finally {
+            if (!loaded) {
+                graph.close();
+            }
+        }
+    }
+
+    private static TfModel complete(
+            ModelConfig config,
+            BackendContext context,
+            TfSettings settings,
+            String platform,
+            Graph graph,
+            List<SignaturePorts> all,
+            String byDefault,
+            long bytes) {
+        SignaturePorts signature = all.stream()
+                .filter(s -> s.name().equals(byDefault))
+                .findFirst()
+                .orElseThrow();
+        ModelConfig complete = new Completion(config, signature, all)
+                .complete(
+                        platform,
+                        context.autoComplete(),
+                        settings.defaultMaxBatchSize(),
+                        Math.max(1, context.cores() / Math.max(1, settings.intraThreads())));
+        return new TfModel(complete, graph, all, signature, bytes);
+    }
+
+    private BackendModel graphDef(
+            ModelSource source, ModelConfig config, BackendContext context, TfSettings settings, Path file)
+            throws IOException {
+        TfRuntime engine = started();
+        libraries(engine, source, config);
+        Graph graph = Graph.ofGraphDef(config.name(), file, settings);
+        boolean loaded = false;
+        try {
+            SignaturePorts signature = SignaturePorts.ofGraph(config, graph, settings.checkShapes());
+            TfModel model = complete(
+                    config,
+                    context,
+                    settings,
+                    GRAPH_DEF,
+                    graph,
+                    List.of(signature),
+                    signature.name(),
+                    Files.size(file));
+            loaded = true;
+            return model;
+        } finally {
+            if (!loaded) {
+                graph.close();
+            }
+        }
+    }
+
+    private static void libraries(TfRuntime engine, ModelSource source, ModelConfig config) {
+        for (String library : config.operatorLibraries()) {
+            engine.loadOperators(
+                    config.name(), source.modelDirectory().resolve(library).toAbsolutePath());
+        }
+    }
+
+    private static MetaGraph chosen(ModelConfig config, TfSettings settings, List<MetaGraph> graphs, Path file) {
+        Set<String> wanted = settings.tag().isEmpty() ? Set.of(SavedModelFile.SERVE) : settings.tag();
+        for (MetaGraph graph : graphs) {
+            if (graph.tags().equals(wanted)) {
+                return graph;
+            }
+        }
+        List<String> there = graphs.stream().map(g -> String.join(",", g.tags())).toList();
+        if (settings.tag().isEmpty() && graphs.size() == 1) {
+            // There is no doubt about what is meant.
+            return graphs.get(0);
+        }
+        throw ServingException.invalidArgument(
+                "unable to load model '" + config.name() + "' from '" + file + "': it has no graph with the tags '"
+                        + String.join(",", new TreeSet<>(wanted)) + "' (it has '" + String.join("', '", there) + "')",
+                "set the parameter TF_GRAPH_TAG to one of these");
+    }
+
+    private static String defaultSignature(
+            ModelConfig config, TfSettings settings, MetaGraph graph, Path file) {
+        Map<String, SignatureFacts> there = new java.util.TreeMap<>(graph.signatures());
+        if (!settings.signature().isEmpty()) {
+            if (there.containsKey(settings.signature())) {
+                return settings.signature();
+            }
+            throw ServingException.invalidArgument(
+                    "unable to load model '" + config.name() + "' from '" + file + "': it has no signature '"
+                            + settings.signature() + "' (it has " + String.join(", ", there.keySet()) + ")",
+                    Suggestions.didYouMean(settings.signature(), there.keySet(), "correct TF_SIGNATURE_DEF"));
+        }
+        if (there.containsKey(ModelMetadata.DEFAULT_SIGNATURE)) {
+            return ModelMetadata.DEFAULT_SIGNATURE;
+        }
+        // What TensorFlow 2 adds to every model, and nobody asks for.
+        there.remove("__saved_model_init_op");
+        there.remove("__saved_model_train_op");
+        for (Map.Entry<String, SignatureFacts> entry : there.entrySet()) {
+            if (entry.getValue().method().equals(Signature.PREDICT)
+                    && !entry.getValue().outputs().isEmpty()) {
+                return entry.getKey();
+            }
+        }
+        for (Map.Entry<String, SignatureFacts> entry : there.entrySet()) {
+            if (!entry.getValue().outputs().isEmpty()) {
+                return entry.getKey();
+            }
+        }
+        throw ServingException.invalidArgument(
+                "unable to load model '" + config.name() + "' from '" + file + "': it has no signature with outputs",
+                "export the model with signatures: tf.saved_model.save(model, path, signatures=...)");
+    }
+
+    /** What the files take, which is about what the engine takes for them. */
+    private static long bytes(Path directory) throws IOException {
+        try (var files = Files.walk(directory)) {
+            long sum = 0;
+            for (Path file : (Iterable<Path>) files::iterator) {
+                sum += Files.isRegularFile(file) ? Files.size(file) : 0;
+            }
+            return sum;
+        }
+    }
+}

@@ -1,0 +1,108 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tensorflow;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.lang.System.Logger;
+import java.lang.System.Logger.Level;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Set;
+import org.bytedeco.javacpp.Loader;
+import org.jspecify.annotations.Nullable;
+import org.tensorflow.internal.c_api.global.tensorflow;
+
+/** The engine's library, loaded once. Immutable. */
+final class TfRuntime {
+    private static final Logger LOG = System.getLogger(TfRuntime.class.getName());
+    private static final String CACHE = "org.bytedeco.javacpp.cachedir";
+
+    private final String version;
+
+    private TfRuntime(String version) {
+        this.version = version;
+    }
+
+    /**
+     * Loads the library, which unpacks it first where that has not been done.
+     *
+     * @throws LinkageError when it is absent or does not fit this machine
+     */
+    static TfRuntime start() {
+        // The binding frees what the collector finds, and calls the collector when it believes that memory is short.
+        // Everything is closed by hand here, and memory is the server's to count.
+        System.setProperty("org.bytedeco.javacpp.nopointergc", "true");
+        System.setProperty("org.bytedeco.javacpp.maxBytes", "0");
+        System.setProperty("org.bytedeco.javacpp.maxPhysicalBytes", "0");
+        if (System.getProperty(CACHE) == null) {
+            Path cache = cache();
+            if (cache != null) {
+                System.setProperty(CACHE, cache.toString());
+                if (!unpacked(cache)) {
+                    LOG.log(Level.INFO, "unpacking TensorFlow's library to {0}, once: 650 MB", cache);
+                }
+            }
+        }
+        Loader.load(tensorflow.class);
+        return new TfRuntime(new String(
+                tensorflow.TF_Version().getStringBytes(), java.nio.charset.StandardCharsets.UTF_8));
+    }
+
+    /** The engine's version, such as 2.18.0. */
+    String version() {
+        return version;
+    }
+
+    /** A directory of this user's alone for the unpacked library, or null where there is none. */
+    private static @Nullable Path cache() {
+        String xdg = System.getenv("XDG_CACHE_HOME");
+        Path root = xdg != null && xdg.startsWith("/")
+                ? Path.of(xdg)
+                : Path.of(System.getProperty("user.home", "?"), ".cache");
+        if (!root.isAbsolute()) {
+            return null;
+        }
+        Path directory = root.resolve("nereid").resolve("javacpp");
+        try {
+            Files.createDirectories(
+                    directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+            Set<PosixFilePermission> permissions =
+                    Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS);
+            if (permissions.contains(PosixFilePermission.OTHERS_WRITE)
+                    || permissions.contains(PosixFilePermission.GROUP_WRITE)) {
+                LOG.log(Level.WARNING, directory + " can be written by other users, so the library is not kept there");
+                return null;
+            }
+            return Files.isWritable(directory) ? directory : null;
+        } catch (IOException | UnsupportedOperationException e) {
+            LOG.log(Level.DEBUG, "cannot use " + directory, e);
+            return null;
+        }
+    }
+
+    private static boolean unpacked(Path cache) {
+        try (var inside = Files.list(cache)) {
+            return inside.anyMatch(p -> String.valueOf(p.getFileName()).startsWith("tensorflow-core-native"));
+        } catch (IOException e) {
+            return true;
+        }
+    }
+
+    /** Adds a library of operators to the engine, for good. */
+    void loadOperators(String model, Path library) {
+        try (Status status = new Status()) {
+            tensorflow.TF_LoadLibrary(library.toString(), status.handle());
+            // Loaded for another model before: its operators are there.
+            if (status.failed() && status.code() != Code.ALREADY_EXISTS) {
+                throw ServingException.invalidArgument(
+                        "unable to load operator library '" + library + "' of model '" + model + "': " + status.text(),
+                        "build it for TensorFlow " + version + " on this machine");
+            }
+        }
+    }
+}
