@@ -1,0 +1,156 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.Clock;
+import io.nereid.repository.Fakes.FakeClock;
+import io.nereid.repository.Fakes.Recorder;
+import io.nereid.repository.ServedModelSource.Options;
+import io.nereid.repository.ServedModelSource.Polling;
+import io.nereid.spi.ModelControl.ServedModel;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What looking costs, counted in calls of the file system. */
+class ServedModelCostTest {
+    private static final int MODELS = 512;
+    private static final Options SLOW = Options.DEFAULT.withPollInterval(Duration.ofHours(1));
+
+    @TempDir
+    Path root;
+
+    private final FakeClock clock = new FakeClock();
+    private final Recorder target = new Recorder();
+    private ServedModelSource source = source(SLOW, clock, List.of());
+
+    private static ServedModelSource source(Options options, Clock clock, List<ServedModel> models) {
+        return new ServedModelSource(models, List.of(Fakes.ONNX), Fakes.FACTORY, options, clock);
+    }
+
+    private List<ServedModel> models(int count) {
+        List<ServedModel> models = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            Fakes.write(root.resolve("m" + i + "/1/model.onnx"), "x");
+            models.add(new ServedModel("m" + i, root.resolve("m" + i).toString(), "tensorflow", null, Map.of(), null));
+        }
+        return models;
+    }
+
+    private void start() {
+        source = source(SLOW, clock, models(MODELS));
+        source.start(target);
+    }
+
+    @AfterEach
+    void close() {
+        source.close();
+    }
+
+    private Polling look() {
+        Polling before = source.polling();
+        source.poll();
+        Polling after = source.polling();
+        return new Polling(
+                after.looks() - before.looks(),
+                after.glances() - before.glances(),
+                after.reads() - before.reads(),
+                after.interval());
+    }
+
+    @Test
+    void aLookThatFindsNothingAsksForOneTimePerModelAndReadsTwoInFull() {
+        start();
+        for (int i = 0; i < 5; i++) {
+            Polling look = look();
+            assertThat(look.glances()).isEqualTo(MODELS);
+            assertThat(look.reads()).isEqualTo(MODELS / BasePaths.ROUND);
+        }
+        assertThat(target.all).hasSize(MODELS);
+    }
+
+    @Test
+    void aConfigurationCostsOneMoreTime() {
+        Fakes.write(root.resolve("m0/config.pbtxt"), "max_batch_size: 1");
+        start();
+        source.poll();
+        assertThat(look().glances()).isEqualTo(MODELS + 1);
+    }
+
+    @Test
+    void onlyTheModelThatChangedIsReadInFull() {
+        start();
+        Fakes.write(root.resolve("m300/2/model.onnx"), "x");
+        Fakes.touch(root.resolve("m300"), clock.millis() - 60_000);
+        assertThat(look().reads()).isEqualTo(MODELS / BasePaths.ROUND + 1);
+        clock.advance(Duration.ofSeconds(1));
+        assertThat(look().reads()).isEqualTo(MODELS / BasePaths.ROUND + 1);
+        assertThat(target.last("m300").loadable()).containsExactly(2L);
+        assertThat(look().reads()).isEqualTo(MODELS / BasePaths.ROUND);
+    }
+
+    @Test
+    void aTimeOfChangeThatIsYoungIsNotTrusted() throws IOException {
+        start();
+        Fakes.touch(root.resolve("m300"), clock.millis() - 500);
+        for (int i = 0; i < 3; i++) {
+            assertThat(look().reads()).isGreaterThan(MODELS / BasePaths.ROUND);
+        }
+        clock.advance(Duration.ofSeconds(2));
+        source.poll();
+        source.poll();
+        assertThat(look().reads()).isEqualTo(MODELS / BasePaths.ROUND);
+    }
+
+    @Test
+    void aFileThatChangesInPlaceIsSeenWithinARound() {
+        start();
+        Fakes.write(root.resolve("m300/1/model.onnx"), "another");
+        Fakes.touch(root.resolve("m300"), System.currentTimeMillis() - 60_000);
+        int emitted = target.all.size();
+        int rounds = 0;
+        while (target.all.size() == emitted) {
+            assertThat(rounds++).isLessThan(BasePaths.ROUND + 2);
+            source.poll();
+            clock.advance(Duration.ofSeconds(1));
+        }
+        assertThat(target.count("m300")).isEqualTo(2);
+    }
+
+    @Test
+    void aLookThatCostsMoreThanItsShareIsPutOff() {
+        AtomicLong step = new AtomicLong(5_000_000);
+        Clock slow = new Clock() {
+            private final AtomicLong nanos = new AtomicLong();
+
+            @Override
+            public long nanos() {
+                return nanos.addAndGet(step.get());
+            }
+
+            @Override
+            public long millis() {
+                return clock.millis();
+            }
+        };
+        source = source(Options.DEFAULT.withPollInterval(Duration.ofMillis(100)), slow, models(3));
+        source.start(target);
+        source.poll();
+        assertThat(source.polling().interval()).isGreaterThanOrEqualTo(Duration.ofMillis(500));
+        step.set(60_000_000_000L);
+        source.poll();
+        assertThat(source.polling().interval()).isEqualTo(Duration.ofMinutes(1));
+        step.set(1);
+        source.poll();
+        assertThat(source.polling().interval()).isEqualTo(Duration.ofMillis(100));
+    }
+}
