@@ -33,6 +33,7 @@ import org.slf4j.LoggerFactory;
  * <p>Of {@link ModelConfig.Fit} it does what concerns a batch: rows are added up to the next size that is allowed, as
  * copies of the last job's first row whose answers are thrown away, and inputs of different shapes are padded. Outputs are
  * given as the model made them from the padded inputs. A job alone, of an allowed size, is not padded.
+ * Requests that are cut share no batch where shapes may differ, so that their answers have one shape.
  */
 final class BatchExecution implements BatchRunner, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(BatchExecution.class);
@@ -46,6 +47,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     private final Gather gather;
     private final Split split;
     private final boolean decoupled;
+    private final int maxRows;
     private final Object lock = new Object();
     /** Elements are written under the lock, by the one run that has the instance. */
     private volatile @Nullable Invocation[] invocations;
@@ -77,12 +79,15 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         this.gather = new Gather(config, plan, model.traits().alignment());
         this.split = new Split(id.model(), plan);
         this.decoupled = config.decoupled();
+        this.maxRows = config.maxBatchSize();
         this.invocations = new Invocation[Math.max(1, config.instances())];
     }
 
     @Override
     public boolean joinable(InferenceJob a, InferenceJob b) {
-        return plan.joinable(a.request().inputs(), b.request().inputs());
+        // The pieces of a request must be padded alike, or not at all, for their answers to be joined.
+        return (!plan.pads() || (a.batchSize() <= maxRows && b.batchSize() <= maxRows))
+                && plan.joinable(a.request().inputs(), b.request().inputs());
     }
 
     @Override
