@@ -16,6 +16,7 @@ import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.Source.Aspired;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
@@ -53,6 +54,10 @@ final class Decider {
     private final Delays delays;
     private final ExecutorService deciding = Threads.single("manager");
     private final CompletableFuture<Void> allEnded = new CompletableFuture<>();
+
+    /** Models that may not have ended; filled when closing begins. */
+    private final ArrayDeque<Model> ending = new ArrayDeque<>();
+
     private final Board board = new Board();
     private final Waiters waiters = new Waiters(board);
     private final Dependencies dependencies = new Dependencies(board);
@@ -98,6 +103,8 @@ final class Decider {
 
     void labels(String model, Map<String, Label> labels) {
         board.labels(model, labels);
+        // Somebody may wait for what a label stands for.
+        decide(() -> {});
     }
 
     Runnable listen(Consumer<ServableState> listener) {
@@ -126,8 +133,13 @@ final class Decider {
                 if (waiters.check(dependencies)) {
                     work.servingBegins();
                 }
-                if (closing && !allEnded.isDone() && board.models().stream().allMatch(Decider::allEnded)) {
-                    allEnded.complete(null);
+                if (closing) {
+                    while (!ending.isEmpty() && allEnded(ending.element())) {
+                        ending.remove();
+                    }
+                    if (ending.isEmpty()) {
+                        allEnded.complete(null);
+                    }
                 }
             });
         } catch (RejectedExecutionException e) {
@@ -432,6 +444,7 @@ final class Decider {
         }
         decide(() -> {
             closing = true;
+            ending.addAll(board.models());
             for (Model model : List.copyOf(board.models())) {
                 for (Version v : List.copyOf(model.versions)) {
                     if (v.aspired) {

@@ -152,7 +152,7 @@ final class ServingMap {
     }
 
     boolean ready() {
-        return entries.all().stream().allMatch(e -> e.getValue().ready());
+        return entries.allMatch(Entry::ready);
     }
 
     /**

@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -59,6 +60,17 @@ final class Shards<V> {
             }
         });
         return new Shards<>(next);
+    }
+
+    boolean allMatch(Predicate<V> predicate) {
+        for (Map<String, V> shard : shards) {
+            for (V value : shard.values()) {
+                if (!predicate.test(value)) {
+                    return false;
+                }
+            }
+        }
+        return true;
     }
 
     /** All entries, in no order. */

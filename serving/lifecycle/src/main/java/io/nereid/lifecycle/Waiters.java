@@ -22,7 +22,6 @@ final class Waiters {
     }
 
     void add(Waiting waiting) {
-        waiting.begin(board.map());
         waitings.add(waiting);
     }
 

@@ -20,61 +20,101 @@ import java.util.concurrent.CompletableFuture;
 final class Waiting {
     final CompletableFuture<Reached> future;
     private final Phase goal;
-    private final Set<ModelRef> open;
+
+    /** What has not come to the goal or to its end, by model. */
+    private final Map<String, Set<ModelRef>> open = new LinkedHashMap<>();
+
+    /** Models of which a version may have come to its end since they were last looked at. */
+    private final Set<String> toCheck = new LinkedHashSet<>();
+
+    /** Models for which a label is waited for: what that stands for may change without a step of any version. */
+    private final Set<String> labelled = new LinkedHashSet<>();
+
     private final Map<ServableId, Phase> phases = new LinkedHashMap<>();
     private boolean all = true;
 
     Waiting(Collection<ModelRef> refs, Phase goal, CompletableFuture<Reached> future) {
-        this.open = new LinkedHashSet<>(refs);
+        for (ModelRef ref : refs) {
+            open.computeIfAbsent(ref.model(), m -> new LinkedHashSet<>()).add(ref);
+            toCheck.add(ref.model());
+            if (ref.label() != null) {
+                labelled.add(ref.model());
+            }
+        }
         this.goal = goal;
         this.future = future;
     }
 
-    /** Looks at how things stand. */
-    void begin(ServingMap map) {
-        for (ModelRef ref : List.copyOf(open)) {
-            states(map, ref).forEach(state -> heard(map, state));
+    /** A version took a step. */
+    void heard(ServingMap map, ServableState state) {
+        reached(map, state);
+        if (ended(state) && open.containsKey(state.id().model())) {
+            toCheck.add(state.id().model());
         }
     }
 
-    /** A version took a step. */
-    void heard(ServingMap map, ServableState state) {
-        if (state.phase() != goal) {
-            return;
-        }
-        open.removeIf(ref -> {
-            boolean met = ref.model().equals(state.id().model())
-                    && means(map, ref, state.id().version());
-            if (met) {
-                phases.put(state.id(), goal);
+    private void reached(ServingMap map, ServableState state) {
+        Set<ModelRef> refs = open.get(state.id().model());
+        if (refs != null
+                && state.phase() == goal
+                && refs.removeIf(ref -> means(map, ref, state.id().version()))) {
+            phases.put(state.id(), goal);
+            if (refs.isEmpty()) {
+                open.remove(state.id().model());
             }
-            return met;
-        });
+        }
     }
 
     /** Completes when it can; true when it has. */
     boolean check(ServingMap map) {
-        open.removeIf(ref -> {
-            List<ServableState> states = states(map, ref);
-            boolean over = !states.isEmpty()
-                    && states.stream().allMatch(s -> s.phase() == Phase.GONE || s.phase() == Phase.FAILED);
+        toCheck.addAll(labelled);
+        for (String model : toCheck) {
+            check(map, model);
+        }
+        toCheck.clear();
+        return open.isEmpty() && complete();
+    }
+
+    private void check(ServingMap map, String model) {
+        for (ServableState state : states(map, model)) {
+            reached(map, state);
+        }
+        Set<ModelRef> refs = open.get(model);
+        if (refs == null) {
+            return;
+        }
+        refs.removeIf(ref -> {
+            List<ServableState> states = states(map, model).stream()
+                    .filter(s -> means(map, ref, s.id().version()))
+                    .toList();
+            boolean over = !states.isEmpty() && states.stream().allMatch(Waiting::ended);
             if (over) {
                 all = false;
                 states.forEach(s -> phases.put(s.id(), s.phase()));
             }
             return over;
         });
-        return open.isEmpty() && complete();
+        if (refs.isEmpty()) {
+            open.remove(model);
+        }
     }
 
     /** Nobody waits any longer: completes with what has come of it so far. */
     void expire(ServingMap map) {
         all = false;
-        for (ModelRef ref : open) {
-            states(map, ref).forEach(s -> phases.putIfAbsent(s.id(), s.phase()));
-        }
+        open.forEach((model, refs) -> {
+            for (ServableState s : states(map, model)) {
+                if (refs.stream().anyMatch(ref -> means(map, ref, s.id().version()))) {
+                    phases.putIfAbsent(s.id(), s.phase());
+                }
+            }
+        });
         open.clear();
         var unused = complete();
+    }
+
+    private static boolean ended(ServableState state) {
+        return state.phase() == Phase.GONE || state.phase() == Phase.FAILED;
     }
 
     private boolean complete() {
@@ -82,13 +122,9 @@ final class Waiting {
         return true;
     }
 
-    private static List<ServableState> states(ServingMap map, ModelRef ref) {
-        ServingMap.Entry entry = map.entry(ref.model());
-        return entry == null
-                ? List.of()
-                : entry.states().stream()
-                        .filter(s -> means(map, ref, s.id().version()))
-                        .toList();
+    private static List<ServableState> states(ServingMap map, String model) {
+        ServingMap.Entry entry = map.entry(model);
+        return entry == null ? List.of() : entry.states();
     }
 
     private static boolean means(ServingMap map, ModelRef ref, long version) {

@@ -244,6 +244,17 @@ class ServableStateMonitorTest {
     }
 
     @Test
+    void whoWaitsForALabelHearsOfItWhenItIsGivenToWhatServes() throws Exception {
+        rig.aspire("m", rig.loader("m", 1, "a"));
+        var unused = rig.settle("m");
+        CompletableFuture<Reached> reached = until(Phase.AVAILABLE, new ModelRef("m", ModelRef.ANY, "stable"));
+        rig.quiesce();
+        assertThat(reached).isNotDone();
+        rig.manager.labels("m", Map.of("stable", Label.of(1)));
+        assertThat(get(reached)).isEqualTo(new Reached(true, Map.of(id("m", 1), Phase.AVAILABLE)));
+    }
+
+    @Test
     void nobodyWaitsBeyondTheEnd() throws Exception {
         CompletableFuture<Reached> reached = until(Phase.AVAILABLE, ModelRef.latest("m"));
         rig.quiesce();
