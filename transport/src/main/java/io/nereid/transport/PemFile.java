@@ -40,6 +40,7 @@ final class PemFile {
     /** The object identifier ecPublicKey. */
     private static final byte[] EC = {0x06, 0x07, 0x2a, (byte) 0x86, 0x48, (byte) 0xce, 0x3d, 0x02, 0x01};
 
+    private static final byte[] MESSAGE = {1, 2, 3};
     private static final byte[] VERSION_0 = {0x02, 0x01, 0x00};
 
     /** One block; its text may begin with headers. Immutable. */
@@ -161,7 +162,11 @@ final class PemFile {
         String reason = "";
         for (String algorithm : new String[] {"RSA", "EC", "RSASSA-PSS", "EdDSA"}) {
             try {
-                return KeyFactory.getInstance(algorithm).generatePrivate(spec);
+                PrivateKey key = KeyFactory.getInstance(algorithm).generatePrivate(spec);
+                if (algorithm.equals("EC")) {
+                    sign(key); // some curves can be read, but not be used
+                }
+                return key;
             } catch (InvalidKeySpecException e) {
                 // the next one, but an unknown curve is better told by the factory that knows of curves
                 if (algorithm.equals("EC") || reason.isEmpty()) {
@@ -176,21 +181,27 @@ final class PemFile {
                 convert());
     }
 
+    private static String algorithm(PrivateKey key) {
+        return key.getAlgorithm().equals("EC") ? "SHA256withECDSA" : key.getAlgorithm();
+    }
+
+    private static byte[] sign(PrivateKey key) throws GeneralSecurityException {
+        Signature signer = Signature.getInstance(algorithm(key));
+        signer.initSign(key);
+        signer.update(MESSAGE);
+        return signer.sign();
+    }
+
     /** Whether a private key is that of a public one. */
     static boolean belongs(PrivateKey mine, PublicKey theirs) {
         if (mine instanceof RSAKey a && theirs instanceof RSAKey b) {
             return a.getModulus().equals(b.getModulus());
         }
-        String algorithm = mine.getAlgorithm().equals("EC") ? "SHA256withECDSA" : mine.getAlgorithm();
         try {
-            byte[] message = {1, 2, 3};
-            Signature signer = Signature.getInstance(algorithm);
-            signer.initSign(mine);
-            signer.update(message);
-            byte[] signature = signer.sign();
-            Signature verifier = Signature.getInstance(algorithm);
+            byte[] signature = sign(mine);
+            Signature verifier = Signature.getInstance(algorithm(mine));
             verifier.initVerify(theirs);
-            verifier.update(message);
+            verifier.update(MESSAGE);
             return verifier.verify(signature);
         } catch (GeneralSecurityException e) {
             return false;

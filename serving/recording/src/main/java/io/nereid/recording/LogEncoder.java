@@ -3,11 +3,9 @@
 package io.nereid.recording;
 
 import io.nereid.spi.InferenceRequest;
-import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ModelSpec;
-import io.nereid.tfdata.TensorProto;
+import io.nereid.tfdata.PredictionLog;
 import io.nereid.wire.WireWriter;
-import java.util.List;
 
 /** Makes a {@code tensorflow.serving.PredictionLog} of a recorded request. Confined to the journal's thread. */
 final class LogEncoder {
@@ -23,40 +21,19 @@ final class LogEncoder {
         String signature = request.options().signature();
         ModelSpec asked = new ModelSpec(
                 model, request.model().version(), request.model().label(), signature);
-        ModelSpec served = ModelSpec.of(model, entry.version(), signature);
         out.reset(KEPT);
-        int metadata = out.begin(1);
-        served.write(out, 1);
-        int sampling = out.begin(2);
-        out.doubleField(1, entry.target().rate());
-        out.end(sampling);
-        out.varintField(4, seconds);
-        out.end(metadata);
-        int log = out.begin(6);
-        int question = out.begin(1);
-        asked.write(out, 1);
-        tensors(2, entry.inputs());
-        for (InferenceRequest.RequestedOutput output : request.outputs()) {
-            out.presentTextField(3, output.name());
-        }
-        out.end(question);
-        if (!entry.outputs().isEmpty()) {
-            int answer = out.begin(2);
-            tensors(1, entry.outputs());
-            served.write(out, 2);
-            out.end(answer);
-        }
-        out.end(log);
+        PredictionLog.writePredict(
+                out,
+                asked,
+                ModelSpec.of(model, entry.version(), signature),
+                entry.inputs(),
+                request.outputs().stream()
+                        .map(InferenceRequest.RequestedOutput::name)
+                        .toList(),
+                entry.outputs().isEmpty() ? null : entry.outputs(),
+                entry.target().rate(),
+                seconds);
         return out.length();
-    }
-
-    private void tensors(int field, List<Tensor> tensors) {
-        for (Tensor tensor : tensors) {
-            int pair = out.begin(field);
-            out.textField(1, tensor.name());
-            TensorProto.write(out, 2, tensor, true);
-            out.end(pair);
-        }
     }
 
     byte[] array() {

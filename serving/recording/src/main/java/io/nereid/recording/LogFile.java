@@ -53,7 +53,11 @@ final class LogFile {
         Path path = Path.of(name);
         Path directory = path.toAbsolutePath().getParent();
         if (directory != null) {
-            Files.createDirectories(directory);
+            try {
+                Files.createDirectories(directory);
+            } catch (FileAlreadyExistsException e) {
+                throw new IOException("'" + e.getFile() + "' is no directory", e); // another name would not help
+            }
         }
         if (Files.exists(path)) {
             throw new FileAlreadyExistsException(name);
