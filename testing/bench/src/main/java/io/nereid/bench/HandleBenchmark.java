@@ -9,6 +9,8 @@ import io.nereid.lifecycle.ServableHandle;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelControl.Label;
+import io.nereid.spi.ModelControl.Share;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.Servable;
@@ -17,12 +19,15 @@ import io.nereid.spi.Source;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Mode;
 import org.openjdk.jmh.annotations.OutputTimeUnit;
+import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
@@ -30,7 +35,10 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Threads;
 import org.openjdk.jmh.annotations.Warmup;
 
-/** Taking and giving back the right to use a version, which every request does once. */
+/**
+ * Taking and giving back the right to use a version, which every request does once; while nothing happens, and while
+ * versions are swapped all the time. The aim: 10 million a second and processor, so 100 ns, in both.
+ */
 @State(Scope.Benchmark)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -41,19 +49,51 @@ import org.openjdk.jmh.annotations.Warmup;
 public class HandleBenchmark {
     private static final ModelRef LATEST = ModelRef.latest("m");
 
-    private Manager manager;
+    private static final ModelRef CANARY = new ModelRef("m", ModelRef.ANY, "canary");
 
-    /** Makes a manager with one version available. */
+    /** How many versions come and go in a second. */
+    @Param({"0", "1000"})
+    public int swapsPerSecond;
+
+    private final AtomicBoolean stop = new AtomicBoolean();
+    private Manager manager;
+    private Thread churner;
+    private long swaps;
+
+    /** Makes a manager with two versions available, the higher of which is replaced again and again. */
     @Setup
     public void prepare() {
-        manager = new Manager(ManagerOptions.DEFAULT, Clock.system());
-        manager.aspire("m", List.of(Source.Aspired.of(new Nothing(new ServableId("m", 1)))));
+        manager = new Manager(ManagerOptions.DEFAULT.withLoadNiceness(0), Clock.system());
+        aspire(2);
+        manager.labels("m", Map.of("canary", new Label(List.of(new Share(1, 9), new Share(2, 1)), List.of())));
+        churner = io.nereid.base.Threads.named("churn").newThread(this::churn);
+        if (swapsPerSecond > 0) {
+            churner.start();
+        }
+    }
+
+    private void aspire(long highest) {
+        manager.aspire(
+                "m",
+                List.of(
+                        Source.Aspired.of(new Nothing(new ServableId("m", 1))),
+                        Source.Aspired.of(new Nothing(new ServableId("m", highest)))));
         manager.settled("m").toCompletableFuture().join();
+    }
+
+    private void churn() {
+        while (!stop.get()) {
+            LockSupport.parkNanos(1_000_000_000L / swapsPerSecond);
+            aspire(2 + ++swaps % 1_000);
+        }
     }
 
     /** Ends it. */
     @TearDown
-    public void end() {
+    public void end() throws InterruptedException {
+        stop.set(true);
+        churner.join();
+        System.out.println("swaps: " + swaps);
         manager.close();
     }
 
@@ -70,6 +110,14 @@ public class HandleBenchmark {
     @Threads(Threads.MAX)
     public Servable together() {
         try (ServableHandle handle = manager.acquire(LATEST)) {
+            return handle.servable();
+        }
+    }
+
+    /** Through a label that stands for two versions by turns. */
+    @Benchmark
+    public Servable labelled() {
+        try (ServableHandle handle = manager.acquire(CANARY)) {
             return handle.servable();
         }
     }
