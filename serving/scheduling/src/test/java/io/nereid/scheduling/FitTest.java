@@ -269,10 +269,13 @@ class FitTest {
         runner.failAt = 1;
         FakeJob big = job(1, 20, 1);
         FakeJob next = job(2, 1, 1);
+        List<Integer> waiting = new ArrayList<>();
+        big.onEnd = j -> waiting.add(s.queued());
         s.submit(big);
         s.submit(next);
         runAll();
         assertThat(runner.ran).containsExactly("1:4", "1:4", "2:1");
+        assertThat(waiting).as("its rest has left the queue").containsExactly(1);
         assertThat(big.ends).hasValue(1);
         assertThat(big.code).isEqualTo(Code.INTERNAL);
         assertThat(big.hasAction()).isFalse();
