@@ -1,0 +1,229 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Loads files {@code model.puppet}. Words in them say what happens: {@code broken} fails to load, {@code slow} waits for
+ * {@link #open} while loading, {@code stuck} while running, {@code failing} fails every run, {@code signatures} adds
+ * {@code plus_ten} and {@code classify}, {@code two} has two instances. Thread-safe.
+ */
+final class PuppetBackend implements Backend {
+    private static final List<TensorSpec> IN = List.of(new TensorSpec("IN0", DataType.FP32, Shape.of(-1)));
+    private static final List<TensorSpec> OUT = List.of(new TensorSpec("OUT0", DataType.FP32, Shape.of(-1)));
+
+    /** What ran, as {@code model/version signature[instance] rows}. */
+    final List<String> runs = new CopyOnWriteArrayList<>();
+
+    final Map<String, AtomicInteger> loads = new ConcurrentHashMap<>();
+    final Map<String, String> settings = new ConcurrentHashMap<>();
+    final AtomicInteger open = new AtomicInteger();
+    private final Map<String, CountDownLatch> gates = new ConcurrentHashMap<>();
+
+    /** Lets what waits at {@code <model>/<version>} go on. */
+    void open(String version) {
+        gate(version).countDown();
+    }
+
+    private CountDownLatch gate(String version) {
+        return gates.computeIfAbsent(version, v -> new CountDownLatch(1));
+    }
+
+    int loads(String version) {
+        AtomicInteger count = loads.get(version);
+        return count == null ? 0 : count.get();
+    }
+
+    @Override
+    public String name() {
+        return "puppet";
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of("puppet_show");
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return List.of("model.puppet");
+    }
+
+    @Override
+    public @Nullable String unavailable() {
+        return null;
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        String version = source.id().model() + "/" + source.id().version();
+        settings.putAll(context.settings());
+        String words;
+        try {
+            words = Files.readString(source.versionDirectory().resolve("model.puppet"));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        loads.computeIfAbsent(version, v -> new AtomicInteger()).incrementAndGet();
+        if (words.contains("slow")) {
+            await(version);
+        }
+        if (words.contains("broken")) {
+            throw ServingException.invalidArgument("broken weights");
+        }
+        open.incrementAndGet();
+        return new Puppet(version, words, completed(config, context, words.contains("two") ? 2 : 1));
+    }
+
+    private static ModelConfig completed(ModelConfig config, BackendContext context, int instances) {
+        int rows = config.maxBatchSize() >= 0
+                ? config.maxBatchSize()
+                : Integer.parseInt(context.settings().getOrDefault("default-max-batch-size", "4"));
+        return config.completed(
+                "puppet_show",
+                "puppet",
+                rows,
+                IN,
+                OUT,
+                config.batching() == null && rows > 1 && config.maxBatchSize() < 0 ? Batching.EAGER : config.batching(),
+                instances);
+    }
+
+    private void await(String version) {
+        try {
+            if (!gate(version).await(10, TimeUnit.SECONDS)) {
+                throw new IllegalStateException("the test did not open " + version);
+            }
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** Adds its version's number, or more for other signatures, to each value. */
+    private final class Puppet implements BackendModel {
+        private final String version;
+        private final String words;
+        private final ModelConfig config;
+        private final Map<String, AtomicInteger> instances = new ConcurrentHashMap<>();
+
+        Puppet(String version, String words, ModelConfig config) {
+            this.version = version;
+            this.words = words;
+            this.config = config;
+        }
+
+        @Override
+        public ModelConfig config() {
+            return config;
+        }
+
+        @Override
+        public IoTraits traits() {
+            return new IoTraits(1, false, false);
+        }
+
+        @Override
+        public Map<String, Signature> signatures() {
+            if (!words.contains("signatures")) {
+                return Map.of();
+            }
+            return Map.of(
+                    "serving_default",
+                    new Signature("own/method", IN, OUT, Map.of("IN0", "in:0")),
+                    "plus_ten",
+                    new Signature(
+                            Signature.PREDICT,
+                            List.of(new TensorSpec("X", DataType.FP32, Shape.of(2), false, false, null, true)),
+                            List.of(new TensorSpec("Y", DataType.FP32, Shape.of(2), false, false, null, true)),
+                            Map.of()),
+                    "classify",
+                    new Signature(
+                            Signature.CLASSIFY,
+                            List.of(new TensorSpec("inputs", DataType.BYTES, Shape.SCALAR)),
+                            List.of(new TensorSpec("scores", DataType.BYTES, Shape.SCALAR)),
+                            Map.of()));
+        }
+
+        @Override
+        public Invocation newInvocation() {
+            return newInvocation("");
+        }
+
+        @Override
+        public Invocation newInvocation(String signature) {
+            int instance =
+                    instances.computeIfAbsent(signature, s -> new AtomicInteger()).getAndIncrement();
+            return new Invocation() {
+                @Override
+                public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+                    Tensor in = inputs.get(0);
+                    runs.add(version + " " + signature + "[" + instance + "] "
+                            + (in.shape().rank() == 0 ? 0 : in.shape().dim(0)));
+                    if (words.contains("stuck")) {
+                        await(version);
+                    }
+                    if (words.contains("failing")) {
+                        throw ServingException.invalidArgument("a run of " + version + " failed");
+                    }
+                    float add = Float.parseFloat(version.substring(version.indexOf('/') + 1))
+                            + (signature.isEmpty() ? 0 : 10);
+                    List<Tensor> answer = new ArrayList<>();
+                    for (String name : outputs) {
+                        if (in.dataType() == DataType.BYTES) {
+                            answer.add(in.retainAs(name, in.shape()));
+                            continue;
+                        }
+                        Tensor out = Tensor.allocate(name, DataType.FP32, in.shape());
+                        for (int i = 0; i < in.byteLength(); i += 4) {
+                            out.buffer().putFloat(i, in.buffer().getFloat(i) + add);
+                        }
+                        answer.add(out);
+                    }
+                    return answer;
+                }
+
+                @Override
+                public void cancel() {}
+
+                @Override
+                public void close() {}
+            };
+        }
+
+        @Override
+        public long memoryBytes() {
+            return 1000;
+        }
+
+        @Override
+        public void close() {
+            open.decrementAndGet();
+        }
+    }
+}

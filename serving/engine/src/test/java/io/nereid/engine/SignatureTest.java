@@ -1,0 +1,156 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.ModelRef;
+import io.nereid.tensor.Shape;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class SignatureTest {
+    private static final ModelRef MODEL = ModelRef.latest("m");
+
+    @TempDir
+    Path root;
+
+    private EngineRig rig;
+
+    @BeforeEach
+    void rig() throws Exception {
+        rig = new EngineRig(root);
+    }
+
+    @AfterEach
+    void everyModelIsClosed() {
+        rig.close();
+        assertThat(rig.backend.open).hasValue(0);
+    }
+
+    @Test
+    void aRequestRunsTheSignatureItNames() throws Exception {
+        rig.stored("m", 1, "signatures");
+        rig.start();
+        assertThat(EngineRig.get(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 2), 1, 2))))
+                .containsExactly(12, 13);
+        assertThat(EngineRig.get(rig.infer(MODEL, "", EngineRig.floats("IN0", Shape.of(1, 1), 1))))
+                .containsExactly(2);
+        assertThat(EngineRig.get(rig.infer(MODEL, "serving_default", EngineRig.floats("IN0", Shape.of(1, 1), 5))))
+                .containsExactly(6);
+        assertThat(rig.backend.runs).containsExactly("m/1 plus_ten[0] 1", "m/1 [0] 1", "m/1 [0] 1");
+        assertThat(rig.engine().statistics("m", 1).get(0).success().count())
+                .as("all signatures count for the version")
+                .isEqualTo(3);
+    }
+
+    @Test
+    void aSignatureHasItsOwnInputsAndOutputs() throws Exception {
+        rig.stored("m", 1, "signatures");
+        rig.start();
+        ServingException wrong =
+                EngineRig.failure(rig.infer(MODEL, "plus_ten", EngineRig.floats("IN0", Shape.of(1, 1), 1)));
+        assertThat(wrong.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(wrong.getMessage()).contains("missing required input(s) ['X']");
+    }
+
+    @Test
+    void aSignatureThatTheModelDoesNotHaveIsRefusedInTheKnownWords() throws Exception {
+        rig.stored("m", 1, "signatures");
+        rig.stored("plain", 1, "");
+        rig.start();
+        ServingException e = EngineRig.failure(rig.infer(MODEL, "plus_tan", EngineRig.floats("X", Shape.of(1, 1), 1)));
+        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.getMessage()).isEqualTo("Serving signature key \"plus_tan\" not found.");
+        assertThat(e.remedy()).isEqualTo("did you mean 'plus_ten'?");
+        ServingException plain = EngineRig.failure(
+                rig.infer(ModelRef.latest("plain"), "other", EngineRig.floats("IN0", Shape.of(1, 1), 1)));
+        assertThat(plain.remedy()).isEqualTo("model 'plain' has [serving_default]");
+        assertThat(rig.engine().statistics("m", 1).get(0).failure().count())
+                .as("a request that was refused has failed")
+                .isEqualTo(1);
+    }
+
+    @Test
+    void everySignatureIsDescribedWithItsShapesOnTheWire() throws Exception {
+        rig.stored("m", 1, "signatures");
+        rig.stored("plain", 1, "");
+        rig.start();
+        ModelMetadata metadata = rig.engine().metadata(MODEL);
+        assertThat(metadata.signatures()).containsOnlyKeys("serving_default", "plus_ten", "classify");
+        Signature ten = metadata.signatures().get("plus_ten");
+        assertThat(ten.inputs()).extracting(s -> s.name() + s.shape() + s.unchecked()).containsExactly("X[-1,2]true");
+        assertThat(metadata.signatures().get("classify").method()).isEqualTo(Signature.CLASSIFY);
+        assertThat(metadata.signatures().get("classify").inputs())
+                .extracting(s -> s.shape().toString())
+                .containsExactly("[-1]");
+        Signature own = metadata.signatures().get("serving_default");
+        assertThat(own.method()).isEqualTo("own/method");
+        assertThat(own.tensors()).isEqualTo(Map.of("IN0", "in:0"));
+        Signature derived = rig.engine().metadata(ModelRef.latest("plain")).signature("");
+        assertThat(derived).isNotNull();
+        assertThat(derived.method()).isEqualTo(Signature.PREDICT);
+        assertThat(derived.inputs()).extracting(s -> s.name() + s.shape()).containsExactly("IN0[-1,-1]");
+    }
+
+    @Test
+    void anUncheckedInputTakesAnyShapeOfItsTypeButKeepsItsBatchDimension() throws Exception {
+        rig.stored("m", 1, "signatures");
+        rig.start();
+        assertThat(EngineRig.get(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 3, 1), 1, 2, 3))))
+                .containsExactly(12, 13, 14);
+        assertThat(EngineRig.get(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1), 1))))
+                .containsExactly(12);
+        assertThat(EngineRig.failure(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.SCALAR, 1)))
+                        .code())
+                .isEqualTo(Code.INVALID_ARGUMENT);
+    }
+
+    @Test
+    void requestsShareABatchWithinASignatureWhereTheirShapesAreEqual() throws Exception {
+        rig.stored("m", 1, "signatures stuck");
+        rig.start();
+        List<CompletableFuture<float[]>> answers = new ArrayList<>();
+        answers.add(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 2), 0, 0)));
+        rig.until(() -> rig.backend.runs.size() == 1);
+        answers.add(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 2), 1, 1)));
+        answers.add(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(2, 2), 2, 2, 2, 2)));
+        answers.add(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 3), 3, 3, 3)));
+        rig.backend.open("m/1");
+        for (int i = 0; i < answers.size(); i++) {
+            assertThat(EngineRig.get(answers.get(i))[0]).isEqualTo(11 + i);
+        }
+        assertThat(rig.backend.runs)
+                .as("three rows of two values, never one of three among them")
+                .contains("m/1 plus_ten[0] 3")
+                .hasSize(3);
+    }
+
+    @Test
+    void aKeptAnswerIsOneOfItsSignature() throws Exception {
+        rig.stored("m", 1, "signatures");
+        Files.writeString(
+                root.resolve("repository/m/config.pbtxt"), "max_batch_size: 4 response_cache { enable: true }");
+        rig.options.cache(new EngineOptions.Cache("local", Map.of("size", "100000")));
+        rig.start();
+        for (int i = 0; i < 2; i++) {
+            assertThat(EngineRig.get(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.of(1, 1), 1))))
+                    .containsExactly(12);
+            assertThat(EngineRig.get(rig.infer(MODEL, "", EngineRig.floats("IN0", Shape.of(1, 1), 1))))
+                    .containsExactly(2);
+        }
+        assertThat(rig.backend.runs).as("each ran once").hasSize(2);
+    }
+}
