@@ -2,27 +2,36 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.engine.Engine;
+import io.nereid.repository.ServedModelList;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.TransportStats;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Supplier;
 
-/** What belongs to no inference protocol: the metrics page, and a sign of life at {@code /}. Thread-safe. */
+/**
+ * What belongs to no inference protocol: the metrics page, the list of models as text, and a sign of life at {@code /}.
+ * Thread-safe.
+ */
 final class AdminCodec implements ProtocolCodec {
     private final Engine engine;
+    private final ModelLists lists;
     private final Supplier<TransportStats> transport;
     private final ByteBudget budget;
 
-    AdminCodec(Engine engine, Supplier<TransportStats> transport, ByteBudget budget) {
+    AdminCodec(Engine engine, ModelLists lists, Supplier<TransportStats> transport, ByteBudget budget) {
         this.engine = engine;
+        this.lists = lists;
         this.transport = transport;
         this.budget = budget;
     }
@@ -36,9 +45,26 @@ final class AdminCodec implements ProtocolCodec {
     public List<HttpRoute> httpRoutes() {
         return List.of(
                 HttpRoute.get("/", x -> x.reply(HttpReply.json(200, "{\"status\":\"alive\"}"))),
+                HttpRoute.post(ModelLists.PATH, this::configure),
                 HttpRoute.get(
                         "/metrics",
                         x -> x.reply(HttpReply.text(200, "text/plain; version=0.0.4; charset=utf-8", page()))));
+    }
+
+    /** Takes a list of models as text, as it stands in a {@code --model_config_file}. */
+    private void configure(HttpExchange x) {
+        byte[] bytes = new byte[x.body().size()];
+        x.body().getBytes(0, bytes, 0, bytes.length);
+        String text = new String(bytes, StandardCharsets.UTF_8);
+        boolean dryRun = Boolean.parseBoolean(x.queryParameter("dry_run"));
+        lists.configure(ServedModelList.parse(text, "the request"), dryRun)
+                .whenComplete((changes, e) -> {
+                    if (e != null) {
+                        x.fail(ServingException.from(ModelLists.cause(e)));
+                    } else {
+                        x.reply(HttpReply.json(200, ModelLists.json(changes)));
+                    }
+                });
     }
 
     private String page() {

@@ -3,7 +3,13 @@
 package io.nereid.app;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.repository.ServedModelList;
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -14,7 +20,7 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "models",
         mixinStandardHelpOptions = true,
-        description = "List, load or unload the models of a running server.")
+        description = "List, load or unload the models of a running server, or replace its list of models.")
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class ModelsCommand implements Runnable {
     @Option(
@@ -62,6 +68,46 @@ final class ModelsCommand implements Runnable {
         change(model, "unload");
         out().println(model + " is unloaded");
         out().flush();
+    }
+
+    @Command(
+            description = "Replace the list of models of a server started with --model_config_file.",
+            mixinStandardHelpOptions = true)
+    int reload(
+            @Parameters(paramLabel = "FILE", description = "The new list, in TensorFlow Serving's format.") Path file,
+            @Option(names = "--dry-run", description = "Only tell what would be loaded and unloaded.") boolean dryRun) {
+        ServedModelList.read(file);
+        String text;
+        try {
+            text = Files.readString(file);
+        } catch (IOException e) {
+            throw ServingException.wrap(Code.NOT_FOUND, "cannot read '" + file + "': " + e.getMessage(), e);
+        }
+        JsonNode changes = Progress.during(
+                        "reloading",
+                        spec.commandLine().getErr(),
+                        () -> new ServerClient(url).postText(ModelLists.PATH + "?dry_run=" + dryRun, text))
+                .path("changes");
+        Table table = new Table("MODEL", dryRun ? "WOULD BE" : "IS", "LOAD", "UNLOAD", "");
+        boolean failed = false;
+        for (JsonNode change : changes) {
+            failed |= change.has("error");
+            table.row(
+                    change.path("model").asText(),
+                    change.path("action").asText(),
+                    versions(change.path("load")),
+                    versions(change.path("unload")),
+                    change.path("error").asText(""));
+        }
+        table.print(out());
+        out().flush();
+        return failed ? 1 : 0;
+    }
+
+    private static String versions(JsonNode list) {
+        StringBuilder text = new StringBuilder();
+        list.forEach(v -> text.append(text.isEmpty() ? "" : ", ").append(v.asLong()));
+        return text.isEmpty() ? "-" : text.toString();
     }
 
     private void change(String model, String verb) {

@@ -11,26 +11,38 @@ import io.nereid.engine.EngineOptions;
 import io.nereid.observe.Observation;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.V1Options;
+import io.nereid.protocols.v1.V1Options;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.recording.Recorder;
 import io.nereid.tracing.TraceOptions;
 import io.nereid.tracing.Tracing;
 import io.nereid.transport.Server;
 import io.nereid.transport.ServerOptions;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * The server's object graph, composed by hand from top to bottom: engine, codecs, transport. Thread-safe; {@link #stop} is
  * called once.
  */
 final class NereidServer {
+    /** What clients of TensorFlow Serving ask the health service about. */
+    static final Set<String> V1_SERVICES = Set.of(
+            "PredictionService",
+            "ModelService",
+            "tensorflow.serving.PredictionService",
+            "tensorflow.serving.ModelService");
+
     private static final long LOOK_MILLIS = 20;
 
     private final Clock clock;
@@ -38,24 +50,33 @@ final class NereidServer {
     private final Server transport;
     private final ExecutorService codecPool;
     private final Tracing tracing;
+    private final Recorder recorder;
+    private final ModelLists lists;
 
     NereidServer(
             EngineOptions engineOptions,
             ServerOptions.Builder listen,
             ByteBudget budget,
             V2Options v2,
+            Consumer<V1Options.Builder> v1,
             TraceOptions traces,
             Logging logging) {
         this.clock = Clock.system();
         List<Backend> backends = Backends.find();
+        Recorder.check(engineOptions.servedModels());
         this.engine = new Engine(engineOptions, backends, clock);
+        this.recorder = new Recorder(engine, clock);
+        engine.onConfigured(recorder::configure);
+        this.lists = new ModelLists(engine);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
         this.tracing = new Tracing(traces, clock);
         Observation observation = new ServerObservation(engine, tracing, logging);
+        V1Options.Builder first = V1Options.builder(clock).extraMetrics(() -> TfsFigures.write(recorder.counts()));
+        v1.accept(first);
         List<ProtocolCodec> codecs = List.of(
-                new V2Codec(engine, engine, observation, clock, codecPool, v2),
-                new V1Codec(engine, engine, codecPool, V1Options.defaults(clock)),
-                new AdminCodec(engine, this::stats, budget));
+                new V2Codec(recorder, engine, observation, clock, codecPool, v2),
+                new V1Codec(recorder, engine, codecPool, first.build()),
+                new AdminCodec(engine, lists, this::stats, budget));
         this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);
     }
 
@@ -75,6 +96,11 @@ final class NereidServer {
     /** Starts loading; completes when every model answers or has failed. */
     CompletionStage<Void> load() {
         return engine.start();
+    }
+
+    /** Reads a list of models again and again; what is new in it takes effect. */
+    void follow(Path file, Duration interval) {
+        lists.follow(file, interval);
     }
 
     /**
@@ -98,7 +124,9 @@ final class NereidServer {
         }
         boolean drained = transport.drain(limit.minusNanos(clock.nanos() - start));
         transport.close();
+        lists.close();
         engine.close(limit);
+        recorder.close();
         codecPool.shutdown();
         tracing.close();
         return drained;

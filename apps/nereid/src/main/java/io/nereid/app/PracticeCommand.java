@@ -51,6 +51,7 @@ final class PracticeCommand implements Callable<Integer> {
                 ServerOptions.builder().listen("127.0.0.1", 0),
                 new ByteBudget(1 << 20),
                 V2Options.defaults(Version.number(), 1 << 20),
+                v1 -> {},
                 TraceOptions.OFF,
                 logging);
         InetSocketAddress address = server.listen().get(0);
@@ -58,7 +59,7 @@ final class PracticeCommand implements Callable<Integer> {
         new StartReport(
                         server.engine(),
                         new PrintWriter(OutputStream.nullOutputStream(), false, StandardCharsets.UTF_8))
-                .print("127.0.0.1", List.of(address));
+                .print("127.0.0.1", List.of(address), false);
         String base = "http://127.0.0.1:" + address.getPort();
         HttpClient client = HttpClient.newHttpClient();
         String ones = "[" + "1,".repeat(15) + "1]";

@@ -5,12 +5,13 @@ package io.nereid.app;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What to say of options of {@code tritonserver} that this server does not have. Immutable. */
+/** What to say of options of {@code tritonserver} and {@code tensorflow_model_server} that this server does not have. Immutable. */
 final class RefusedFlags {
     private static final String GPU =
             "this build runs models on processors, so there is no GPU memory to set up; leave it out";
-    private static final String TLS =
-            "connections are not encrypted by this version; put a proxy that ends TLS in front";
+    private static final String TFLITE = "TensorFlow Lite models are not served by this version";
+    private static final String TENSORFLOW =
+            "it steers TensorFlow's own runtime; --backend-config tensorflow,KEY=VALUE has what can be set here";
     private static final String GRPC_TUNING =
             "HTTP/2 connections are kept alive and their memory is bounded by rules of this server; leave it out";
 
@@ -53,11 +54,22 @@ final class RefusedFlags {
             Map.entry("--grpc-http2-max-ping-strikes", GRPC_TUNING),
             Map.entry("--grpc-max-connection-age", GRPC_TUNING),
             Map.entry("--grpc-max-connection-age-grace", GRPC_TUNING),
-            Map.entry("--grpc-use-ssl", TLS),
-            Map.entry("--grpc-use-ssl-mutual", TLS),
-            Map.entry("--grpc-server-cert", TLS),
-            Map.entry("--grpc-server-key", TLS),
-            Map.entry("--grpc-root-cert", TLS),
+            Map.entry("--use_alts_credentials", "ALTS is for Google's own machines; --tls-cert or --ssl_config_file encrypt"),
+            Map.entry(
+                    "--grpc_socket_path", "there are no Unix sockets in this version; connect to --port on 127.0.0.1"),
+            Map.entry("--grpc_channel_arguments", GRPC_TUNING),
+            Map.entry("--grpc_max_threads", "all connections share the threads of --io-threads"),
+            Map.entry("--platform_config_file", "models find their backend themselves; see model_platform"),
+            Map.entry("--tensorflow_session_config_file", TENSORFLOW),
+            Map.entry("--per_process_gpu_memory_fraction", GPU),
+            Map.entry("--thread_pool_factory_config_file", TENSORFLOW),
+            Map.entry("--prefer_tflite_model", TFLITE),
+            Map.entry("--num_tflite_pools", TFLITE),
+            Map.entry("--num_tflite_interpreters_per_pool", TFLITE),
+            Map.entry("--mixed_precision", TENSORFLOW),
+            Map.entry("--xla_cpu_compilation_enabled", TENSORFLOW),
+            Map.entry("--xla_gpu_compilation_enabled", TENSORFLOW),
+            Map.entry("--skip_initialize_tpu", TENSORFLOW),
             Map.entry("--allow-sagemaker", "SageMaker's routes are not served by this version"),
             Map.entry("--sagemaker-port", "SageMaker's routes are not served by this version"),
             Map.entry("--sagemaker-safe-port-range", "SageMaker's routes are not served by this version"),

@@ -7,11 +7,13 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.engine.EngineOptions;
 import io.nereid.json.FloatStyle;
+import io.nereid.protocols.v1.V1Options;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.AccessLog;
 import io.nereid.transport.ServerOptions;
+import io.nereid.transport.TlsOptions;
 import java.io.PrintWriter;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
@@ -44,7 +46,8 @@ import picocli.CommandLine.Spec;
         description = {
             "Serve the models of one or more directories.",
             "A directory holds a folder per model, each with numbered version folders; a single model's folder or an"
-                    + " .onnx file will do as well. Every option can also be given as NEREID_<OPTION>."
+                    + " .onnx file will do as well. Models may also be listed: --model_config_file. Every option can"
+                    + " also be given as NEREID_<OPTION>."
         })
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 final class ServeCommand implements Callable<Integer> {
@@ -192,6 +195,12 @@ final class ServeCommand implements Callable<Integer> {
     @Mixin
     private TritonFlags triton;
 
+    @Mixin
+    private TfsFlags tfs;
+
+    @Mixin
+    private TlsFlags tls;
+
     @Spec
     private CommandSpec spec;
 
@@ -200,7 +209,7 @@ final class ServeCommand implements Callable<Integer> {
         List<Path> roots = new ArrayList<>(repositories);
         roots.addAll(moreRepositories);
         roots.addAll(triton.modelStore);
-        checkRoots(roots);
+        checkRoots(roots, tfs.lists());
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
         triton.apply(logging);
@@ -208,7 +217,8 @@ final class ServeCommand implements Callable<Integer> {
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
         ByteBudget budget = new ByteBudget(Units.bytes(requestMemory));
         NereidServer server =
-                new NereidServer(engineOptions(roots), listen(maxBody), budget, v2(maxBody), triton.trace(), logging);
+                new NereidServer(
+                        engineOptions(roots), listen(maxBody), budget, v2(maxBody), this::v1, triton.trace(), logging);
         PrintWriter out = spec.commandLine().getOut();
         List<InetSocketAddress> addresses = server.listen();
         CountDownLatch stopped = new CountDownLatch(1);
@@ -225,7 +235,10 @@ final class ServeCommand implements Callable<Integer> {
                 }));
         StartReport report = new StartReport(server.engine(), out);
         await(server.load().toCompletableFuture(), report);
-        report.print(host, addresses);
+        if (tfs.modelConfigFile != null && tfs.modelConfigFilePollWaitSeconds > 0) {
+            server.follow(tfs.modelConfigFile, Duration.ofSeconds(tfs.modelConfigFilePollWaitSeconds));
+        }
+        report.print(host, addresses, tls.everywhere() != null || tfs.sslConfigFile != null);
         if (triton.exitOnError && report.failures() > 0) {
             throw ServingException.of(
                     Code.FAILED_PRECONDITION,
@@ -241,7 +254,11 @@ final class ServeCommand implements Callable<Integer> {
         host = triton.address == null ? host : triton.address;
         port = triton.httpPort == null ? port : triton.httpPort;
         ioThreads = triton.httpThreadCount == null ? ioThreads : triton.httpThreadCount;
+        ioThreads = tfs.restApiNumThreads == null ? ioThreads : tfs.restApiNumThreads;
         loadThreads = triton.modelLoadThreadCount == null ? loadThreads : triton.modelLoadThreadCount;
+        // There, 0 stands for loads on the thread that decides, one after the other.
+        loadThreads = tfs.numLoadThreads == null ? loadThreads : Math.max(1, tfs.numLoadThreads);
+        modelMemory = tfs.totalModelMemoryLimitBytes == null ? modelMemory : tfs.totalModelMemoryLimitBytes + "B";
         drainTimeout = triton.exitTimeoutSecs == null ? drainTimeout : triton.exitTimeoutSecs + "s";
         pollInterval = triton.repositoryPollSecs == null ? pollInterval : triton.repositoryPollSecs + "s";
         maxRequestBytes = triton.httpMaxInputSize == null ? maxRequestBytes : triton.httpMaxInputSize + "B";
@@ -258,10 +275,11 @@ final class ServeCommand implements Callable<Integer> {
         }
     }
 
-    private static void checkRoots(List<Path> roots) {
-        if (roots.isEmpty()) {
+    private static void checkRoots(List<Path> roots, boolean listed) {
+        if (roots.isEmpty() && !listed) {
             throw ServingException.invalidArgument(
-                    "no models given (expected a directory of models)", "for example: nereid serve examples/models");
+                    "no models given (expected a directory of models, --model_config_file or --model_base_path)",
+                    "for example: nereid serve examples/models");
         }
         for (Path root : roots) {
             if (!Files.exists(root)) {
@@ -311,19 +329,25 @@ final class ServeCommand implements Callable<Integer> {
                 .loadThreads(loadThreads)
                 .maxQueueSize(maxQueue)
                 .memoryLimitBytes(Units.bytes(modelMemory))
-                .scratch(Scratch.directory())
-                .backendSettings(settings);
+                .scratch(Scratch.directory());
         if (computeThreads > 0) {
             engine.deviceThreads(computeThreads);
         }
         triton.apply(engine);
-        return engine.build();
+        tfs.apply(engine, settings);
+        return engine.backendSettings(settings).build();
     }
 
     private V2Options v2(int maxBody) {
-        V2Options.Builder v2 = V2Options.builder(Version.number(), maxBody).floatStyle(jsonFloats);
+        V2Options.Builder v2 = V2Options.builder(Version.number(), maxBody)
+                .floatStyle(jsonFloats)
+                .furtherServices(NereidServer.V1_SERVICES);
         triton.apply(v2);
         return v2.build();
+    }
+
+    private void v1(V1Options.Builder v1) {
+        tfs.apply(v1);
     }
 
     private static int port(String option, int number) {
@@ -334,23 +358,42 @@ final class ServeCommand implements Callable<Integer> {
     }
 
     private ServerOptions.Builder listen(int maxBody) {
+        TlsOptions everywhere = tls.everywhere();
+        TlsOptions grpc = tls.grpc();
+        TlsOptions main = tfs.sslConfigFile == null ? everywhere : SslFile.tls(tfs.sslConfigFile);
         ServerOptions.Builder listen = ServerOptions.builder()
-                .listen(host, port("--port", port))
+                .listen(
+                        host,
+                        port("--port", port),
+                        ServerOptions.Purpose.ALL,
+                        main == null && grpcPort == null ? grpc : main)
                 .eventLoops(ioThreads)
                 .maxBodyBytes(maxBody)
                 .maxMessageBytes(maxBody);
         if (grpcPort != null) {
-            listen.listen(host, port("--grpc-port", grpcPort));
+            listen.listen(
+                    host,
+                    port("--grpc-port", grpcPort),
+                    ServerOptions.Purpose.ALL,
+                    grpc == null ? main : grpc);
+        }
+        if (tfs.restApiPort != null && tfs.restApiPort != 0) {
+            listen.listen(
+                    host, port("--rest_api_port", tfs.restApiPort), ServerOptions.Purpose.ALL, everywhere);
         }
         if (metricsPort != null) {
-            listen.listen(host, port("--metrics-port", metricsPort), ServerOptions.Purpose.METRICS);
+            listen.listen(host, port("--metrics-port", metricsPort), ServerOptions.Purpose.METRICS, everywhere);
         }
         for (Compat compat : compatPorts) {
             switch (compat) {
                 case triton ->
-                    listen.listen(host, 8000).listen(host, 8001).listen(host, 8002, ServerOptions.Purpose.METRICS);
-                case tfs -> listen.listen(host, 8500).listen(host, 8501);
-                case kserve -> listen.listen(host, 8081);
+                    listen.listen(host, 8000, ServerOptions.Purpose.ALL, everywhere)
+                            .listen(host, 8001, ServerOptions.Purpose.ALL, grpc == null ? everywhere : grpc)
+                            .listen(host, 8002, ServerOptions.Purpose.METRICS, everywhere);
+                case tfs ->
+                    listen.listen(host, 8500, ServerOptions.Purpose.ALL, main)
+                            .listen(host, 8501, ServerOptions.Purpose.ALL, everywhere);
+                case kserve -> listen.listen(host, 8081, ServerOptions.Purpose.ALL, everywhere);
             }
         }
         if (accessLog) {

@@ -42,6 +42,13 @@ final class ServerClient {
                 .build());
     }
 
+    JsonNode postText(String path, String text) {
+        return send(request(path)
+                .header("content-type", "text/plain; charset=utf-8")
+                .POST(HttpRequest.BodyPublishers.ofString(text))
+                .build());
+    }
+
     static String segment(String name) {
         return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
     }

@@ -23,6 +23,7 @@ import org.jspecify.annotations.Nullable;
 /** What {@code serve} prints once every model answers or has failed. Confined to one thread. */
 final class StartReport {
     private static final int SAMPLE_ELEMENTS = 64;
+    private static final int SHOWN = 200;
 
     private final Engine engine;
     private final PrintWriter out;
@@ -45,19 +46,22 @@ final class StartReport {
         out.flush();
     }
 
-    void print(String host, List<InetSocketAddress> addresses) {
+    void print(String host, List<InetSocketAddress> addresses, boolean encrypted) {
         out.println();
         List<ModelStatus> models = engine.index();
         if (models.isEmpty()) {
             out.println("  no models (a model is a folder with numbered version folders, or an .onnx file)");
         } else {
-            table(models).print(out);
+            table(models.subList(0, Math.min(models.size(), SHOWN))).print(out);
+            if (models.size() > SHOWN) {
+                out.println("  and " + (models.size() - SHOWN) + " more (nereid models lists all)");
+            }
         }
         out.println();
-        String base = "http://" + show(host, addresses.get(0));
+        String base = (encrypted ? "https://" : "http://") + show(host, addresses.get(0));
         out.println("  listening on " + base + "  (REST, HTTP/2 and gRPC; metrics at /metrics)");
         for (InetSocketAddress other : addresses.subList(1, addresses.size())) {
-            out.println("               http://" + show(host, other));
+            out.println("               " + show(host, other));
         }
         String curl = curl(models, base);
         if (curl != null) {

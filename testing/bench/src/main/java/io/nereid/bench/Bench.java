@@ -77,6 +77,7 @@ public final class Bench {
         rows.put("ensemble", new EnsembleRow());
         rows.put("cache", new CacheRow());
         rows.put("models", new ModelsRow());
+        rows.put("lifecycle", new LifecycleRow());
         rows.put("minilm", new MinilmRow());
         rows.put("start", new StartRow());
         rows.put("soak", new SoakRow());

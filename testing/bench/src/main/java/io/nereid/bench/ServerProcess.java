@@ -54,6 +54,19 @@ final class ServerProcess implements AutoCloseable {
         return new ServerProcess("nereid", command, port, scratch.resolve("nereid-" + port + ".log"));
     }
 
+    /** Nereid with a list of models. */
+    static ServerProcess listed(Path distribution, Path list, Path scratch, String... options) throws IOException {
+        int port = freePort();
+        List<String> command = new ArrayList<>(List.of(
+                distribution.resolve("bin/nereid").toString(),
+                "serve",
+                "--model_config_file=" + list,
+                "--port",
+                Integer.toString(port)));
+        command.addAll(Arrays.asList(options));
+        return new ServerProcess("nereid", command, port, scratch.resolve("nereid-" + port + ".log"));
+    }
+
     /** The do-nothing server, on the same JVM with the same flags as {@code like}. */
     static ServerProcess nothing(ServerProcess like, int replyBytes, Path scratch) throws IOException {
         int port = freePort();

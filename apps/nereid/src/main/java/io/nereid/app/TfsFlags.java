@@ -1,0 +1,401 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.base.ServingException;
+import io.nereid.engine.EngineOptions;
+import io.nereid.lifecycle.LabelRule;
+import io.nereid.lifecycle.TransitionPolicy;
+import io.nereid.protocols.v1.V1Options;
+import io.nereid.repository.BatchingParameters;
+import io.nereid.repository.MonitoringConfig;
+import io.nereid.repository.ServedModelList;
+import io.nereid.repository.ServedModelSource;
+import io.nereid.spi.ModelControl.ServedModel;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/**
+ * The options of {@code tensorflow_model_server} that name something this server has, under the same names. Those that do
+ * not are in {@link RefusedFlags}. Set by picocli, then only read.
+ */
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+final class TfsFlags {
+    /** Which of old and new versions goes first. */
+    enum Aspired {
+        availability_preserving,
+        resource_preserving,
+        all_or_nothing
+    }
+
+    @Option(
+            names = {"--model_config_file", "--model-config-file"},
+            paramLabel = "FILE",
+            description = "The list of models to serve, in TensorFlow Serving's format.")
+    Path modelConfigFile;
+
+    @Option(
+            names = {"--model_config_file_poll_wait_seconds", "--model-config-file-poll-wait-seconds"},
+            paramLabel = "N",
+            defaultValue = "0",
+            description = "Read that file again every so many seconds; 0 for never (default: ${DEFAULT-VALUE}).")
+    int modelConfigFilePollWaitSeconds;
+
+    @Option(
+            names = "--model_name",
+            paramLabel = "NAME",
+            defaultValue = "default",
+            description = "What the model of --model_base_path is called (default: ${DEFAULT-VALUE}).")
+    String modelName;
+
+    @Option(
+            names = "--model_base_path",
+            paramLabel = "DIR",
+            description = "A directory with a directory for each version of one model.")
+    String modelBasePath;
+
+    @Option(
+            names = "--file_system_poll_wait_seconds",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Time between two looks for new versions of listed models; 0 looks once (default:"
+                    + " ${DEFAULT-VALUE}).")
+    int fileSystemPollWaitSeconds;
+
+    @Option(
+            names = "--servable_versions_always_present",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Never unload a listed model because its directory is empty (default: false).")
+    boolean versionsAlwaysPresent;
+
+    @Option(
+            names = "--fail_if_zero_versions_at_startup",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "End when a listed model has no versions at the start (default: false).")
+    boolean failIfZeroVersions;
+
+    @Option(
+            names = "--allow_version_labels_for_unavailable_models",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Let a label be given for the first time to a version that does not serve yet (default: false).")
+    boolean labelsForUnavailable;
+
+    @Option(
+            names = "--force_allow_any_version_labels",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Let labels stand for whatever they are said to stand for (default: false).")
+    boolean forceLabels;
+
+    @Option(
+            names = "--aspired_version_policy",
+            paramLabel = "POLICY",
+            description = "availability_preserving loads the new version before the old one goes, resource_preserving"
+                    + " after; all_or_nothing shows all new versions at once (the default).")
+    Aspired aspired;
+
+    @Option(
+            names = "--rest_api_port",
+            paramLabel = "PORT",
+            description = "A further port; it is never encrypted by --ssl_config_file.")
+    Integer restApiPort;
+
+    @Option(names = "--rest_api_num_threads", paramLabel = "N", description = "The same as --io-threads.")
+    Integer restApiNumThreads;
+
+    @Option(
+            names = "--rest_api_timeout_in_ms",
+            paramLabel = "N",
+            defaultValue = "30000",
+            description = "How long a V1 REST request may take; 0 for as long as it takes (default: ${DEFAULT-VALUE}).")
+    long restApiTimeoutMillis;
+
+    @Option(
+            names = "--rest_api_enable_cors_support",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Let pages of other origins use the V1 REST API (default: false).")
+    boolean cors;
+
+    @Option(
+            names = "--ssl_config_file",
+            paramLabel = "FILE",
+            description = "Encrypt --port with the key and certificates of this file, in TensorFlow Serving's format.")
+    Path sslConfigFile;
+
+    @Option(
+            names = "--monitoring_config_file",
+            paramLabel = "FILE",
+            description = "Show metrics under TensorFlow Serving's names, too, at the path that this file says.")
+    Path monitoringConfigFile;
+
+    @Option(
+            names = "--enable_batching",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Batch as --batching_parameters_file says (without it, models are batched as usual).")
+    boolean enableBatching;
+
+    @Option(
+            names = "--batching_parameters_file",
+            paramLabel = "FILE",
+            description = "How requests are batched, in TensorFlow Serving's format.")
+    Path batchingParametersFile;
+
+    @Option(
+            names = "--enable_per_model_batching_parameters",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Batch as batching_params.pbtxt in a version's directory says; other models are not batched.")
+    boolean perModelBatching;
+
+    @Option(
+            names = "--enable_model_warmup",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "true",
+            paramLabel = "true|false",
+            description = "Run assets.extra/tf_serving_warmup_requests before a version serves (default: true).")
+    boolean modelWarmup;
+
+    @Option(
+            names = "--num_request_iterations_for_warmup",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "How often each of these requests is run (default: ${DEFAULT-VALUE}).")
+    int warmupIterations;
+
+    @Option(
+            names = "--num_model_warmup_threads",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "How many of them run at once (default: ${DEFAULT-VALUE}).")
+    int warmupThreads;
+
+    @Option(
+            names = "--enable_all_batch_sizes_warmup",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Run them in batches of every allowed size as well (default: false).")
+    boolean warmupAllBatchSizes;
+
+    @Option(names = "--num_load_threads", paramLabel = "N", description = "The same as --load-threads.")
+    Integer numLoadThreads;
+
+    @Option(names = "--num_initial_load_threads", paramLabel = "N", description = "As that, for the models of the start.")
+    Integer numInitialLoadThreads;
+
+    @Option(names = "--num_unload_threads", paramLabel = "N", hidden = true, description = "There are two.")
+    Integer numUnloadThreads;
+
+    @Option(
+            names = "--max_num_load_retries",
+            paramLabel = "N",
+            description = "How often a failed load is tried again (default: as --model-load-retry-count).")
+    Integer maxLoadRetries;
+
+    @Option(
+            names = "--load_retry_interval_micros",
+            paramLabel = "N",
+            description = "Time between two tries (default: 1 s).")
+    Long loadRetryIntervalMicros;
+
+    @Option(
+            names = "--total_model_memory_limit_bytes",
+            paramLabel = "N",
+            description = "The same as --model-memory.")
+    Long totalModelMemoryLimitBytes;
+
+    @Option(
+            names = "--reload_timeout_seconds",
+            paramLabel = "N",
+            defaultValue = "60",
+            description = "How long a reload of the list waits for its new models (default: ${DEFAULT-VALUE}).")
+    int reloadTimeoutSeconds;
+
+    @Option(
+            names = "--enable_serialization_as_tensor_content",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Answer TensorFlow Serving's gRPC calls with raw tensor_content (default: false).")
+    boolean tensorContent;
+
+    @Option(
+            names = "--enable_signature_method_name_check",
+            arity = "0..1",
+            fallbackValue = "true",
+            defaultValue = "false",
+            paramLabel = "true|false",
+            description = "Refuse signatures whose method is none of predict, classify and regress (default: false).")
+    boolean methodCheck;
+
+    @Option(
+            names = "--saved_model_tags",
+            paramLabel = "TAG,…",
+            description = "Which graph of a SavedModel is served (default: serve).")
+    String savedModelTags;
+
+    @Option(
+            names = {"--tensorflow_intra_op_parallelism", "--tensorflow_session_parallelism"},
+            paramLabel = "N",
+            description = "Threads inside one run of a TensorFlow model.")
+    Integer intraOpParallelism;
+
+    @Option(names = "--tensorflow_inter_op_parallelism", paramLabel = "N", description = "Operators of one run at once.")
+    Integer interOpParallelism;
+
+    @Option(
+            names = "--enable_grpc_healthcheck_service",
+            arity = "0..1",
+            fallbackValue = "true",
+            hidden = true,
+            description = "The health service is always there.")
+    Boolean healthCheck;
+
+    @Option(
+            names = {"--flush_filesystem_caches", "--remove_unused_fields_from_bundle_metagraph"},
+            arity = "0..1",
+            fallbackValue = "true",
+            hidden = true,
+            description = "Nothing of the kind is kept.")
+    Boolean withoutEffect;
+
+    @Option(names = "--enable_profiler", arity = "0..1", fallbackValue = "true", hidden = true)
+    Boolean profiler;
+
+    /** Whether a list of models was given, or a single one. */
+    boolean lists() {
+        return modelConfigFile != null || (modelBasePath != null && !modelBasePath.isEmpty());
+    }
+
+    /** The list of models at the start; empty when none was given. The file wins where both were given. */
+    List<ServedModel> models() {
+        if (modelConfigFile != null) {
+            return ServedModelList.read(modelConfigFile);
+        }
+        if (!lists()) {
+            return List.of();
+        }
+        return List.of(new ServedModel(
+                modelName, absolute(modelBasePath), ServedModelList.ANY_PLATFORM, null, Map.of(), null));
+    }
+
+    /** A path of the command line counts from where the program was started; that of a file must be absolute. */
+    private static String absolute(String path) {
+        return path.contains("://") ? path : Path.of(path).toAbsolutePath().normalize().toString();
+    }
+
+    private @Nullable BatchingParameters batching() {
+        if (!enableBatching) {
+            if (batchingParametersFile != null || perModelBatching) {
+                throw ServingException.invalidArgument(
+                        (batchingParametersFile != null
+                                        ? "--batching_parameters_file"
+                                        : "--enable_per_model_batching_parameters")
+                                + " needs --enable_batching",
+                        "add --enable_batching, or leave it out to have models batched as usual");
+            }
+            return null;
+        }
+        return batchingParametersFile == null
+                ? BatchingParameters.DEFAULT
+                : BatchingParameters.read(batchingParametersFile);
+    }
+
+    /** What these options say about the engine. */
+    void apply(EngineOptions.Builder engine, Map<String, Map<String, String>> backendSettings) {
+        if (profiler != null && profiler) {
+            throw ServingException.invalidArgument(
+                    "--enable_profiler is not supported: there is no TensorFlow profiler here",
+                    "leave it out; --trace-config traces requests");
+        }
+        BatchingParameters batching = batching();
+        engine.servedModels(models())
+                .listing(ServedModelSource.Options.DEFAULT
+                        .withPollInterval(Duration.ofSeconds(fileSystemPollWaitSeconds))
+                        .withAlwaysPresent(versionsAlwaysPresent)
+                        .withFailIfZeroVersionsAtStartup(failIfZeroVersions))
+                .batching(batching)
+                .perModelBatching(perModelBatching)
+                .labelRule(
+                        forceLabels
+                                ? LabelRule.ANY
+                                : labelsForUnavailable ? LabelRule.FIRST_ASSIGNMENT : LabelRule.SERVING)
+                .reloadTimeout(Duration.ofSeconds(reloadTimeoutSeconds))
+                .warmup(new EngineOptions.Warmup(
+                        modelWarmup, Math.max(1, warmupIterations), Math.max(1, warmupThreads), warmupAllBatchSizes));
+        if (aspired != null) {
+            engine.transition(
+                    switch (aspired) {
+                        case availability_preserving -> TransitionPolicy.AVAILABILITY_PRESERVING;
+                        case resource_preserving -> TransitionPolicy.RESOURCE_PRESERVING;
+                        case all_or_nothing -> TransitionPolicy.ALL_OR_NOTHING;
+                    });
+        }
+        if (numInitialLoadThreads != null) {
+            engine.initialLoadThreads(numInitialLoadThreads);
+        }
+        if (maxLoadRetries != null) {
+            engine.loadRetries(maxLoadRetries);
+        }
+        if (loadRetryIntervalMicros != null) {
+            engine.loadRetryInterval(Duration.ofNanos(TimeUnit.MICROSECONDS.toNanos(loadRetryIntervalMicros)));
+        }
+        Map<String, String> all = backendSettings.computeIfAbsent("", b -> new HashMap<>());
+        if (lists() && batching == null) {
+            // Nobody has said a word about batches, so a client's own batch may be as large as TensorFlow Serving's.
+            all.putIfAbsent("default-max-batch-size", Integer.toString(BatchingParameters.DEFAULT.maxBatchSize()));
+        }
+        Map<String, String> tensorflow = backendSettings.computeIfAbsent("tensorflow", b -> new HashMap<>());
+        put(tensorflow, "tags", savedModelTags);
+        put(tensorflow, "intra_op_thread_count", intraOpParallelism);
+        put(tensorflow, "inter_op_thread_count", interOpParallelism);
+    }
+
+    private static void put(Map<String, String> settings, String key, @Nullable Object value) {
+        if (value != null) {
+            settings.putIfAbsent(key, value.toString());
+        }
+    }
+
+    /** What these options say about the V1 protocol. */
+    void apply(V1Options.Builder v1) {
+        v1.cors(cors)
+                .timeoutNanos(TimeUnit.MILLISECONDS.toNanos(restApiTimeoutMillis))
+                .tensorContent(tensorContent)
+                .methodCheck(methodCheck);
+        if (monitoringConfigFile != null) {
+            MonitoringConfig monitoring = MonitoringConfig.read(monitoringConfigFile);
+            if (monitoring.enabled()) {
+                v1.metricsPath(monitoring.path());
+            }
+        }
+    }
+}
