@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
+import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.spi.InferenceEngine;
@@ -15,11 +16,13 @@ import java.util.concurrent.Executor;
  */
 public final class V1Codec implements ProtocolCodec {
     private final RestApi rest;
+    private final GrpcServices grpc;
 
     /** A codec around the engine's two doors; {@code codecPool} runs what would hold an event loop up. */
     public V1Codec(InferenceEngine engine, ModelControl control, Executor codecPool, V1Options options) {
         TfsMetrics metrics = new TfsMetrics(options);
         this.rest = new RestApi(engine, control, codecPool, options, metrics);
+        this.grpc = new GrpcServices(engine, control, codecPool, options, metrics);
     }
 
     @Override
@@ -30,5 +33,10 @@ public final class V1Codec implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return rest.routes();
+    }
+
+    @Override
+    public List<GrpcMethod> grpcMethods() {
+        return grpc.grpcMethods();
     }
 }

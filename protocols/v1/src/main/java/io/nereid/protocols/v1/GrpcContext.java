@@ -1,0 +1,156 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v1;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.protocols.v1.TfsMetrics.Api;
+import io.nereid.protocols.v1.TfsMetrics.Entrypoint;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest.Options;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.ModelRef;
+import io.nereid.tfdata.ModelSpec;
+import io.nereid.tfdata.PredictMessage;
+import io.nereid.wire.NameCache;
+import io.nereid.wire.WireReader;
+import io.nereid.wire.WireWriter;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/** What every gRPC handler needs. Thread-safe: its parts are, and tools are one set for each thread. */
+final class GrpcContext {
+    /** What is kept of a writer after an unusually large message. */
+    private static final int KEPT = 32 << 20;
+
+    /** More bytes than this are converted off the event loop. */
+    private static final int SMALL = 64 << 10;
+
+    final InferenceEngine engine;
+    final ModelControl control;
+    final V1Options options;
+    final TfsMetrics metrics;
+    final RestModels models;
+    private final Executor codecPool;
+    private final ThreadLocal<Tools> tools = ThreadLocal.withInitial(Tools::new);
+
+    GrpcContext(
+            InferenceEngine engine, ModelControl control, Executor codecPool, V1Options options, TfsMetrics metrics) {
+        this.engine = engine;
+        this.control = control;
+        this.codecPool = codecPool;
+        this.options = options;
+        this.metrics = metrics;
+        this.models = new RestModels(engine, control, options.methodCheck());
+    }
+
+    /** What one thread uses again for every message. Confined to that thread. */
+    static final class Tools {
+        final WireReader wire = new WireReader();
+        final NameCache names = new NameCache();
+        final PredictMessage predict = new PredictMessage(wire, names);
+        private final WireWriter writer = new WireWriter();
+
+        /** An empty writer; what it wrote is valid until the next call on this thread. */
+        WireWriter writer() {
+            writer.reset(KEPT);
+            return writer;
+        }
+    }
+
+    /** The calling thread's own. */
+    Tools tools() {
+        return tools.get();
+    }
+
+    /** Whether work on this many bytes must leave the thread that a call is on. */
+    static boolean mustOffload(GrpcCall call, long bytes) {
+        return bytes > SMALL && call.inEventLoop();
+    }
+
+    /** Runs {@code task} on the codec pool; it must not throw. */
+    void offload(Runnable task) {
+        try {
+            codecPool.execute(task);
+        } catch (RejectedExecutionException e) {
+            throw ServingException.of(Code.UNAVAILABLE, "the server is shutting down", "retry at another server");
+        }
+    }
+
+    /** The model that a message asks for. */
+    static ModelSpec required(@Nullable ModelSpec spec) {
+        if (spec == null) {
+            throw ServingException.invalidArgument("Missing ModelSpec");
+        }
+        if (spec.name().isEmpty()) {
+            throw ServingException.invalidArgument("ModelSpec has no name specified.");
+        }
+        ModelRef ref = spec.ref();
+        if (ref.version() < 0 && ref.version() != ModelRef.ANY) {
+            throw notFound(ref, "versions are whole numbers from 0 on");
+        }
+        return spec;
+    }
+
+    /** What a model takes and gives. */
+    ModelMetadata metadata(ModelRef ref) {
+        try {
+            return engine.metadata(ref);
+        } catch (ServingException e) {
+            throw missing(ref, e);
+        }
+    }
+
+    /** A failure in the words of TensorFlow Serving, where it says that there is nothing that could answer. */
+    static ServingException missing(ModelRef ref, ServingException e) {
+        String text = e.getMessage();
+        if (e.code() != Code.NOT_FOUND || text.startsWith("Servable not found for request: ")) {
+            return e;
+        }
+        return notFound(ref, e.describe());
+    }
+
+    private static ServingException notFound(ModelRef ref, String remedy) {
+        return ServingException.of(
+                Code.NOT_FOUND,
+                "Servable not found for request: "
+                        + (ref.version() == ModelRef.ANY
+                                ? "Latest(" + ref.model() + ")"
+                                : "Specific(" + ref.model() + ", " + ref.version() + ")"),
+                remedy);
+    }
+
+    /** A signature that examples are given to. */
+    Signature signature(ModelMetadata metadata, String name, Api api) {
+        return models.signature(metadata, name, api);
+    }
+
+    /** The options of a request to a signature. */
+    static Options options(String signature) {
+        return isDefault(signature) ? Options.NONE : Options.NONE.withSignature(signature);
+    }
+
+    static boolean isDefault(String signature) {
+        return signature.isEmpty() || signature.equals(ModelMetadata.DEFAULT_SIGNATURE);
+    }
+
+    /** What an answer says of who answered. */
+    static ModelSpec answered(String model, long version, String signature) {
+        return ModelSpec.of(model, version, isDefault(signature) ? ModelMetadata.DEFAULT_SIGNATURE : signature);
+    }
+
+    /** Time for what is measured; 0 when nothing is. */
+    long now() {
+        return metrics.measuring() ? options.clock().nanos() : 0;
+    }
+
+    void finished(String model, Api api, Code code, GrpcCall call) {
+        if (metrics.measuring()) {
+            metrics.finished(model, api, Entrypoint.GRPC, code, options.clock().nanos() - call.arrivedNanos());
+        }
+    }
+}

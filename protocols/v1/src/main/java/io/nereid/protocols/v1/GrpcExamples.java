@@ -1,0 +1,345 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v1;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.protocols.v1.ExampleOutputs.Scored;
+import io.nereid.protocols.v1.TfsMetrics.Api;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.ResponseSink;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tfdata.ExampleTensors;
+import io.nereid.tfdata.Examples;
+import io.nereid.tfdata.ModelSpec;
+import io.nereid.wire.NameCache;
+import io.nereid.wire.WireReader;
+import io.nereid.wire.WireWriter;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One Classify, Regress or MultiInference: one or more tasks over the same examples, run at the same time, answered together.
+ * Thread-safe: each task has its own answer, and whoever ends last, or fails first, answers the call.
+ */
+final class GrpcExamples extends GrpcUnary {
+    private final GrpcContext context;
+    private final GrpcCall call;
+    private final Api api;
+    private final AtomicInteger open = new AtomicInteger();
+    private volatile List<Task> tasks = List.of();
+    private volatile boolean cancelled;
+    private String model = "";
+    private int count;
+
+    GrpcExamples(GrpcContext context, GrpcCall call, Api api) {
+        this.context = context;
+        this.call = call;
+        this.api = api;
+    }
+
+    @Override
+    void message(MemoryRegion message) {
+        if (!GrpcContext.mustOffload(call, message.size())) {
+            start(message);
+            return;
+        }
+        message.retain();
+        try {
+            context.offload(() -> {
+                try {
+                    start(message);
+                } catch (RuntimeException e) {
+                    call.fail(ServingException.from(e));
+                } finally {
+                    message.release();
+                }
+            });
+        } catch (ServingException e) {
+            message.release();
+            throw e;
+        }
+    }
+
+    private void start(MemoryRegion message) {
+        List<Task> begun = new ArrayList<>();
+        List<InferenceRequest> requests = new ArrayList<>();
+        try {
+            read(message, begun, requests);
+        } catch (ServingException e) {
+            requests.forEach(InferenceRequest::release);
+            context.metrics.refused(model, e.code());
+            throw e;
+        }
+        context.metrics.started(model);
+        open.set(begun.size());
+        tasks = begun;
+        for (int i = 0; i < begun.size(); i++) {
+            begun.get(i).start(requests.get(i));
+        }
+    }
+
+    private void read(MemoryRegion message, List<Task> begun, List<InferenceRequest> requests) {
+        GrpcContext.Tools tools = context.tools();
+        WireReader wire = tools.wire;
+        wire.reset(message.nio(0, message.size()));
+        ModelSpec spec = null;
+        Examples examples = Examples.of(List.of(), null);
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            switch (tag) {
+                case 1 << 3 | WireReader.BYTES -> {
+                    int outer = wire.enter();
+                    if (api == Api.MULTI_INFERENCE) {
+                        begun.add(task(wire, tools.names));
+                    } else {
+                        spec = ModelSpec.read(wire, tools.names, spec);
+                    }
+                    wire.leave(outer);
+                }
+                case 2 << 3 | WireReader.BYTES -> {
+                    int outer = wire.enter();
+                    examples = Examples.read(wire);
+                    wire.leave(outer);
+                }
+                default -> wire.skipField(tag);
+            }
+        }
+        wire.clear();
+        if (api != Api.MULTI_INFERENCE) {
+            ModelSpec given = GrpcContext.required(spec);
+            begun.add(new Task(given, api == Api.CLASSIFY ? Signature.CLASSIFY : Signature.REGRESS));
+        }
+        checkNames(begun);
+        count = examples.size();
+        for (Task task : begun) {
+            requests.add(request(task, examples));
+        }
+    }
+
+    private Task task(WireReader wire, NameCache names) {
+        ModelSpec spec = null;
+        String method = "";
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            switch (tag) {
+                case 1 << 3 | WireReader.BYTES -> {
+                    int outer = wire.enter();
+                    spec = ModelSpec.read(wire, names, spec);
+                    wire.leave(outer);
+                }
+                case 2 << 3 | WireReader.BYTES -> method = wire.readText(names);
+                default -> wire.skipField(tag);
+            }
+        }
+        return new Task(spec == null ? ModelSpec.of("") : spec, method);
+    }
+
+    private void checkNames(List<Task> all) {
+        if (all.isEmpty()) {
+            throw ServingException.invalidArgument("Input is empty.", "a MultiInferenceRequest needs one task or more");
+        }
+        Set<String> seen = new HashSet<>();
+        model = all.get(0).spec.name();
+        for (Task task : all) {
+            if (task.spec.name().isEmpty()) {
+                throw ServingException.invalidArgument("Found ModelSpec with an empty model name.");
+            }
+            if (!task.spec.name().equals(model)) {
+                throw ServingException.invalidArgument(
+                        "All ModelSpecs in a MultiInferenceRequest must access the same model name.");
+            }
+            if (!seen.add(task.signatureName())) {
+                throw ServingException.invalidArgument("Duplicate evaluation of signature: " + task.signatureName());
+            }
+        }
+    }
+
+    private InferenceRequest request(Task task, Examples examples) {
+        GrpcContext.required(task.spec);
+        ModelMetadata metadata = context.metadata(task.spec.ref());
+        String name = task.spec.signature();
+        if (api == Api.MULTI_INFERENCE) {
+            if (metadata.signature(name) == null) {
+                throw ServingException.invalidArgument(
+                        "Requested signature not found in model graph: " + task.signatureName());
+            }
+            if (!task.method.equals(Signature.CLASSIFY) && !task.method.equals(Signature.REGRESS)) {
+                throw ServingException.of(
+                        Code.UNIMPLEMENTED,
+                        "Unsupported signature method_name: " + task.method,
+                        "expected " + Signature.CLASSIFY + " or " + Signature.REGRESS);
+            }
+        }
+        task.platform = metadata.platform();
+        Signature signature = context.signature(metadata, name, task.api());
+        return new InferenceRequest(
+                task.spec.ref(),
+                "",
+                ExampleTensors.of(signature, examples, metadata.properties()),
+                List.of(),
+                Map.of(),
+                call.deadlineNanos(),
+                call.arrivedNanos(),
+                GrpcContext.options(name));
+    }
+
+    @Override
+    public void onCancel() {
+        cancelled = true;
+        for (Task task : tasks) {
+            task.cancel();
+        }
+    }
+
+    private void failed(ServingException e) {
+        if (open.getAndSet(-1) > 0) {
+            call.fail(e);
+            context.finished(model, api, e.code(), call);
+            onCancel();
+        }
+    }
+
+    private void ended() {
+        int left = open.get();
+        while (left > 0 && !open.compareAndSet(left, left == 1 ? -1 : left - 1)) {
+            left = open.get();
+        }
+        if (left == 1) {
+            send(call, answer());
+            context.finished(model, api, Code.OK, call);
+            if (context.metrics.measuring()) {
+                context.metrics.examples(model, count);
+            }
+        }
+    }
+
+    private WireWriter answer() {
+        WireWriter out = context.tools().writer();
+        for (Task task : tasks) {
+            if (api != Api.MULTI_INFERENCE) {
+                task.write(out, 1);
+                task.answered.write(out, 2);
+                continue;
+            }
+            int result = out.begin(1);
+            task.answered.write(out, 1);
+            task.write(out, task.api() == Api.CLASSIFY ? 2 : 3);
+            out.end(result);
+        }
+        return out;
+    }
+
+    /** One signature's work. Its sink is called by one thread at a time. */
+    private final class Task implements ResponseSink {
+        private final ModelSpec spec;
+        private final String method;
+        private String platform = "";
+        private long asked;
+        private boolean done;
+        private volatile InferenceEngine.@Nullable Call inference;
+        private ModelSpec answered = ModelSpec.of("");
+        private List<List<Scored>> classes = List.of();
+        private float[] values = {};
+
+        Task(ModelSpec spec, String method) {
+            this.spec = spec;
+            this.method = method;
+        }
+
+        Api api() {
+            return method.equals(Signature.CLASSIFY) ? Api.CLASSIFY : Api.REGRESS;
+        }
+
+        String signatureName() {
+            return GrpcContext.isDefault(spec.signature()) ? ModelMetadata.DEFAULT_SIGNATURE : spec.signature();
+        }
+
+        void start(InferenceRequest request) {
+            asked = context.now();
+            InferenceEngine.Call begun = context.engine.infer(request, this);
+            inference = begun;
+            if (cancelled) {
+                begun.cancel();
+            }
+        }
+
+        void cancel() {
+            InferenceEngine.Call begun = inference;
+            if (begun != null) {
+                begun.cancel();
+            }
+        }
+
+        @Override
+        public void next(InferenceResponse response, boolean last) {
+            try (response) {
+                if (done || response.outputs().isEmpty() && !last) {
+                    return;
+                }
+                done = true;
+                if (context.metrics.measuring()) {
+                    context.metrics.ran(model, api, platform, context.now() - asked);
+                }
+                answered = GrpcContext.answered(
+                        response.servable().model(), response.servable().version(), spec.signature());
+                if (api() == Api.CLASSIFY) {
+                    classes = ExampleOutputs.classes(response.outputs(), count);
+                } else {
+                    values = ExampleOutputs.values(response.outputs(), count);
+                }
+            } catch (RuntimeException e) {
+                failed(ServingException.from(e));
+                return;
+            }
+            ended();
+        }
+
+        @Override
+        public void fail(ServingException e) {
+            if (!done) {
+                done = true;
+                failed(GrpcContext.missing(spec.ref(), e));
+            }
+        }
+
+        /** Writes the result as a message field. */
+        void write(WireWriter out, int field) {
+            int result = out.begin(field);
+            for (List<Scored> of : classes) {
+                int example = out.begin(1);
+                for (Scored each : of) {
+                    int one = out.begin(1);
+                    if (each.label().length > 0) {
+                        out.bytesField(1, each.label());
+                    }
+                    writeFloat(out, 2, each.score());
+                    out.end(one);
+                }
+                out.end(example);
+            }
+            for (float value : values) {
+                int one = out.begin(1);
+                writeFloat(out, 1, value);
+                out.end(one);
+            }
+            out.end(result);
+        }
+
+        private void writeFloat(WireWriter out, int field, float value) {
+            if (Float.floatToRawIntBits(value) != 0) {
+                out.floatField(field, value);
+            }
+        }
+    }
+}

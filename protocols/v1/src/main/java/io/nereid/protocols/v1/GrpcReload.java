@@ -1,0 +1,282 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v1;
+
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.spi.ModelConfig.VersionPolicy;
+import io.nereid.spi.ModelControl.Label;
+import io.nereid.spi.ModelControl.ModelChange;
+import io.nereid.spi.ModelControl.RequestLogging;
+import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.wire.NameCache;
+import io.nereid.wire.WireReader;
+import io.nereid.wire.WireWriter;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionException;
+import org.jspecify.annotations.Nullable;
+
+/** Replaces the list of served models: HandleReloadConfigRequest. Thread-safe: holds nothing that changes. */
+final class GrpcReload {
+    private final GrpcContext context;
+
+    GrpcReload(GrpcContext context) {
+        this.context = context;
+    }
+
+    /** Reads the request, has it done and answers when it is. */
+    void reload(GrpcCall call, MemoryRegion message) {
+        WireReader wire = new WireReader();
+        NameCache names = context.tools().names;
+        wire.reset(message.nio(0, message.size()));
+        List<ServedModel> models = null;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            switch (tag) {
+                case 1 << 3 | WireReader.BYTES -> {
+                    int outer = wire.enter();
+                    models = config(wire, names, models);
+                    wire.leave(outer);
+                }
+                case 2 << 3 | WireReader.BYTES -> {
+                    String metric = wire.readText(names);
+                    throw ServingException.invalidArgument(
+                            "metric '" + metric + "' is none whose increase during a reload is told",
+                            "leave metric_names empty and read the metrics' page before and after");
+                }
+                default -> wire.skipField(tag);
+            }
+        }
+        if (models == null) {
+            throw unsupported();
+        }
+        context.control.configure(models, false).whenComplete((changes, failure) -> {
+            ServingException e = failure != null ? cause(failure) : failed(changes);
+            if (e != null) {
+                call.fail(e);
+                return;
+            }
+            WireWriter out = new WireWriter();
+            out.end(out.begin(1));
+            GrpcUnary.send(call, out);
+        });
+    }
+
+    private static ServingException cause(Throwable t) {
+        return ServingException.from(t instanceof CompletionException && t.getCause() != null ? t.getCause() : t);
+    }
+
+    /** One error that tells of all models that do not serve as wanted; null when all do. */
+    private static @Nullable ServingException failed(List<ModelChange> changes) {
+        ServingException first = null;
+        StringBuilder texts = new StringBuilder();
+        int count = 0;
+        for (ModelChange change : changes) {
+            ServingException e = change.error();
+            if (e != null) {
+                first = first == null ? e : first;
+                count++;
+                texts.append('{')
+                        .append(change.model())
+                        .append(" due to error: ")
+                        .append(e.describe())
+                        .append("}");
+            }
+        }
+        return first == null
+                ? null
+                : ServingException.of(
+                        first.code(),
+                        count + " of " + changes.size() + " model(s) did not become available: {" + texts + "}",
+                        "the others serve as the new list says");
+    }
+
+    private static ServingException unsupported() {
+        return ServingException.invalidArgument("ServerModelConfig type not supported by HandleReloadConfigRequest."
+                + " Only ModelConfigList is currently supported");
+    }
+
+    /** The models of a ModelServerConfig; null when it names no list. */
+    private static @Nullable List<ServedModel> config(
+            WireReader wire, NameCache names, @Nullable List<ServedModel> before) {
+        List<ServedModel> models = before;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            switch (tag) {
+                case 1 << 3 | WireReader.BYTES -> {
+                    int outer = wire.enter();
+                    models = models == null ? new ArrayList<>() : models;
+                    while (wire.hasMore()) {
+                        int inner = wire.readTag();
+                        if (inner == (1 << 3 | WireReader.BYTES)) {
+                            int around = wire.enter();
+                            models.add(model(wire, names));
+                            wire.leave(around);
+                        } else {
+                            wire.skipField(inner);
+                        }
+                    }
+                    wire.leave(outer);
+                }
+                case 2 << 3 | WireReader.BYTES -> throw unsupported();
+                default -> wire.skipField(tag);
+            }
+        }
+        return models;
+    }
+
+    private static ServedModel model(WireReader wire, NameCache names) {
+        String name = "";
+        String basePath = "";
+        String platform = "";
+        long type = 0;
+        VersionPolicy policy = null;
+        Map<String, Label> labels = new LinkedHashMap<>();
+        RequestLogging logging = null;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            switch (tag) {
+                case 1 << 3 | WireReader.BYTES -> name = wire.readText(names);
+                case 2 << 3 | WireReader.BYTES -> basePath = wire.readText(names);
+                case 3 << 3 | WireReader.VARINT -> type = wire.readVarint();
+                case 4 << 3 | WireReader.BYTES -> platform = wire.readText(names);
+                case 6 << 3 | WireReader.BYTES -> {
+                    int outer = wire.enter();
+                    logging = logging(wire, names);
+                    wire.leave(outer);
+                }
+                case 7 << 3 | WireReader.BYTES -> {
+                    int outer = wire.enter();
+                    policy = policy(wire, policy);
+                    wire.leave(outer);
+                }
+                case 8 << 3 | WireReader.BYTES -> {
+                    int outer = wire.enter();
+                    label(wire, names, labels);
+                    wire.leave(outer);
+                }
+                default -> wire.skipField(tag);
+            }
+        }
+        return new ServedModel(name, basePath, platform(name, platform, type), policy, labels, logging);
+    }
+
+    private static String platform(String model, String platform, long type) {
+        if (type == 0) {
+            return platform;
+        }
+        if (!platform.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "Illegal setting both ModelServerConfig::model_type (deprecated) and"
+                            + " ModelServerConfig::model_platform. model name is " + model,
+                    "leave model_type out");
+        }
+        if (type != 1) {
+            throw ServingException.invalidArgument(
+                    "Model " + model + " has model_type " + type + ", which is not served (expected: 1, TENSORFLOW)",
+                    "say model_platform instead");
+        }
+        return "tensorflow";
+    }
+
+    private static void label(WireReader wire, NameCache names, Map<String, Label> labels) {
+        String name = "";
+        long version = 0;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            switch (tag) {
+                case 1 << 3 | WireReader.BYTES -> name = wire.readText(names);
+                case 2 << 3 | WireReader.VARINT -> version = wire.readVarint();
+                default -> wire.skipField(tag);
+            }
+        }
+        labels.put(name, Label.of(version));
+    }
+
+    private static @Nullable VersionPolicy policy(WireReader wire, @Nullable VersionPolicy before) {
+        VersionPolicy policy = before;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            int field = tag >>> 3;
+            if ((tag & 7) != WireReader.BYTES || field < 100 || field > 102) {
+                wire.skipField(tag);
+                continue;
+            }
+            int outer = wire.enter();
+            policy = switch (field) {
+                case 100 -> latest(wire);
+                case 101 -> new VersionPolicy(VersionPolicy.Kind.ALL, 0, List.of());
+                default -> specific(wire, policy);
+            };
+            wire.leave(outer);
+        }
+        return policy;
+    }
+
+    private static VersionPolicy latest(WireReader wire) {
+        long count = 0;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            if (tag == (1 << 3 | WireReader.VARINT)) {
+                count = wire.readVarint() & 0xFFFF_FFFFL;
+            } else {
+                wire.skipField(tag);
+            }
+        }
+        return new VersionPolicy(
+                VersionPolicy.Kind.LATEST, (int) Math.min(Math.max(count, 1), Integer.MAX_VALUE), List.of());
+    }
+
+    private static VersionPolicy specific(WireReader wire, @Nullable VersionPolicy before) {
+        List<Long> versions = new ArrayList<>(
+                before != null && before.kind() == VersionPolicy.Kind.SPECIFIC ? before.versions() : List.of());
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            if (tag == (1 << 3 | WireReader.VARINT)) {
+                versions.add(wire.readVarint());
+            } else if (tag == (1 << 3 | WireReader.BYTES)) {
+                int outer = wire.enter();
+                while (wire.hasMore()) {
+                    versions.add(wire.readVarint());
+                }
+                wire.leave(outer);
+            } else {
+                wire.skipField(tag);
+            }
+        }
+        return new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.copyOf(versions));
+    }
+
+    private static RequestLogging logging(WireReader wire, NameCache names) {
+        String type = "";
+        String prefix = "";
+        double rate = 0;
+        while (wire.hasMore()) {
+            int tag = wire.readTag();
+            if ((tag & 7) != WireReader.BYTES || tag >>> 3 > 2) {
+                wire.skipField(tag);
+                continue;
+            }
+            boolean collector = tag >>> 3 == 1;
+            int outer = wire.enter();
+            while (wire.hasMore()) {
+                int inner = wire.readTag();
+                if (collector && inner == (1 << 3 | WireReader.BYTES)) {
+                    type = wire.readText(names);
+                } else if (collector && inner == (2 << 3 | WireReader.BYTES)) {
+                    prefix = wire.readText(names);
+                } else if (!collector && inner == (1 << 3 | WireReader.FIXED64)) {
+                    rate = Double.longBitsToDouble(wire.readFixed64());
+                } else {
+                    wire.skipField(inner);
+                }
+            }
+            wire.leave(outer);
+        }
+        return new RequestLogging(type, prefix, rate);
+    }
+}
