@@ -12,6 +12,8 @@ import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelConfig.Fit;
+import io.nereid.spi.ModelConfig.Queue;
+import io.nereid.spi.ModelConfig.Queue.TimeoutAction;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -22,6 +24,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -412,6 +415,100 @@ class FitTest {
         assertThat(big.ends).hasValue(1);
         assertThat(big.code).isEqualTo(Code.UNAVAILABLE);
         assertThat(s.queued()).isZero();
+    }
+
+    @Test
+    void aMoreUrgentRequestGoesBetweenThePiecesOfALargeOne() {
+        ModelConfig config = ModelConfig.builder("m")
+                .maxBatchSize(4)
+                .batching(new Batching(List.of(), Duration.ZERO, false, 2, 2, Map.of())
+                        .withFit(new Fit(List.of(), false, 100, 0)))
+                .instances(1)
+                .build();
+        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
+        FakeJob big = job(1, 9, 1);
+        FakeJob urgent = job(2, 3, 1).priority(1);
+        s.submit(big);
+        runner.during = () -> s.submit(urgent);
+        runAll();
+        assertThat(runner.ran).containsExactly("1:4", "2:3 1:1", "1:4");
+        expectDoubled(big);
+        expectDoubled(urgent);
+    }
+
+    @Test
+    void aLargeRequestThatWaitedTooLongGoesBehindOthersWithItsRest() {
+        ModelConfig config = ModelConfig.builder("m")
+                .maxBatchSize(4)
+                .queue(new Queue(0, Duration.ofNanos(100), true, TimeoutAction.DELAY))
+                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
+                .instances(1)
+                .build();
+        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
+        FakeJob big = job(1, 9, 1);
+        FakeJob other = job(2, 3, 1);
+        s.submit(big);
+        runner.during = () -> {
+            time.spend(150);
+            s.submit(other);
+        };
+        runAll();
+        assertThat(runner.ran).containsExactly("1:4", "2:3 1:1", "1:4");
+        expectDoubled(big);
+        expectDoubled(other);
+    }
+
+    @Test
+    void aLargeRequestThatMayNotWaitLongerIsRefusedOnceWithItsRest() {
+        ModelConfig config = ModelConfig.builder("m")
+                .maxBatchSize(4)
+                .queue(new Queue(0, Duration.ofNanos(100), true))
+                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
+                .instances(1)
+                .build();
+        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER));
+        FakeJob big = job(1, 9, 1);
+        s.submit(big);
+        runner.during = () -> time.advance(150);
+        runAll();
+        assertThat(runner.ran).containsExactly("1:4");
+        assertThat(big.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(big.ends).hasValue(1);
+    }
+
+    @Test
+    void theRestOfALargeRequestWaitsNoLongerThanTheRequestItself() {
+        Scheduler s = batcher(4, 100, false, new Fit(List.of(), false, 100, 0), Inline.NEVER);
+        FakeJob big = job(1, 5, 1);
+        s.submit(big);
+        runner.during = () -> time.spend(60);
+        runAll();
+        assertThat(runner.ran).containsExactly("1:4");
+        time.advance(39);
+        runAll();
+        assertThat(runner.ran).hasSize(1);
+        time.advance(1);
+        runAll();
+        assertThat(runner.ran).containsExactly("1:4", "1:1");
+        assertThat(runner.cuts).containsExactly(BatchCut.MAX_SIZE, BatchCut.DELAY);
+        expectDoubled(big);
+    }
+
+    @Test
+    void aLargeRequestUnderARateLimiterTakesTurnsPieceByPiece() {
+        RateLimiter limiter = new RateLimiter(List.of());
+        ModelConfig config = ModelConfig.builder("m")
+                .maxBatchSize(4)
+                .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
+                .instances(1)
+                .build();
+        Scheduler s = Scheduler.of(
+                config, runner, pool, new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter));
+        FakeJob big = job(1, 9, 1);
+        s.submit(big);
+        runAll();
+        assertThat(runner.ran).containsExactly("1:4", "1:4", "1:1");
+        expectDoubled(big);
     }
 
     // The bound for waiting batches.
