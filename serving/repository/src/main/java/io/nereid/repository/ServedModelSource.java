@@ -290,10 +290,11 @@ public final class ServedModelSource implements Source {
                     plan.add(changes.unread(name));
                     continue;
                 }
-                StoredModel model = layout.read(entry);
+                StoredModel stored = layout.read(entry);
                 if (options.alwaysPresent) {
-                    checkVersions(model);
+                    checkVersions(stored);
                 }
+                StoredModel model = stored.loadable() ? Checksums.verified(stored) : stored;
                 plan.add(changes.read(model, served(name), refusal(model.problems())));
             }
             changes.removed().forEach(name -> plan.add(ListChanges.gone(name, served(name))));

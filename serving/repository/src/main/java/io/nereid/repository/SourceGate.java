@@ -30,7 +30,10 @@ import org.slf4j.LoggerFactory;
  * gate.conflicts();                                    // [Conflict[model=half, owner=the list of models, other=other]]
  * }</pre>
  *
- * Thread-safe: one lock, held while the target is told, so that it hears of a model in the order of decisions.
+ * <p>Whoever loads or unloads a model of one source by request asks for its {@link #owner} first, for the request would
+ * change nothing when that is another source.
+ *
+ * <p>Thread-safe: one lock, held while the target is told, so that it hears of a model in the order of decisions.
  */
 public final class SourceGate {
     private static final Logger LOG = LoggerFactory.getLogger(SourceGate.class);

@@ -17,6 +17,8 @@ import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.ModelChange.Action;
 import io.nereid.spi.ModelControl.ServedModel;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -214,6 +216,60 @@ class ServedModelReloadTest {
         clock.advance(SETTLE);
         source.poll();
         assertThat(target.last("a").loadable()).containsExactly(2L);
+    }
+
+    @Test
+    void aChangedModelWithAnEmptyBasePathGoesOnAsItWas() throws IOException {
+        version("a", 1);
+        Files.createDirectories(root.resolve("empty"));
+        start(model("a"));
+        List<ModelChange> changes = configure(model("a", "empty", null));
+        assertThat(changes.get(0).error()).hasMessageContaining("No versions of servable a found under base path");
+        for (int i = 0; i < 10; i++) {
+            clock.advance(SETTLE);
+            source.poll();
+        }
+        assertThat(target.last("a").loadable()).containsExactly(1L);
+    }
+
+    @Test
+    void aChangedPolicyIsTakenUpWhenYoungFilesHaveSettled() {
+        version("a", 1);
+        version("a", 2);
+        start(model("a"));
+        Fakes.touch(root.resolve("a"), clock.millis());
+        for (int i = 0; i < 2; i++) {
+            source.poll();
+            clock.advance(SETTLE);
+        }
+        int count = (int) target.count("a");
+        Fakes.touch(root.resolve("a"), clock.millis());
+        source.poll();
+        clock.advance(SETTLE.dividedBy(2));
+        assertThat(configure(model("a", "a", ALL)))
+                .containsExactly(change("a", Action.CHANGED, List.of(1L), List.of()));
+        assertThat(target.count("a")).isEqualTo(count);
+        clock.advance(SETTLE);
+        source.poll();
+        assertThat(target.last("a").loadable()).containsExactly(1L, 2L);
+    }
+
+    @Test
+    void anEnsembleOfTheListIsMadeOfModelsOfTheList() {
+        version("a", 1);
+        Fakes.write(
+                root.resolve("e/config.pbtxt"),
+                """
+                name: "x" platform: "ensemble" max_batch_size: 1
+                input { name: "i" data_type: TYPE_FP32 dims: 1 } output { name: "o" data_type: TYPE_FP32 dims: 1 }
+                ensemble_scheduling { step { model_name: "a" model_version: -1
+                  input_map { key: "i" value: "i" } output_map { key: "o" value: "o" } } }
+                """);
+        start(model("e"), model("a"));
+        assertThat(target.last("e").loadable()).containsExactly(1L);
+        assertThat(target.all.get(0).model()).isEqualTo("a");
+        var unused = configure(model("e"));
+        assertThat(target.last("a").versions()).isEmpty();
     }
 
     @Test
