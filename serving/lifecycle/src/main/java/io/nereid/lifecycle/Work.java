@@ -64,9 +64,9 @@ final class Work {
         }
     }
 
-    /** Most loads at once, now. */
+    /** Most loads at once, now: a thread that is to go may take one more. */
     int loadThreads() {
-        return loads.getMaximumPoolSize();
+        return Math.max(loads.getMaximumPoolSize(), loads.getPoolSize());
     }
 
     void load(Model model, Version v) {

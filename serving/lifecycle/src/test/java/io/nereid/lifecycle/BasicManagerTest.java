@@ -289,8 +289,8 @@ class BasicManagerTest {
         assertThat(rig.loadThreads()).isEqualTo(3);
         gate.countDown();
         var unused = rig.settle(names(3));
-        rig.quiesce();
-        assertThat(rig.loadThreads()).as("models serve from here on").isEqualTo(1);
+        // Models serve from here on.
+        rig.until(() -> rig.loadThreads() == 1);
     }
 
     @Test
