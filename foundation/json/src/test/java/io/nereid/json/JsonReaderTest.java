@@ -393,6 +393,21 @@ class JsonReaderTest {
     }
 
     @Test
+    void looksAtTheFirstKeyOfAnObjectWithoutReadingIt() {
+        JsonReader r = reader("[ {\"b\\u0036\":1,\"c\":2}, {}, [\"b6\"], \"b6\"]");
+        r.beginArray();
+        boolean[] expected = {true, false, false, false};
+        for (boolean first : expected) {
+            assertThat(r.hasNext()).isTrue();
+            assertThat(r.firstKeyIs("b6")).isEqualTo(first);
+            assertThat(r.firstKeyIs("c")).isFalse();
+            r.skipValue();
+        }
+        assertThat(r.hasNext()).isFalse();
+        r.expectEnd();
+    }
+
+    @Test
     void saysWhereTheDocumentBreaksOff() {
         assertRefused(() -> reader("[\"abc").skipValue())
                 .hasMessage("unexpected end of the document at byte offset 5 in the string that begins at byte offset 1"

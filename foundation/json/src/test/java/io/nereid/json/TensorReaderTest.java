@@ -263,6 +263,19 @@ class TensorReaderTest {
     }
 
     @Test
+    void floatsOutOfRangeBecomeInfiniteWhereThatIsAllowed() {
+        TensorReader tensors = new TensorReader(reader("[1e39,-3.5e38,1,1e-60]"), false, true);
+        ByteSink sink = new ByteSink(1);
+        tensors.readNested(DataType.FP32, sink);
+        assertThat(sink.length()).isEqualTo(16);
+        assertThat(Float.intBitsToFloat(LittleEndian.getInt(sink.array(), 0))).isEqualTo(Float.POSITIVE_INFINITY);
+        assertThat(Float.intBitsToFloat(LittleEndian.getInt(sink.array(), 4))).isEqualTo(Float.NEGATIVE_INFINITY);
+        assertThat(Float.intBitsToFloat(LittleEndian.getInt(sink.array(), 12))).isZero();
+        assertRefused(() -> new TensorReader(reader("[1e400]"), false, true).readNested(DataType.FP64, sink));
+        assertRefused(() -> new TensorReader(reader("[1e39]"), false).readNested(DataType.FP32, sink));
+    }
+
+    @Test
     void staysUsableAfterAnError() {
         JsonReader r = reader("[[1,2],[3]]");
         TensorReader tensors = new TensorReader(r);

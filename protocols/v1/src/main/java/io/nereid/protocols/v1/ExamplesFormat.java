@@ -149,7 +149,7 @@ final class ExamplesFormat {
             }
             be(Feature.Kind.BYTES);
             reader.beginObject();
-            boolean field = reader.nextField();
+            boolean unusedField = reader.nextField();
             sink.reset();
             try {
                 int unused = reader.readBase64(sink);
@@ -157,7 +157,7 @@ final class ExamplesFormat {
                 throw ServingException.invalidArgument(
                         "Unable to base64 decode", "feature '" + name + "': " + e.describe());
             }
-            field &= reader.nextField();
+            boolean unusedEnd = reader.nextField();
             addBytes();
         }
 

@@ -19,6 +19,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -184,6 +185,30 @@ class RestExamplesTest {
         assertThat(x.status()).isEqualTo(400);
         assertThat(x.text()).contains(text.replace("\"", "\\\""));
         assertThat(post("classify", "{\"examples\":[{\"x\":2.0}]}")).isEqualTo("{\"results\":[[[\"\",3.0]]]}");
+    }
+
+    @Test
+    void damagedExamplesNeverBreakTheServer() {
+        Random random = new Random(20261121);
+        String whole = "{\"signature_name\":\"regress_x_to_y\",\"context\":{\"c\":[1,2]},"
+                + "\"examples\":[{\"x\":1.5,\"s\":{\"b64\":\"aGk=\"}},{\"x\":[2],\"t\":true}]}";
+        for (int i = 0; i < 10_000; i++) {
+            StringBuilder body = new StringBuilder(whole);
+            for (int n = random.nextInt(4); n >= 0; n--) {
+                int at = random.nextInt(body.length());
+                switch (random.nextInt(3)) {
+                    case 0 -> body.deleteCharAt(at);
+                    case 1 -> body.insert(at, "{}[]\",:0e-.tfn\\".charAt(random.nextInt(15)));
+                    default -> body.setCharAt(at, (char) (32 + random.nextInt(95)));
+                }
+            }
+            // an example without x is beyond what the fake model reads
+            if (body.indexOf("\"x\":1") < 0 || body.indexOf("\"x\":[2") < 0) {
+                continue;
+            }
+            FakeExchange x = client.call("POST", "/v1/models/half_plus_two:regress", body.toString());
+            assertThat(x.status()).as("case %d: %s: %s", i, body, x.text()).isIn(200, 400);
+        }
     }
 
     @Test
