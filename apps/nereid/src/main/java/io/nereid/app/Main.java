@@ -26,6 +26,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
             InferCommand.class,
             ModelsCommand.class,
             ValidateCommand.class,
+            PluginsCommand.class,
             VersionCommand.class,
             PracticeCommand.class,
             CommandLine.HelpCommand.class

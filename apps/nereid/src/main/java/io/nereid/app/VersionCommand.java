@@ -19,7 +19,9 @@ final class VersionCommand implements Runnable {
         PrintWriter out = spec.commandLine().getOut();
         out.println("nereid " + Version.number());
         out.println("java " + Runtime.version() + " (" + System.getProperty("java.vm.vendor") + ")");
-        Backends.find().forEach(b -> out.println("backend " + b.name()));
+        Backends.find()
+                .forEach(b -> out.println(
+                        "backend " + b.name() + (b instanceof AbsentBackend absent ? " (" + absent.reason() + ")" : "")));
         out.flush();
     }
 }

@@ -1,0 +1,266 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.app.PluginManifest.Artifact;
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+import java.io.PrintWriter;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.AtomicMoveNotSupportedException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Puts a plugin's libraries in place: all of them, each with the checksum that it must have, or none. Confined to one
+ * thread.
+ */
+final class PluginInstaller {
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private final List<Path> local;
+    private final String repository;
+    private final boolean offline;
+    private final PrintWriter err;
+    private final boolean terminal;
+    private final Clock clock = Clock.system();
+
+    /**
+     * An installer.
+     *
+     * @param local directories that may have the libraries already, in a repository's layout or flat
+     * @param repository where to fetch what is not there
+     * @param offline whether nothing may be fetched
+     * @param err hears of progress
+     * @param terminal whether a line there can be written over
+     */
+    PluginInstaller(List<Path> local, String repository, boolean offline, PrintWriter err, boolean terminal) {
+        this.local = local;
+        this.repository = repository.endsWith("/") ? repository.substring(0, repository.length() - 1) : repository;
+        this.offline = offline;
+        this.err = err;
+        this.terminal = terminal;
+    }
+
+    /**
+     * Installs a plugin under a directory of plugins; one of its name is replaced.
+     *
+     * @throws ServingException when it does not work out; what was there before is still there
+     */
+    Path install(PluginManifest plugin, Path plugins) {
+        Path target = plugins.resolve(plugin.name());
+        Path fresh = null;
+        try {
+            Files.createDirectories(plugins);
+            // In the same file system as the target, under a name that is no plugin's.
+            fresh = Files.createTempDirectory(plugins, ".installing-");
+            for (Artifact artifact : plugin.artifacts()) {
+                fetch(artifact, fresh.resolve(artifact.fileName()));
+            }
+            if (Files.exists(target)) {
+                Path old = Files.createTempDirectory(plugins, ".replaced-");
+                move(target, old.resolve("old"));
+                move(fresh, target);
+                PluginPlaces.delete(old);
+            } else {
+                move(fresh, target);
+            }
+            fresh = null;
+            return target;
+        } catch (IOException e) {
+            throw ServingException.wrap(
+                    Code.FAILED_PRECONDITION,
+                    "cannot install plugin '" + plugin.name() + "' in " + plugins + ": " + text(e),
+                    "the directory must be writable and have " + size(plugin.bytes()) + " of room; another one can be"
+                            + " named with --plugin-dir or " + PluginPlaces.VARIABLE,
+                    e);
+        } finally {
+            if (fresh != null && Files.exists(fresh)) {
+                try {
+                    PluginPlaces.delete(fresh);
+                } catch (IOException e) {
+                    err.println("  " + fresh + " could not be removed: " + text(e));
+                }
+            }
+        }
+    }
+
+    private static String text(IOException e) {
+        return e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage());
+    }
+
+    private static void move(Path from, Path to) throws IOException {
+        try {
+            Files.move(from, to, StandardCopyOption.ATOMIC_MOVE);
+        } catch (AtomicMoveNotSupportedException e) {
+            Files.move(from, to);
+        }
+    }
+
+    private void fetch(Artifact artifact, Path target) throws IOException {
+        for (Path directory : local) {
+            for (Path file : List.of(directory.resolve(artifact.path()), directory.resolve(artifact.fileName()))) {
+                if (!Files.isRegularFile(file) || Files.size(file) != artifact.bytes()) {
+                    continue;
+                }
+                try (InputStream in = Files.newInputStream(file)) {
+                    String sum = copy(in, target, artifact);
+                    if (sum.equals(artifact.sha256())) {
+                        err.println("  " + artifact.fileName() + "  " + size(artifact.bytes()) + "  from " + directory);
+                        err.flush();
+                        return;
+                    }
+                }
+                err.println("  " + file + " is passed over: its SHA-256 is wrong");
+            }
+        }
+        if (offline) {
+            throw ServingException.of(
+                    Code.NOT_FOUND,
+                    "'" + artifact.fileName() + "' of " + size(artifact.bytes()) + " and with SHA-256 "
+                            + artifact.sha256() + " is not in " + local,
+                    "fetch it from " + repository + "/" + artifact.path() + ", or leave --from out");
+        }
+        download(artifact, target);
+    }
+
+    private void download(Artifact artifact, Path target) throws IOException {
+        URI address;
+        try {
+            address = URI.create(repository + "/" + artifact.path());
+        } catch (IllegalArgumentException e) {
+            throw ServingException.invalidArgument("'" + repository + "' is not the address of a repository");
+        }
+        String other = "name a mirror with --repository or NEREID_MAVEN_REPOSITORY, or a directory with --from";
+        String sum;
+        try (InputStream in = open(address, other)) {
+            sum = copy(in, target, artifact);
+        } catch (IOException e) {
+            throw ServingException.wrap(Code.UNAVAILABLE, "cannot fetch " + address + ": " + text(e), other, e);
+        }
+        if (!sum.equals(artifact.sha256())) {
+            throw ServingException.of(
+                    Code.DATA_LOSS,
+                    "what came from " + address + " is not what it should be: its SHA-256 is " + sum + " (expected: "
+                            + artifact.sha256() + ")",
+                    "try again; if it happens again, do not trust this repository and " + other);
+        }
+    }
+
+    private static InputStream open(URI address, String other) throws IOException {
+        String scheme = String.valueOf(address.getScheme()).toLowerCase(Locale.ROOT);
+        if (scheme.equals("file")) {
+            return Files.newInputStream(Path.of(address));
+        }
+        if (!scheme.equals("https") && !scheme.equals("http")) {
+            throw ServingException.invalidArgument(
+                    "'" + address + "' is not an address to fetch from (expected: https://, http:// or file://)", other);
+        }
+        HttpClient client = HttpClient.newBuilder()
+                .connectTimeout(PATIENCE)
+                .followRedirects(HttpClient.Redirect.NORMAL)
+                .proxy(java.net.ProxySelector.getDefault())
+                .build();
+        try {
+            HttpResponse<InputStream> response = client.send(
+                    HttpRequest.newBuilder(address).timeout(PATIENCE).build(),
+                    HttpResponse.BodyHandlers.ofInputStream());
+            if (response.statusCode() != 200) {
+                response.body().close();
+                throw ServingException.of(
+                        Code.UNAVAILABLE, "cannot fetch " + address + ": status " + response.statusCode(), other);
+            }
+            return response.body();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new IOException("interrupted", e);
+        }
+    }
+
+    /** Copies, shows how far it is, and gives the SHA-256 of what was copied. */
+    private String copy(InputStream in, Path target, Artifact artifact) throws IOException {
+        MessageDigest digest;
+        try {
+            digest = MessageDigest.getInstance("SHA-256");
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException(e);
+        }
+        byte[] buffer = new byte[1 << 16];
+        long done = 0;
+        long from = clock.nanos();
+        long shown = from;
+        try (OutputStream out = Files.newOutputStream(target)) {
+            for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
+                digest.update(buffer, 0, n);
+                out.write(buffer, 0, n);
+                done += n;
+                if (done > artifact.bytes()) {
+                    throw new IOException("more than the expected " + artifact.bytes() + " bytes came");
+                }
+                long now = clock.nanos();
+                if (now - shown >= (terminal ? 200_000_000L : 5_000_000_000L)) {
+                    shown = now;
+                    show(artifact, done, now - from, false);
+                }
+            }
+        }
+        if (shown != from || (terminal && done > 1 << 20)) {
+            show(artifact, done, clock.nanos() - from, true);
+        }
+        return HexFormat.of().formatHex(digest.digest());
+    }
+
+    private void show(Artifact artifact, long done, long nanos, boolean last) {
+        int percent = (int) (100 * done / Math.max(1, artifact.bytes()));
+        String bar = "#".repeat(percent / 5) + ".".repeat(20 - percent / 5);
+        String rate = nanos == 0 ? "" : String.format(Locale.ROOT, "  %.1f MB/s", done * 1e3 / nanos);
+        String line = "  " + artifact.fileName() + "  [" + bar + "] " + percent + " % of " + size(artifact.bytes()) + rate;
+        if (terminal) {
+            err.print("\r\u001b[K" + line + (last ? System.lineSeparator() : ""));
+        } else {
+            err.println(line);
+        }
+        err.flush();
+    }
+
+    /** Bytes for people. */
+    static String size(long bytes) {
+        return bytes < 1_000_000
+                ? String.format(Locale.ROOT, "%.0f kB", bytes / 1e3)
+                : String.format(Locale.ROOT, "%.1f MB", bytes / 1e6);
+    }
+
+    /** Whether a directory has a plugin's libraries, as far as their names and sizes tell; else what is wrong. */
+    static @Nullable String damage(PluginManifest plugin, Path directory) {
+        for (Artifact artifact : plugin.artifacts()) {
+            Path file = directory.resolve(artifact.fileName());
+            try {
+                if (!Files.isRegularFile(file)) {
+                    return artifact.fileName() + " is missing";
+                }
+                if (Files.size(file) != artifact.bytes()) {
+                    return artifact.fileName() + " has " + Files.size(file) + " bytes (expected: " + artifact.bytes()
+                            + ")";
+                }
+            } catch (IOException e) {
+                return artifact.fileName() + " cannot be read";
+            }
+        }
+        return null;
+    }
+}
