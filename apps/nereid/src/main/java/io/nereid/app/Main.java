@@ -24,6 +24,7 @@ import picocli.CommandLine.UnmatchedArgumentException;
         subcommands = {
             ServeCommand.class,
             InferCommand.class,
+            ReplayCommand.class,
             ModelsCommand.class,
             ValidateCommand.class,
             PluginsCommand.class,

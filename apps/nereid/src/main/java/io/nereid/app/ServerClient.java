@@ -53,7 +53,8 @@ final class ServerClient {
         return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
     }
 
-    private HttpRequest.Builder request(String path) {
+    /** A request to a path; any thread. */
+    HttpRequest.Builder request(String path) {
         try {
             return HttpRequest.newBuilder(URI.create(url + path));
         } catch (IllegalArgumentException e) {
