@@ -15,7 +15,7 @@ tf = pytest.importorskip("tensorflow")
 apis = pytest.importorskip("tensorflow_serving.apis")
 
 from google.protobuf import text_format
-from tensorflow.core.framework import types_pb2
+from tensorflow.core.framework import tensor_pb2, types_pb2
 from tensorflow_serving.apis import (
     classification_pb2,
     get_model_metadata_pb2,
@@ -70,7 +70,7 @@ class Stubs:
         if label is not None:
             request.model_spec.version_label = label
         for name, value in inputs.items():
-            request.inputs[name].CopyFrom(value if isinstance(value, tf.compat.v1.TensorProto) else tf.make_tensor_proto(value))
+            request.inputs[name].CopyFrom(value if isinstance(value, tensor_pb2.TensorProto) else tf.make_tensor_proto(value))
         request.output_filter.extend(outputs)
         return self.predictions.Predict(request, timeout=20)
 
@@ -177,7 +177,7 @@ def test_predict_gives_the_published_answers(stubs):
 
 @pytest.mark.parametrize("form", ["content", "values", "broadcast", "zeros"])
 def test_every_encoding_of_a_tensor_is_understood(stubs, form):
-    x = tf.compat.v1.TensorProto(dtype=types_pb2.DT_FLOAT)
+    x = tensor_pb2.TensorProto(dtype=types_pb2.DT_FLOAT)
     x.tensor_shape.dim.add(size=3)
     expected = [2.5, 2.5, 2.5]
     if form == "content":
@@ -234,7 +234,7 @@ def test_what_cannot_be_answered_says_why(stubs):
     refused(lambda: stubs.predict("half_plus_two", {"z": np.float32([1])}), invalid, "input size does not match signature", "Sent extra: {z}", "Missing but required: {x}")
     refused(lambda: stubs.predict("half_plus_two", {"x": np.float64([1])}), invalid)
     refused(lambda: stubs.predictions.Predict(predict_pb2.PredictRequest(), timeout=5), invalid, "Missing ModelSpec")
-    broken = tf.compat.v1.TensorProto(dtype=types_pb2.DT_FLOAT, tensor_content=b"12345")
+    broken = tensor_pb2.TensorProto(dtype=types_pb2.DT_FLOAT, tensor_content=b"12345")
     broken.tensor_shape.dim.add(size=3)
     refused(lambda: stubs.predict("half_plus_two", {"x": broken}), invalid)
 

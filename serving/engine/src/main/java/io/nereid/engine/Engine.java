@@ -177,7 +177,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** Validates and submits; owns {@code handle} and the request from here on. */
     static Call submit(
-            EngineServable servable, AutoCloseable handle, InferenceRequest request, ResponseSink sink, Clock clock) {
+            EngineServable servable, AutoCloseable handle, InferenceRequest asIs, ResponseSink to, Clock clock) {
+        RowScalars scalars = servable.rowScalars();
+        boolean named =
+                scalars != null && asIs.options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE);
+        InferenceRequest request = named ? scalars.fed(asIs) : asIs;
+        ResponseSink sink = named ? scalars.answered(to) : to;
         InferenceRequest checked = request;
         EngineServable asked = servable;
         int rows = 0;

@@ -30,6 +30,7 @@ abstract class EngineServable implements Servable {
     private final ModelMetadata metadata;
     private final RequestChecks checks;
     private final ModelStatistics statistics;
+    private final @Nullable RowScalars rowScalars;
     private volatile ModelConfig config;
     private volatile long loadNanos;
     private volatile @Nullable VersionCache cache;
@@ -51,6 +52,7 @@ abstract class EngineServable implements Servable {
         this.metadata = describe(id, config, signatures);
         this.checks = new RequestChecks(metadata, config.fit());
         this.statistics = statistics;
+        this.rowScalars = RowScalars.of(config);
     }
 
     private static ModelMetadata describe(ServableId id, ModelConfig config, Map<String, Signature> own) {
@@ -66,6 +68,10 @@ abstract class EngineServable implements Servable {
                         s.tensors())));
         signatures.putIfAbsent(
                 ModelMetadata.DEFAULT_SIGNATURE, new Signature(Signature.PREDICT, inputs, outputs, Map.of()));
+        RowScalars scalars = RowScalars.of(config);
+        if (scalars != null) {
+            signatures.computeIfPresent(ModelMetadata.DEFAULT_SIGNATURE, (name, s) -> scalars.seen(s));
+        }
         return new ModelMetadata(
                 id,
                 config.platform().isEmpty() ? config.backend() : config.platform(),
@@ -112,6 +118,11 @@ abstract class EngineServable implements Servable {
 
     final RequestChecks checks() {
         return checks;
+    }
+
+    /** What requests that name the default signature see otherwise; null for nothing. */
+    final @Nullable RowScalars rowScalars() {
+        return rowScalars;
     }
 
     final ModelStatistics statistics() {
