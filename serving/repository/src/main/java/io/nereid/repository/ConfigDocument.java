@@ -77,16 +77,20 @@ public final class ConfigDocument {
         }
     }
 
-    /** An output of a single value for each row has no dimensions but that of the batch, which no text can say. */
+    /** A single value, or one for each row, has no dimensions but that of the batch, which no text can say. */
     private static ModelConfig spelled(ModelConfig completed) {
-        if (!completed.batched()
-                || completed.outputs().stream().allMatch(s -> s.shape().rank() > 0)) {
-            return completed;
-        }
-        List<TensorSpec> outputs = completed.outputs().stream()
-                .map(s -> s.shape().rank() > 0 ? s : new TensorSpec(s.name(), s.dataType(), Shape.of(1)))
+        return completed.toBuilder()
+                .inputs(spelled(completed.inputs()))
+                .outputs(spelled(completed.outputs()))
+                .build();
+    }
+
+    private static List<TensorSpec> spelled(List<TensorSpec> specs) {
+        return specs.stream()
+                .map(s -> s.shape().rank() > 0
+                        ? s
+                        : new TensorSpec(s.name(), s.dataType(), Shape.of(1), s.optional(), s.ragged(), s.reshape()))
                 .toList();
-        return completed.toBuilder().outputs(outputs).build();
     }
 
     /** What a text gave, as a tree of fields without defaults. */

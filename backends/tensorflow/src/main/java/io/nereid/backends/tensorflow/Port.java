@@ -52,16 +52,7 @@ record Port(
     /** As clients see it. */
     TensorSpec spec(boolean batched) {
         Shape seen = shape == null ? Shape.SCALAR : batched && shape.rank() > 0 ? shape.withoutFirst() : shape;
-        // Clients see a single value of a batch as a vector of one.
-        boolean single = batched && binding && seen.rank() == 0;
-        return new TensorSpec(
-                name,
-                dataType,
-                single ? Shape.of(1) : seen,
-                defaultValue != null,
-                false,
-                single ? Shape.SCALAR : null,
-                !binding);
+        return new TensorSpec(name, dataType, seen, defaultValue != null, false, null, !binding);
     }
 
     /** Refuses a tensor that this one is not. */

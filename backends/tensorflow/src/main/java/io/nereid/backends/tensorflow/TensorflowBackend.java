@@ -43,6 +43,9 @@ public final class TensorflowBackend implements Backend {
     private static final String DIRECTORY = "model.savedmodel";
     private static final String GRAPH_FILE = "model.graphdef";
 
+    /** Signatures that TensorFlow 2 adds to every model for what happens when it is loaded. Nobody asks for them. */
+    private static final String OF_LOADING = "__saved_model_";
+
     private @Nullable TfRuntime runtime;
     private @Nullable String failure;
 
@@ -193,6 +196,9 @@ public final class TensorflowBackend implements Backend {
             List<SignaturePorts> all = new ArrayList<>();
             for (Map.Entry<String, SignatureFacts> entry : chosen.signatures().entrySet()) {
                 String name = entry.getKey();
+                if (name.startsWith(OF_LOADING)) {
+                    continue;
+                }
                 try {
                     all.add(SignaturePorts.find(
                             config.name(), name, entry.getValue(), graph, settings.checkShapes()));
@@ -302,9 +308,7 @@ public final class TensorflowBackend implements Backend {
         if (there.containsKey(ModelMetadata.DEFAULT_SIGNATURE)) {
             return ModelMetadata.DEFAULT_SIGNATURE;
         }
-        // What TensorFlow 2 adds to every model, and nobody asks for.
-        there.remove("__saved_model_init_op");
-        there.remove("__saved_model_train_op");
+        there.keySet().removeIf(name -> name.startsWith(OF_LOADING));
         for (Map.Entry<String, SignatureFacts> entry : there.entrySet()) {
             if (entry.getValue().method().equals(Signature.PREDICT)
                     && !entry.getValue().outputs().isEmpty()) {
