@@ -115,7 +115,10 @@ final class ReplayLog {
             }
             if (!wanted.isEmpty()) {
                 ArrayNode outputs = json.putArray("outputs");
-                wanted.forEach(output -> outputs.addObject().put("name", output.name()));
+                wanted.forEach(output -> outputs.addObject()
+                        .put("name", output.name())
+                        .putObject("parameters")
+                        .put("binary_data", true));
             }
             byte[] head = json.toString().getBytes(StandardCharsets.UTF_8);
             ByteBuffer body = ByteBuffer.allocate(Math.addExact(head.length, bytes)).put(head);
