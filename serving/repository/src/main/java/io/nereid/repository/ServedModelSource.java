@@ -11,6 +11,7 @@ import io.nereid.repository.Finder.Found;
 import io.nereid.repository.StoredModel.ModelEntry;
 import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -386,6 +387,37 @@ public final class ServedModelSource implements Source {
 
     private static @Nullable ServingException refusal(List<Problem> problems) {
         return problems.stream().anyMatch(Problem::isError) ? Problems.refusal(problems) : null;
+    }
+
+    /**
+     * Reads one model of the list now, in full, and emits what is there, even when nothing changed, so that what failed is
+     * tried once more where the manager was asked to.
+     *
+     * @return the versions emitted
+     * @throws ServingException NOT_FOUND for a model that is not in the list, INVALID_ARGUMENT for one that cannot be
+     *     served as it is stored (what serves goes on), FAILED_PRECONDITION before {@link #start} and after {@link #close}
+     */
+    public List<ServableId> load(String model) {
+        lock.lock();
+        try {
+            if (!started || closed.getCount() == 0) {
+                throw ServingException.of(Code.FAILED_PRECONDITION, "the list of models is not being watched");
+            }
+            StoredModel stored = names(models).contains(model) ? read(Set.of(model)).get(model) : null;
+            if (stored == null) {
+                throw ServingException.of(Code.NOT_FOUND, "model '" + model + "' is not in the list of models");
+            }
+            Tracked t = watch.of(model);
+            ServingException why = refusal(emitter.takeUp(stored, t, false, null).problems());
+            if (why != null) {
+                throw ServingException.invalidArgument(
+                        "load failed for model '" + model + "': " + why.getMessage(), why.remedy());
+            }
+            return t.emitted.stream().map(Source.Aspired::id).toList();
+        } finally {
+            emitter.flush();
+            lock.unlock();
+        }
     }
 
     /** Looks at all models now, as the timer does. */

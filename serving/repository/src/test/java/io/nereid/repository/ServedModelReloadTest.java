@@ -140,6 +140,7 @@ class ServedModelReloadTest {
         version("old", 1);
         version("old", 2);
         version("new", 2);
+        Fakes.touch(root, clock.millis() - 60_000);
         start(model("a", "old", ALL));
         String before = target.last("a").versions().get(1).loader().fingerprint();
         assertThat(configure(model("a", "new", ALL)))
@@ -237,15 +238,12 @@ class ServedModelReloadTest {
         version("a", 1);
         version("a", 2);
         start(model("a"));
-        Fakes.touch(root.resolve("a"), clock.millis());
-        for (int i = 0; i < 2; i++) {
-            source.poll();
-            clock.advance(SETTLE);
-        }
-        int count = (int) target.count("a");
-        Fakes.touch(root.resolve("a"), clock.millis());
+        Fakes.touch(root.resolve("a"), clock.millis() + 5_000);
         source.poll();
-        clock.advance(SETTLE.dividedBy(2));
+        clock.advance(SETTLE);
+        source.poll();
+        int count = (int) target.count("a");
+        assertThat(count).isEqualTo(2);
         assertThat(configure(model("a", "a", ALL)))
                 .containsExactly(change("a", Action.CHANGED, List.of(1L), List.of()));
         assertThat(target.count("a")).isEqualTo(count);

@@ -352,6 +352,19 @@ class ServedModelSourceTest {
     }
 
     @Test
+    void aVersionThatComesBackAsItWasLeavesNoProblem(@TempDir Path elsewhere) throws IOException {
+        version("a", "1");
+        start(model("a"));
+        Files.move(root.resolve("a/1"), elsewhere.resolve("1"));
+        source.poll();
+        assertThat(source.problems()).isNotEmpty();
+        Files.move(elsewhere.resolve("1"), root.resolve("a/1"));
+        settle();
+        assertThat(source.problems()).isEmpty();
+        assertThat(target.count("a")).isEqualTo(1);
+    }
+
+    @Test
     void aBasePathThatCannotBeReadNeverUnloads() {
         version("a", "1");
         start(model("a"));
