@@ -84,7 +84,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                         .withRetries(options.loadRetries(), options.loadRetryInterval()),
                 clock);
         this.shadows = new ShadowTraffic(manager, clock);
-        this.sources = new ModelSources(options, backends, new Loaders(), manager, clock);
+        this.sources = new ModelSources(options, backends, new Loaders(), servables, manager, clock);
     }
 
     /** Makes the loaders of stored versions. */

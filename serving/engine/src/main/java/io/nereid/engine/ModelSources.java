@@ -37,12 +37,20 @@ final class ModelSources implements AutoCloseable {
     private final RepositorySource repository;
     private final ServedModels served;
     private final List<Source> others;
+    private final Servables servables;
     private final Remembered remembered;
     private final SourceGate gate;
     private final ExecutorService control = Threads.single("control");
 
-    ModelSources(EngineOptions options, List<Backend> backends, LoaderFactory loaders, Manager manager, Clock clock) {
+    ModelSources(
+            EngineOptions options,
+            List<Backend> backends,
+            LoaderFactory loaders,
+            Servables servables,
+            Manager manager,
+            Clock clock) {
         this.manager = manager;
+        this.servables = servables;
         this.remembered = new Remembered(manager);
         this.gate = new SourceGate(remembered);
         this.served = new ServedModels(
@@ -64,7 +72,7 @@ final class ModelSources implements AutoCloseable {
         served.start();
         gate.start(REPOSITORY, repository);
         for (int i = 0; i < others.size(); i++) {
-            gate.start("source " + (i + 1), others.get(i));
+            others.get(i).start(EmbeddedLoader.target(gate.as("source " + (i + 1)), servables));
         }
     }
 
@@ -106,9 +114,11 @@ final class ModelSources implements AutoCloseable {
                     "load it without any, or configure it there");
         }
         if (owner.equals(ServedModels.LIST)) {
-            served.look();
+            manager.retry(model);
+            return served.load(model);
         }
-        return remembered.again(model);
+        // Only its source can load it anew; what it wants now is waited for.
+        return remembered.versions(model);
     }
 
     /** Who names a model, when it is not the repository; null when it is, or nobody does. */

@@ -34,13 +34,8 @@ final class Remembered implements Source.Target {
         return List.copyOf(wanted.keySet());
     }
 
-    /** Tells the manager again what is wanted of a model, so that what failed is tried once more; gives the versions. */
-    synchronized List<ServableId> again(String model) {
-        List<Aspired> versions = wanted.getOrDefault(model, List.of());
-        if (!versions.isEmpty()) {
-            manager.retry(model);
-            manager.aspire(model, versions);
-        }
-        return versions.stream().map(Aspired::id).toList();
+    /** The versions that are wanted of a model. */
+    synchronized List<ServableId> versions(String model) {
+        return wanted.getOrDefault(model, List.of()).stream().map(Aspired::id).toList();
     }
 }

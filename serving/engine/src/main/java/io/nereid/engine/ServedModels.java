@@ -12,6 +12,7 @@ import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.ModelChange.Action;
 import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ModelRef;
+import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import java.time.Duration;
@@ -97,9 +98,9 @@ final class ServedModels implements AutoCloseable {
         return source.models().stream().anyMatch(m -> m.name().equals(model));
     }
 
-    /** Looks at all models of the list now. */
-    void look() {
-        source.poll();
+    /** Reads a model of the list now, and gives its versions. */
+    List<ServableId> load(String model) {
+        return source.load(model);
     }
 
     /** See {@link io.nereid.spi.ModelControl#configure}. */

@@ -17,6 +17,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -116,7 +117,7 @@ class RecordedWarmupTest {
     void tooManyRecordsFailTheLoad() throws Exception {
         byte[][] records = new byte[RecordedWarmup.MOST + 1][];
         byte[] one = predict("", "IN0", 1);
-        java.util.Arrays.fill(records, one);
+        Arrays.fill(records, one);
         record("", records);
         rig.start();
         assertThat(reason()).contains("Number of warmup records exceeds the maximum (1000) at ");

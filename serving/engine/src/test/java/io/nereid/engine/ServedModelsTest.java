@@ -9,6 +9,7 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.lifecycle.LabelRule;
 import io.nereid.lifecycle.TransitionPolicy;
+import io.nereid.repository.ServedModelSource;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.LoadOptions;
 import io.nereid.spi.ModelControl.ModelChange;
@@ -413,10 +414,21 @@ class ServedModelsTest {
     }
 
     @Test
+    void aListWaitsForFilesThatAreStillBeingWritten() throws Exception {
+        rig.options.listing(ServedModelSource.Options.DEFAULT
+                .withPollInterval(Duration.ofMillis(50))
+                .withSettle(Duration.ofMillis(100)));
+        rig.start();
+        rig.version("m", 1, "");
+        assertThat(rig.configure(rig.served("m", Map.of("stable", Label.of(1)))).get(0).error()).isNull();
+        assertThat(rig.ask(STABLE)).isEqualTo(1);
+    }
+
+    @Test
     void aNewVersionIsFoundAndServed() throws Exception {
         rig.version("m", 1, "");
         rig.options
-                .listing(io.nereid.repository.ServedModelSource.Options.DEFAULT
+                .listing(ServedModelSource.Options.DEFAULT
                         .withPollInterval(Duration.ofMillis(10))
                         .withSettle(Duration.ZERO))
                 .servedModels(List.of(rig.served("m")));
