@@ -131,7 +131,7 @@ final class GrpcContext {
 
     /** The options of a request to a signature. */
     static Options options(String signature) {
-        return isDefault(signature) ? Options.NONE : Options.NONE.withSignature(signature);
+        return RestModels.options(signature);
     }
 
     static boolean isDefault(String signature) {

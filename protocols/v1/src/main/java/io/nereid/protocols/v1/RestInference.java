@@ -123,9 +123,7 @@ final class RestInference {
                         Map.of(),
                         timeoutNanos == 0 ? Long.MAX_VALUE : x.arrivedNanos() + timeoutNanos,
                         x.arrivedNanos(),
-                        name.isEmpty() || name.equals(ModelMetadata.DEFAULT_SIGNATURE)
-                                ? Options.NONE
-                                : Options.NONE.withSignature(name));
+                        RestModels.options(name));
             } finally {
                 f.body.close();
             }

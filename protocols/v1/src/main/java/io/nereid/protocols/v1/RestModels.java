@@ -9,6 +9,7 @@ import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
@@ -17,6 +18,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Looks models and signatures up, and says what is missing in the words of both families. Thread-safe: holds nothing. */
 final class RestModels {
+    private static final Options DEFAULT = Options.NONE.withSignature(ModelMetadata.DEFAULT_SIGNATURE);
     private static final Set<String> METHODS = Set.of(Signature.PREDICT, Signature.CLASSIFY, Signature.REGRESS);
 
     private final InferenceEngine engine;
@@ -82,6 +84,13 @@ final class RestModels {
 
     private static ServingException unknown(String model) {
         return ServingException.of(Code.NOT_FOUND, "Model with name " + model + " does not exist.");
+    }
+
+    /** The options of a request for a signature; the default one is named too, so that rows of one value are flat. */
+    static Options options(String name) {
+        return name.isEmpty() || name.equals(ModelMetadata.DEFAULT_SIGNATURE)
+                ? DEFAULT
+                : Options.NONE.withSignature(name);
     }
 
     /** A signature by the name that a request's body gives, for an API. */

@@ -47,7 +47,7 @@ class RestExamplesTest {
                 new ModelMetadata(
                         new ServableId("half_plus_two", 123), "fake", x, List.of(floats("y", -1)), 0, Map.of(), signatures),
                 r -> {
-                    float[] values = r.options().signature().isEmpty()
+                    float[] values = r.options().signature().equals("serving_default")
                             ? floats(r.inputs().get(0))
                             : parse(r.inputs().get(0));
                     Tensor out = Tensor.allocate(
@@ -55,7 +55,7 @@ class RestExamplesTest {
                                     ? "outputs"
                                     : r.options().signature().startsWith("classify") ? "scores" : "y",
                             DataType.FP32,
-                            r.options().signature().isEmpty()
+                            r.options().signature().equals("serving_default")
                                     ? Shape.of(values.length)
                                     : Shape.of(values.length, 1));
                     for (int i = 0; i < values.length; i++) {

@@ -170,7 +170,7 @@ class RestTensorTest {
         assertThat(x.text()).isEqualTo("{\"predictions\":[1]}");
         assertThat(engine.requests.get(0).options().signature()).isEqualTo("pair");
         client.call("POST", "/v1/models/s:predict", "{\"instances\":[1.5],\"signature_name\":\"serving_default\"}");
-        assertThat(engine.requests.get(1).options().signature()).isEmpty();
+        assertThat(engine.requests.get(1).options().signature()).isEqualTo("serving_default");
         FakeExchange none =
                 client.call("POST", "/v1/models/s:predict", "{\"instances\":[1.5],\"signature_name\":\"pairs\"}");
         assertThat(none.status()).isEqualTo(400);
