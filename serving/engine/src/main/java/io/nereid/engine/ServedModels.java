@@ -19,6 +19,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.RejectedExecutionException;
@@ -114,7 +115,15 @@ final class ServedModels implements AutoCloseable {
         } finally {
             lock.unlock();
         }
-        return mine.minimalCompletionStage();
+        return mine.exceptionallyCompose(ServedModels::told);
+    }
+
+    private static CompletionStage<List<ModelChange>> told(Throwable failure) {
+        Throwable cause = failure instanceof CompletionException c && c.getCause() != null ? c.getCause() : failure;
+        return CompletableFuture.failedStage(
+                cause instanceof RejectedExecutionException
+                        ? ServingException.of(Code.UNAVAILABLE, "the server is stopping; no list is taken any more")
+                        : ServingException.from(cause));
     }
 
     /** What a list does, which it may. */

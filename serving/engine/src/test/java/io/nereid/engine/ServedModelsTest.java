@@ -225,6 +225,21 @@ class ServedModelsTest {
     }
 
     @Test
+    void aListIsRefusedOnceTheServerStopsAndOneUnderWayEnds() throws Exception {
+        rig.version("m", 1, "slow");
+        rig.start();
+        CompletionStage<List<ModelChange>> underWay = rig.engine().configure(List.of(rig.served("m")), false);
+        rig.until(() -> rig.states().equals("m 1 LOADING"));
+        rig.backend.open("m/1");
+        rig.close();
+        ServingException late = EngineRig.failure(rig.engine().configure(List.of(), false));
+        assertThat(late.code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(underWay.toCompletableFuture().handle((r, e) -> "ended"))
+                .as("with a report or with the server")
+                .succeedsWithin(Duration.ofSeconds(5));
+    }
+
+    @Test
     void listenersHearOfEveryListInForce() throws Exception {
         List<List<ServedModel>> heard = new CopyOnWriteArrayList<>();
         rig.version("m", 1, "");
