@@ -96,6 +96,7 @@ if [ ! -x "$tfserving" ]; then
 fi >"$cache/pip-tfserving.log" 2>&1
 if "$tfserving" -c "import tensorflow_serving.apis" 2>/dev/null; then
     TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= run "$tfserving" "TensorFlow Serving's stubs" test_tfserving.py
+    TF_CPP_MIN_LOG_LEVEL=3 CUDA_VISIBLE_DEVICES= run "$tfserving" "TensorFlow's own models" test_tensorflow.py
 else
     skip "TensorFlow Serving's stubs" "pip could not install them: $(grep -m1 ERROR "$cache/pip-tfserving.log")"
 fi

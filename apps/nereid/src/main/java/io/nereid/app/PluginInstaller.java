@@ -68,7 +68,9 @@ final class PluginInstaller {
         try {
             Files.createDirectories(plugins);
             // In the same file system as the target, under a name that is no plugin's.
-            fresh = Files.createTempDirectory(plugins, ".installing-");
+            // Not a temporary directory, which nobody else could read: a plugin may be for everybody.
+            fresh = Files.createDirectory(plugins.resolve(
+                    ".installing-" + plugin.name() + "-" + ProcessHandle.current().pid() + "-" + clock.nanos()));
             for (Artifact artifact : plugin.artifacts()) {
                 fetch(artifact, fresh.resolve(artifact.fileName()));
             }
