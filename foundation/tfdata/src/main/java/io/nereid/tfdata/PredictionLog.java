@@ -246,7 +246,8 @@ public record PredictionLog(
                 Map.of(),
                 Long.MAX_VALUE,
                 0,
-                InferenceRequest.Options.NONE.withSignature(signature));
+                InferenceRequest.Options.NONE.withSignature(
+                        signature.isEmpty() ? ModelMetadata.DEFAULT_SIGNATURE : signature));
     }
 
     private List<InferenceRequest> examples(ModelMetadata metadata) {

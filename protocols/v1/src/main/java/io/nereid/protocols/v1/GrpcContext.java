@@ -8,7 +8,6 @@ import io.nereid.endpoint.GrpcCall;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.protocols.v1.TfsMetrics.Entrypoint;
 import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -127,11 +126,6 @@ final class GrpcContext {
     /** A signature that examples are given to. */
     Signature signature(ModelMetadata metadata, String name, Api api) {
         return models.signature(metadata, name, api);
-    }
-
-    /** The options of a request to a signature. */
-    static Options options(String signature) {
-        return RestModels.options(signature);
     }
 
     static boolean isDefault(String signature) {

@@ -191,7 +191,7 @@ final class GrpcExamples extends GrpcUnary {
                 Map.of(),
                 call.deadlineNanos(),
                 call.arrivedNanos(),
-                GrpcContext.options(name));
+                RestModels.options(name));
     }
 
     @Override

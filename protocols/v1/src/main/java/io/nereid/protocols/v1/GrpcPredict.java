@@ -135,7 +135,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
                 Map.of(),
                 call.deadlineNanos(),
                 call.arrivedNanos(),
-                GrpcContext.options(spec.signature()));
+                RestModels.options(spec.signature()));
     }
 
     private static void checkInputs(List<TensorSpec> needed, List<String> sent) {
