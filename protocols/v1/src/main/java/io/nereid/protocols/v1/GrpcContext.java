@@ -110,7 +110,8 @@ final class GrpcContext {
         if (e.code() != Code.NOT_FOUND || text.startsWith("Servable not found for request: ")) {
             return e;
         }
-        return notFound(ref, e.describe());
+        String remedy = e.remedy();
+        return notFound(ref, remedy == null ? text : remedy);
     }
 
     private static ServingException notFound(ModelRef ref, String remedy) {
