@@ -24,6 +24,8 @@ final class FakeCall implements GrpcCall {
     @Nullable Code code;
 
     String text = "";
+    /** Whether nobody held on to the request once the handler had returned. */
+    boolean freed;
 
     FakeCall(String path) {
         this.path = path;
@@ -48,7 +50,7 @@ final class FakeCall implements GrpcCall {
         } catch (ServingException e) {
             fail(e);
         } finally {
-            region.release();
+            freed = region == MemoryRegion.empty() || region.release();
         }
         return this;
     }

@@ -529,6 +529,7 @@ class GrpcServicesTest {
                             Code.NOT_FOUND,
                             Code.FAILED_PRECONDITION,
                             Code.UNIMPLEMENTED);
+            assertThat(call.freed).as(HexFormat.of().formatHex(message)).isTrue();
             refusals += call.code == Code.OK ? 0 : 1;
             model.requests.clear();
         }
