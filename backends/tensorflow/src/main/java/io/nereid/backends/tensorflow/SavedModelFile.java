@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
@@ -40,7 +41,7 @@ final class SavedModelFile {
      * @param signatures in the order of their names
      * @param variables whether values of variables belong to it
      */
-    record MetaGraph(TreeSet<String> tags, Map<String, SignatureFacts> signatures, boolean variables) {}
+    record MetaGraph(Set<String> tags, Map<String, SignatureFacts> signatures, boolean variables) {}
 
     /**
      * A signature as the file has it.
@@ -117,7 +118,7 @@ final class SavedModelFile {
     }
 
     private MetaGraph metaGraph() {
-        TreeSet<String> tags = new TreeSet<>();
+        Set<String> tags = new TreeSet<>();
         Map<String, SignatureFacts> signatures = new TreeMap<>();
         boolean variables = false;
         while (in.hasMore()) {
@@ -135,7 +136,7 @@ final class SavedModelFile {
         return new MetaGraph(tags, signatures, variables);
     }
 
-    private void tags(TreeSet<String> tags) {
+    private void tags(Set<String> tags) {
         while (in.hasMore()) {
             int tag = in.readTag();
             if (tag == (4 << 3 | WireReader.BYTES)) {
