@@ -59,7 +59,13 @@ final class BatchingRules {
         settings.put(
                 DEFAULT_MAX_BATCH_SIZE,
                 parameters == null ? "0" : Integer.toString(parameters.maxExecutionBatchSize()));
-        return new BackendContext(context.cores(), context.scratch(), settings, context.autoComplete());
+        return new BackendContext(
+                context.cores(),
+                context.scratch(),
+                settings,
+                context.autoComplete(),
+                context.engine(),
+                context.control());
     }
 
     /**

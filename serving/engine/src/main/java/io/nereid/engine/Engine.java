@@ -100,7 +100,9 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                             options.deviceThreads(),
                             options.scratch(),
                             settings(backend.name()),
-                            options.autoComplete()),
+                            options.autoComplete(),
+                            Engine.this,
+                            Engine.this),
                     servables);
         }
 

@@ -9,6 +9,7 @@ import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.ModelMetadata;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.PredictionLog;
 import io.nereid.tfdata.RecordFile;
@@ -96,11 +97,16 @@ final class RecordedWarmup {
     private void add(List<Sample> samples, int record, byte[] bytes) {
         List<InferenceRequest> requests;
         try {
-            requests = PredictionLog.parse(bytes).requests(servable.metadata());
+            requests = new ArrayList<>(PredictionLog.parse(bytes).requests(servable.metadata()));
         } catch (ServingException e) {
             throw failure(record, e);
         }
         for (int i = 0; i < requests.size(); i++) {
+            RowScalars scalars = servable.rowScalars();
+            if (scalars != null
+                    && requests.get(i).options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE)) {
+                requests.set(i, scalars.fed(requests.get(i)));
+            }
             InferenceRequest request = requests.get(i);
             try {
                 ModelServable asked =
@@ -136,7 +142,7 @@ final class RecordedWarmup {
                 try {
                     run.get();
                 } catch (ExecutionException e) {
-                    failure = failure == null ? ServingException.from(e.getCause()) : failure;
+                    failure = failure == null ? ServingException.from(cause(e)) : failure;
                 }
             }
             if (failure != null) {
@@ -163,6 +169,11 @@ final class RecordedWarmup {
                 }
             }
         }
+    }
+
+    private static Throwable cause(ExecutionException e) {
+        Throwable cause = e.getCause();
+        return cause == null ? e : cause;
     }
 
     /** The sizes that runs may have; the powers of two where any may. */
@@ -206,7 +217,7 @@ final class RecordedWarmup {
                 Thread.currentThread().interrupt();
                 throw failure(sample.record(), e);
             } catch (ExecutionException e) {
-                throw failure(sample.record(), e.getCause());
+                throw failure(sample.record(), cause(e));
             } catch (TimeoutException e) {
                 throw ServingException.invalidArgument(
                         "warmup record " + sample.record() + " of " + file + " has no answer within " + LIMIT_SECONDS
