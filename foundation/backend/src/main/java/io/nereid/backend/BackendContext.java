@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backend;
 
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelControl;
 import java.nio.file.Path;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What the server gives every backend. Immutable.
@@ -13,8 +16,21 @@ import java.util.Map;
  * @param settings this backend's server-wide settings ({@code --backend-config})
  * @param autoComplete whether the backend may fill in inputs, outputs, batch size and scheduler that the configuration
  *     leaves out; when false it only checks them
+ * @param engine the server's own door, for models that ask other models; null where there is no server
+ * @param control the other door, for models that load others; null where there is no server
  */
-public record BackendContext(int cores, Path scratch, Map<String, String> settings, boolean autoComplete) {
+public record BackendContext(
+        int cores,
+        Path scratch,
+        Map<String, String> settings,
+        boolean autoComplete,
+        @Nullable InferenceEngine engine,
+        @Nullable ModelControl control) {
+    /** Without a server around it. */
+    public BackendContext(int cores, Path scratch, Map<String, String> settings, boolean autoComplete) {
+        this(cores, scratch, settings, autoComplete, null, null);
+    }
+
     /** With automatic completion. */
     public BackendContext(int cores, Path scratch, Map<String, String> settings) {
         this(cores, scratch, settings, true);
