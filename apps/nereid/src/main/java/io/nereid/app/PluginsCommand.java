@@ -140,11 +140,21 @@ final class PluginsCommand implements Runnable {
                         repository,
                         from != null,
                         err,
-                        System.console() != null)
+                        terminal())
                 .install(plugin, places.own());
         probe(places, name, directory, err);
         out().println(name + " is installed in " + directory);
         out().flush();
+    }
+
+    /** Whether messages go to a terminal. Newer JDKs give a console even where there is none. */
+    private static boolean terminal() {
+        try {
+            String file = Path.of("/proc/self/fd/2").toRealPath().toString();
+            return file.startsWith("/dev/pts/") || file.startsWith("/dev/tty");
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     /** Whether it works here is better known now than when the server starts. */

@@ -74,6 +74,7 @@ class ArchitectureTest {
             Map.entry("io.nereid.backends.java", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.backends.tokenizer", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.backends.trees", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
+            Map.entry("io.nereid.backends.tensorflow", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND, WIRE)),
             Map.entry("io.nereid.backends.sklearn", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.caches.redis", List.of(BASE, BACKEND)),
             Map.entry("io.nereid.tracing", List.of(BASE, TENSOR, JSON, OBSERVE)),
@@ -164,6 +165,13 @@ class ArchitectureTest {
                         c -> !c.getPackageName().startsWith("io.nereid.backends.onnx") && !isTool(c)))
                 .should()
                 .dependOnClassesThat(resideInAnyPackage("ai.onnxruntime.."))
+                .because("natives belong to their backend")
+                .check(HOUSE);
+        noClasses()
+                .that()
+                .resideOutsideOfPackage("io.nereid.backends.tensorflow")
+                .should()
+                .dependOnClassesThat(resideInAnyPackage("org.tensorflow..", "org.bytedeco.."))
                 .because("natives belong to their backend")
                 .check(HOUSE);
     }
