@@ -1,0 +1,72 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.pmml;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Serves PMML documents, from {@code model.pmml} or the only {@code *.pmml} file. Every active field of the mining schema is
+ * an optional input of its name and type, one value a row; where all of them are numbers, {@code input-0}, rows of all
+ * fields in their order, may be given instead. A field that is left out, a not-a-number and an empty text are missing
+ * values. Outputs are the model's output fields. Parameter:
+ *
+ * <ul>
+ *   <li>{@code input_type}: the type of {@code input-0}, {@code FP32}, the default, or {@code FP64}
+ * </ul>
+ *
+ * Thread-safe: keeps nothing.
+ */
+public final class PmmlBackend implements Backend {
+    static final String NAME = "pmml";
+    private static final String FILE = "model.pmml";
+
+    /** For {@link java.util.ServiceLoader}. */
+    public PmmlBackend() {}
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of(NAME);
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return List.of(FILE);
+    }
+
+    @Override
+    public @Nullable String unavailable() {
+        return null;
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        Path directory = source.versionDirectory().normalize();
+        String name = config.modelFile().isEmpty() ? FILE : config.modelFile();
+        Path file = directory.resolve(name).normalize();
+        if (!file.startsWith(directory)) {
+            throw ServingException.invalidArgument(
+                    "model file '" + name + "' lies outside the version's directory",
+                    "name a file inside " + directory);
+        }
+        if (!Files.isRegularFile(file)) {
+            throw ServingException.invalidArgument(
+                    "unable to find '" + file + "' for model '" + config.name() + "'", "put " + FILE + " there");
+        }
+        PmmlDocument document = PmmlDocument.read(file);
+        return PmmlConfig.complete(document, config, context);
+    }
+}

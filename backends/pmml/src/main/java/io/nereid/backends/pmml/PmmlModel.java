@@ -1,0 +1,112 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.pmml;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.IoTraits;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.pmml4s.PmmlException;
+
+/** A loaded model that all its invocations share. Thread-safe: nothing of it changes but what the library guards. */
+final class PmmlModel implements BackendModel, Invocation {
+    private final ModelConfig config;
+    private final PmmlDocument document;
+    private final Cells cells;
+    private final List<Answer> answers;
+
+    /**
+     * An output as runs need it. Immutable.
+     *
+     * @param name its name
+     * @param type type of its elements
+     * @param place its place among the document's outputs
+     */
+    record Answer(String name, DataType type, int place) {}
+
+    /** @param matrix the input that holds rows of all fields, or null when there is none */
+    PmmlModel(ModelConfig config, PmmlDocument document, @Nullable String matrix, List<Answer> answers) {
+        this.config = config;
+        this.document = document;
+        this.cells = new Cells(document.fields(), matrix);
+        this.answers = List.copyOf(answers);
+    }
+
+    @Override
+    public ModelConfig config() {
+        return config;
+    }
+
+    @Override
+    public IoTraits traits() {
+        return new IoTraits(1, false, false);
+    }
+
+    /** A run has no state of its own, so that one will do for all. */
+    @Override
+    public Invocation newInvocation() {
+        return this;
+    }
+
+    /** Everything lies in the heap. */
+    @Override
+    public long memoryBytes() {
+        return 0;
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        @Nullable Object[][] rows = cells.read(inputs);
+        Object[][] results = new Object[rows.length][];
+        for (int row = 0; row < rows.length; row++) {
+            results[row] = ask(rows[row], row);
+        }
+        List<Tensor> tensors = new ArrayList<>(outputs.size());
+        boolean done = false;
+        try {
+            for (String output : outputs) {
+                tensors.add(Cells.write(answer(output), results));
+            }
+            done = true;
+            return tensors;
+        } finally {
+            if (!done) {
+                Tensor.closeAll(tensors);
+            }
+        }
+    }
+
+    private Object[] ask(@Nullable Object[] row, int number) {
+        try {
+            return document.model().predict((Object) row);
+        } catch (Exception | StackOverflowError e) {
+            // The library's exceptions are checked ones that Scala does not declare.
+            if (e instanceof PmmlException) {
+                throw ServingException.invalidArgument(
+                        "model '" + config.name() + "' refuses row " + number + ": " + PmmlDocument.reason(e));
+            }
+            throw ServingException.internal("model '" + config.name() + "' failed in row " + number + ": " + e, e);
+        }
+    }
+
+    private Answer answer(String name) {
+        for (Answer answer : answers) {
+            if (answer.name().equals(name)) {
+                return answer;
+            }
+        }
+        throw ServingException.invalidArgument("model '" + config.name() + "' has no output '" + name + "'");
+    }
+
+    @Override
+    public void cancel() {}
+
+    @Override
+    public void close() {}
+}
