@@ -49,7 +49,7 @@ class Server:
     def _read(self):
         for line in self.process.stdout:
             self.lines.append(line)
-            address = re.search(r"listening on http://(\S+:\d+)", line)
+            address = re.search(r"listening on https?://(\S+:\d+)", line)
             if address:
                 self.base = address.group(1)
                 self.ready.set()

@@ -14,6 +14,7 @@ apis = pytest.importorskip("tensorflow_serving.apis")
 
 from tensorflow_serving.apis import (
     classification_pb2,
+    inference_pb2,
     predict_pb2,
     prediction_service_pb2_grpc,
     regression_pb2,
@@ -88,6 +89,18 @@ def test_regress_and_classify_give_the_same_through_both(server, stub):
         classification.input.example_list.examples.add().features.feature["x"].float_list.value.append(x)
         classes = stub.Classify(classification, 30).result.classifications[0].classes
         assert [(c.label, c.score) for c in classes] == [("", score)]
+
+
+def test_several_signatures_are_asked_in_one_call(stub):
+    request = inference_pb2.MultiInferenceRequest()
+    for signature, method in (("regress_x_to_y", "regress"), ("classify_x_to_y", "classify")):
+        task = request.tasks.add(method_name="tensorflow/serving/" + method)
+        task.model_spec.name = "half_plus_two"
+        task.model_spec.signature_name = signature
+    request.input.example_list.examples.add().features.feature["x"].float_list.value.append(2.0)
+    answer = stub.MultiInference(request, timeout=20)
+    assert answer.results[0].regression_result.regressions[0].value == 3.0
+    assert answer.results[1].classification_result.classifications[0].classes[0].score == 3.0
 
 
 def test_the_counter_counts_whoever_asks(server, stub):

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs against tensorflow_model_server, with the published stubs and over REST: the same flags, files and answers."""
 import json
-import pathlib
 import shutil
 import struct
+import subprocess
 import time
 
 import grpc
@@ -30,9 +30,7 @@ from tensorflow_serving.apis import (
 )
 from tensorflow_serving.config import model_server_config_pb2
 
-from server import FIXTURES, ROOT, Server, until
-
-SAVED = ROOT / "backends" / "tensorflow" / "src" / "test" / "resources" / "models"
+from server import FIXTURES, Server, until
 
 
 def put(base, version, model):
@@ -627,66 +625,64 @@ def test_a_warm_up_that_fails_fails_the_version(own, tmp_path):
     assert "warm" in state[0]["status"]["error_message"].lower()
 
 
-# ---- real TensorFlow, where the plugin is installed ----
+# ---- sockets ----
 
 
-@pytest.fixture(scope="module")
-def real(tmp_path_factory):
-    if not SAVED.is_dir():
-        pytest.skip("there are no SavedModels to serve")
-    folder = tmp_path_factory.mktemp("saved")
-    names = [d.name for d in sorted(SAVED.iterdir()) if (d / "saved_model.pb").exists() or (d / "1" / "saved_model.pb").exists()]
-    for name in names:
-        source = SAVED / name if (SAVED / name / "1").exists() else None
-        if source:
-            shutil.copytree(source, folder / name)
-        else:
-            shutil.copytree(SAVED / name, folder / name / "1")
-    file = folder / "models.config"
-    file.write_text(config(*(entry(n, folder / n) for n in names)))
-    server = Server(f"--model_config_file={file}", start_timeout=240)
-    try:
-        state = until(lambda: json.loads(server.ask("GET", "/v1/models/half_plus_two")[2]).get("model_version_status"), "it has a state")
-        if "nereid plugins install tensorflow" in json.dumps(state):
-            pytest.skip("the TensorFlow plugin is not installed (nereid plugins install tensorflow)")
-        until(lambda: available(server, "half_plus_two"), "half_plus_two answers", timeout=120)
-        yield server
-    finally:
-        server.stop()
+def test_a_socket_of_the_file_system(own, tmp_path):
+    base = put(tmp_path / "m", 1, "half_plus_two")
+    socket = tmp_path / "grpc.sock"
+    server = own("--model_name=m", f"--model_base_path={base}", f"--grpc_socket_path={socket}")
+    until(lambda: available(server, "m"), "it answers")
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = "m"
+    request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.float32([1])))
+    with grpc.insecure_channel(f"unix:{socket}") as channel:
+        answer = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request, timeout=20)
+    assert tf.make_ndarray(answer.outputs["y"]).tolist() == [2.5]
+    assert server.stop() in (0, 143, -15)
+    assert not socket.exists()
 
 
-def test_the_golden_answers_of_half_plus_two(real):
-    stubs = Stubs(real)
-    assert tf.make_ndarray(stubs.predict("half_plus_two", {"x": np.float32([1, 2, 5])}).outputs["y"]).tolist() == [2.5, 3.0, 4.5]
-    assert post(real, "/v1/models/half_plus_two:predict", {"instances": [1.0, 2.0, 5.0]}) == (200, {"predictions": [2.5, 3.0, 4.5]})
-    assert post(real, "/v1/models/half_plus_two:predict", {"inputs": [[1.0, 2.0], [3.0, 4.0]]}) == (200, {"outputs": [[2.5, 3.0], [3.5, 4.0]]})
-    request = regression("half_plus_two", [80.0])
-    request.model_spec.signature_name = "regress_x_to_y"
-    assert [r.value for r in stubs.predictions.Regress(request, timeout=20).result.regressions] == [42.0]
-    request = classification("half_plus_two", [20.0, 10.0])
-    request.model_spec.signature_name = "classify_x_to_y"
-    answer = stubs.predictions.Classify(request, timeout=20)
-    assert [[(c.label, c.score) for c in r.classes] for r in answer.result.classifications] == [[("", 12.0)], [("", 7.0)]]
-    body = {"inputs": [{"name": "x", "shape": [3], "datatype": "FP32", "data": [1, 2, 5]}]}
-    status, answer = post(real, "/v2/models/half_plus_two/infer", body)
-    assert (status, answer["outputs"][0]["data"]) == (200, [2.5, 3.0, 4.5])
+def certificate(folder, name):
+    """A key and a certificate for localhost, by the machine's openssl."""
+    key, cert = folder / f"{name}.key", folder / f"{name}.crt"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}"]
+        + ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(cert)],
+        check=True,
+        capture_output=True,
+    )
+    return key.read_text(), cert.read_text()
 
 
-def test_several_signatures_in_one_call(real):
-    request = inference_pb2.MultiInferenceRequest()
-    for signature, method in (("regress_x_to_y", "regress"), ("classify_x_to_y", "classify")):
-        task = request.tasks.add(method_name="tensorflow/serving/" + method)
-        task.model_spec.name = "half_plus_two"
-        task.model_spec.signature_name = signature
-    request.input.example_list.examples.extend(examples(x=[2.0]))
-    answer = Stubs(real).predictions.MultiInference(request, timeout=20)
-    assert answer.results[0].regression_result.regressions[0].value == 3.0
-    assert answer.results[1].classification_result.classifications[0].classes[0].score == 3.0
+@pytest.mark.skipif(not shutil.which("openssl"), reason="there is no openssl to make certificates with")
+def test_the_ssl_file_encrypts_and_is_read_again(own, tmp_path):
+    base = put(tmp_path / "m", 1, "half_plus_two")
+    file = tmp_path / "ssl.config"
 
+    def write(key, cert):
+        escaped = lambda text: text.replace("\n", "\\n")
+        (tmp_path / "new").write_text(f'server_key: "{escaped(key)}" server_cert: "{escaped(cert)}" client_verify: false')
+        (tmp_path / "new").rename(file)
 
-def test_a_model_with_state_counts(real):
-    ask = lambda signature, body: post(real, "/v1/models/counter:predict", {"signature_name": signature, **body})
-    for signature in ("reset_counter", "incr_counter", "incr_counter", "get_counter"):
-        status, answer = ask(signature, {"inputs": {}})
-        assert status == 200, answer
-    assert float(np.ravel(answer["outputs"])[0]) == 2.0
+    key, cert = certificate(tmp_path, "first")
+    write(key, cert)
+    server = own("--model_name=m", f"--model_base_path={base}", f"--ssl_config_file={file}")
+
+    def predict(root):
+        credentials = grpc.ssl_channel_credentials(root.encode())
+        with grpc.secure_channel("localhost:" + server.base.split(":")[1], credentials) as channel:
+            request = predict_pb2.PredictRequest()
+            request.model_spec.name = "m"
+            request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.float32([1])))
+            try:
+                answer = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request, timeout=5)
+                return tf.make_ndarray(answer.outputs["y"]).tolist()
+            except grpc.RpcError:
+                return None
+
+    until(lambda: predict(cert) == [2.5], "the encrypted port answers")
+    other, second = certificate(tmp_path, "second")
+    write(other, second)
+    until(lambda: predict(second) == [2.5], "the new certificate is shown", timeout=30)
+    assert predict(cert) is None

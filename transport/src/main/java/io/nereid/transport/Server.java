@@ -18,15 +18,26 @@ import io.netty.channel.ChannelOption;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.WriteBufferWaterMark;
+import io.netty.channel.ServerChannel;
 import io.netty.channel.epoll.Epoll;
 import io.netty.channel.epoll.EpollIoHandler;
+import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
 import io.netty.channel.nio.NioIoHandler;
+import io.netty.channel.socket.nio.NioServerDomainSocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
+import io.netty.channel.unix.DomainSocketAddress;
 import io.netty.util.concurrent.GlobalEventExecutor;
+import java.io.IOException;
 import java.net.InetSocketAddress;
+import java.net.SocketAddress;
+import java.net.UnixDomainSocketAddress;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -100,21 +111,56 @@ public final class Server implements AutoCloseable {
             throw e;
         }
         for (ServerOptions.Listen listen : options.listen()) {
-            ChannelFuture future = bootstrap(listen).bind(listen.host(), listen.port());
+            Path path = listen.path();
+            ChannelFuture future = path == null
+                    ? bootstrap(listen).bind(listen.host(), listen.port())
+                    : bootstrap(listen).bind(socket(path));
             future.awaitUninterruptibly();
             Throwable cause = future.cause();
             if (cause != null) {
                 close();
                 throw ServingException.wrap(
                         Code.FAILED_PRECONDITION,
-                        "cannot listen on " + listen.host() + ":" + listen.port() + ": " + reason(cause),
-                        "stop the process that uses the port, or choose another one; port 0 takes any free one",
+                        "cannot listen on " + listen.host() + (path == null ? ":" + listen.port() : "") + ": "
+                                + reason(cause),
+                        path == null
+                                ? "stop the process that uses the port, or choose another one; port 0 takes any free one"
+                                : "choose a path of at most 107 characters in a directory that the server can write",
                         cause);
             }
             listeners.add(future.channel());
-            bound.add((InetSocketAddress) future.channel().localAddress());
+            if (path == null) {
+                bound.add((InetSocketAddress) future.channel().localAddress());
+            } else {
+                future.channel().closeFuture().addListener(f -> delete(path));
+            }
         }
         return bound;
+    }
+
+    /** Where a socket in the file system is bound; what an ended server left there is removed. */
+    private SocketAddress socket(Path path) {
+        delete(path);
+        return epoll ? new DomainSocketAddress(path.toString()) : UnixDomainSocketAddress.of(path);
+    }
+
+    private static void delete(Path path) {
+        try {
+            // Only a socket, which is neither file, directory nor link.
+            if (Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                    .isOther()) {
+                Files.delete(path);
+            }
+        } catch (IOException e) {
+            LOG.debug("no socket to remove at {}", path);
+        }
+    }
+
+    private Class<? extends ServerChannel> channel(boolean path) {
+        if (path) {
+            return epoll ? EpollServerDomainSocketChannel.class : NioServerDomainSocketChannel.class;
+        }
+        return epoll ? EpollServerSocketChannel.class : NioServerSocketChannel.class;
     }
 
     private static String reason(Throwable cause) {
@@ -138,13 +184,17 @@ public final class Server implements AutoCloseable {
                 : table;
         Map<CharSequence, GrpcMethod> served = metricsOnly ? Map.of() : methods;
         TlsOptions encryption = listen.tls();
-        return new ServerBootstrap()
+        ServerBootstrap bootstrap = new ServerBootstrap();
+        if (listen.path() == null) {
+            bootstrap
+                    .option(ChannelOption.SO_REUSEADDR, true)
+                    .childOption(ChannelOption.TCP_NODELAY, true)
+                    .childOption(ChannelOption.SO_KEEPALIVE, true);
+        }
+        return bootstrap
                 .group(loops)
-                .channel(epoll ? EpollServerSocketChannel.class : NioServerSocketChannel.class)
-                .option(ChannelOption.SO_REUSEADDR, true)
+                .channel(channel(listen.path() != null))
                 .option(ChannelOption.SO_BACKLOG, 1024)
-                .childOption(ChannelOption.TCP_NODELAY, true)
-                .childOption(ChannelOption.SO_KEEPALIVE, true)
                 .childOption(ChannelOption.ALLOCATOR, MemoryRegion.allocator())
                 .childOption(ChannelOption.WRITE_BUFFER_WATER_MARK, new WriteBufferWaterMark(512 << 10, 1 << 20))
                 .childHandler(new ChannelInitializer<Channel>() {

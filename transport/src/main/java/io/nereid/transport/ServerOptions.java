@@ -4,6 +4,7 @@ package io.nereid.transport;
 
 import io.nereid.base.Clock;
 import io.nereid.tensor.ByteBudget;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,8 +52,9 @@ public record ServerOptions(
     /**
      * One address to listen on. Immutable.
      *
-     * @param host a host name or address of this machine, such as {@code 127.0.0.1}; {@code 0.0.0.0} for all
-     * @param port the port; 0 for any free one
+     * @param host a host name or address of this machine, such as {@code 127.0.0.1}; {@code 0.0.0.0} for all; or {@code
+     *     unix:} and the path of a socket in the file system
+     * @param port the port; 0 for any free one; of no matter for a path
      * @param purpose what is served there
      * @param tls how it is encrypted; null when it is not
      */
@@ -60,6 +62,11 @@ public record ServerOptions(
         /** An address that is not encrypted. */
         public Listen(String host, int port, Purpose purpose) {
             this(host, port, purpose, null);
+        }
+
+        /** The path of a socket in the file system; null for an address of the network. */
+        @Nullable Path path() {
+            return host.startsWith("unix:") ? Path.of(host.substring(5)) : null;
         }
     }
 

@@ -109,9 +109,11 @@ final class TlsContext {
         if (pem instanceof TlsOptions.Text text) {
             return text.text().getBytes(StandardCharsets.ISO_8859_1);
         }
-        Path path = ((TlsOptions.File) pem).path();
+        TlsOptions.File file = (TlsOptions.File) pem;
+        Path path = file.path();
         try {
-            return Files.readAllBytes(path);
+            String text = new String(Files.readAllBytes(path), StandardCharsets.ISO_8859_1);
+            return file.part().apply(text).getBytes(StandardCharsets.ISO_8859_1);
         } catch (IOException e) {
             String why = e instanceof NoSuchFileException
                     ? "there is no such file"

@@ -6,6 +6,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -45,7 +46,12 @@ public record TlsOptions(
     public sealed interface Pem {
         /** In a file, which may change. */
         static Pem file(Path path) {
-            return new File(path);
+            return new File(path, UnaryOperator.identity());
+        }
+
+        /** A part of the text of a file, which may change. */
+        static Pem in(Path path, UnaryOperator<String> part) {
+            return new File(path, part);
         }
 
         /** Here. */
@@ -55,7 +61,7 @@ public record TlsOptions(
     }
 
     /** A file. Immutable. */
-    record File(Path path) implements Pem {
+    record File(Path path, UnaryOperator<String> part) implements Pem {
         @Override
         public String toString() {
             return "'" + path + "'";

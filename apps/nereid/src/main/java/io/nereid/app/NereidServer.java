@@ -11,7 +11,6 @@ import io.nereid.engine.EngineOptions;
 import io.nereid.observe.Observation;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.V1Options;
-import io.nereid.protocols.v1.V1Options;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.tensor.ByteBudget;

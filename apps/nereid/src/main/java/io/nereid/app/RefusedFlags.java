@@ -55,8 +55,6 @@ final class RefusedFlags {
             Map.entry("--grpc-max-connection-age", GRPC_TUNING),
             Map.entry("--grpc-max-connection-age-grace", GRPC_TUNING),
             Map.entry("--use_alts_credentials", "ALTS is for Google's own machines; --tls-cert or --ssl_config_file encrypt"),
-            Map.entry(
-                    "--grpc_socket_path", "there are no Unix sockets in this version; connect to --port on 127.0.0.1"),
             Map.entry("--grpc_channel_arguments", GRPC_TUNING),
             Map.entry("--grpc_max_threads", "all connections share the threads of --io-threads"),
             Map.entry("--platform_config_file", "models find their backend themselves; see model_platform"),

@@ -381,6 +381,9 @@ final class ServeCommand implements Callable<Integer> {
             listen.listen(
                     host, port("--rest_api_port", tfs.restApiPort), ServerOptions.Purpose.ALL, everywhere);
         }
+        if (tfs.grpcSocketPath != null) {
+            listen.listen("unix:" + tfs.grpcSocketPath.toAbsolutePath(), 0);
+        }
         if (metricsPort != null) {
             listen.listen(host, port("--metrics-port", metricsPort), ServerOptions.Purpose.METRICS, everywhere);
         }

@@ -7,6 +7,7 @@ import io.nereid.transport.TlsOptions;
 import io.nereid.transport.TlsOptions.ClientVerify;
 import io.nereid.transport.TlsOptions.Pem;
 import java.nio.file.Path;
+import java.util.function.Function;
 
 /** TensorFlow Serving's {@code --ssl_config_file} as the transport's options. Has no state. */
 final class SslFile {
@@ -15,11 +16,16 @@ final class SslFile {
     /** Keys and certificates of a file, which are read again when it changes. */
     static TlsOptions tls(Path file) {
         SslConfig now = SslConfig.read(file);
-        TlsOptions tls = TlsOptions.of(Pem.text(now.serverCert()), Pem.text(now.serverKey()));
+        TlsOptions tls = TlsOptions.of(
+                part(file, SslConfig::serverCert), part(file, SslConfig::serverKey));
         if (now.customCa().isEmpty()) {
             return tls;
         }
         return tls.withClients(
-                Pem.text(now.customCa()), now.clientVerify() ? ClientVerify.REQUIRED : ClientVerify.OPTIONAL);
+                part(file, SslConfig::customCa), now.clientVerify() ? ClientVerify.REQUIRED : ClientVerify.OPTIONAL);
+    }
+
+    private static Pem part(Path file, Function<SslConfig, String> part) {
+        return Pem.in(file, text -> part.apply(SslConfig.parse(text, file.toString())));
     }
 }

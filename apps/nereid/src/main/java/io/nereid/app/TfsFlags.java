@@ -117,6 +117,12 @@ final class TfsFlags {
             description = "A further port; it is never encrypted by --ssl_config_file.")
     Integer restApiPort;
 
+    @Option(
+            names = "--grpc_socket_path",
+            paramLabel = "PATH",
+            description = "Listen also on a socket of the file system; never encrypted.")
+    Path grpcSocketPath;
+
     @Option(names = "--rest_api_num_threads", paramLabel = "N", description = "The same as --io-threads.")
     Integer restApiNumThreads;
 
@@ -374,6 +380,10 @@ final class TfsFlags {
             all.putIfAbsent("default-max-batch-size", Integer.toString(BatchingParameters.DEFAULT.maxBatchSize()));
         }
         Map<String, String> tensorflow = backendSettings.computeIfAbsent("tensorflow", b -> new HashMap<>());
+        if (lists()) {
+            // As tensorflow_model_server: whether a shape fits is the graph's matter.
+            tensorflow.putIfAbsent("check-shapes", "false");
+        }
         put(tensorflow, "tags", savedModelTags);
         put(tensorflow, "intra_op_thread_count", intraOpParallelism);
         put(tensorflow, "inter_op_thread_count", interOpParallelism);

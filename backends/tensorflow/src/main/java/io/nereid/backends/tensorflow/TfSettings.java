@@ -32,7 +32,8 @@ record TfSettings(
     private static final String CHECK_SHAPES = "check-shapes";
     private static final String INTRA = "intra_op_thread_count";
     private static final String INTER = "inter_op_thread_count";
-    private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, CHECK_SHAPES, INTRA, INTER);
+    private static final String TAGS = "tags";
+    private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, CHECK_SHAPES, INTRA, INTER, TAGS);
 
     /**
      * Reads a model's parameters, for which Triton's names hold, and the server's settings.
@@ -50,7 +51,7 @@ record TfSettings(
         }
         int intra = number(settings, INTRA, 1, 0);
         int inter = number(settings, INTER, -1, -1);
-        String tags = parameters.getOrDefault("TF_GRAPH_TAG", "").strip();
+        String tags = parameters.getOrDefault("TF_GRAPH_TAG", settings.getOrDefault(TAGS, "")).strip();
         return new TfSettings(
                 number(settings, DEFAULT_MAX_BATCH_SIZE, 4, 0),
                 yes(parameters, "TF_CHECK_SHAPES", yes(settings, CHECK_SHAPES, true)),
