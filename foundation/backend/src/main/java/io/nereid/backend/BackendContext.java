@@ -5,6 +5,7 @@ package io.nereid.backend;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  *     leaves out; when false it only checks them
  * @param engine the server's own door, for models that ask other models; null where there is no server
  * @param control the other door, for models that load others; null where there is no server
+ * @param backends all that there are, for a backend that hands models over to another
  */
 public record BackendContext(
         int cores,
@@ -25,7 +27,19 @@ public record BackendContext(
         Map<String, String> settings,
         boolean autoComplete,
         @Nullable InferenceEngine engine,
-        @Nullable ModelControl control) {
+        @Nullable ModelControl control,
+        List<Backend> backends) {
+    /** Without other backends. */
+    public BackendContext(
+            int cores,
+            Path scratch,
+            Map<String, String> settings,
+            boolean autoComplete,
+            @Nullable InferenceEngine engine,
+            @Nullable ModelControl control) {
+        this(cores, scratch, settings, autoComplete, engine, control, List.of());
+    }
+
     /** Without a server around it. */
     public BackendContext(int cores, Path scratch, Map<String, String> settings, boolean autoComplete) {
         this(cores, scratch, settings, autoComplete, null, null);

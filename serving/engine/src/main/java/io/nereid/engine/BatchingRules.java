@@ -65,7 +65,8 @@ final class BatchingRules {
                 settings,
                 context.autoComplete(),
                 context.engine(),
-                context.control());
+                context.control(),
+                context.backends());
     }
 
     /**

@@ -52,6 +52,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private static final Call ENDED = () -> {};
 
     private final EngineOptions options;
+    private final List<Backend> backends;
     private final Clock clock;
     private final DevicePool pool;
     private final Servables servables;
@@ -66,6 +67,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** Builds the object graph; nothing runs before {@link #start}. Each backend's name must be unique. */
     public Engine(EngineOptions options, List<Backend> backends, Clock clock) {
+        this.backends = List.copyOf(backends);
         this.options = options;
         this.clock = clock;
         this.strictReadiness = options.strictReadiness();
@@ -102,7 +104,8 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                             settings(backend.name()),
                             options.autoComplete(),
                             Engine.this,
-                            Engine.this),
+                            Engine.this,
+                            backends),
                     servables);
         }
 

@@ -17,8 +17,12 @@ import org.jspecify.annotations.Nullable;
 final class BackendChooser {
     static final String ENSEMBLE = "ensemble";
 
-    /** What Triton recognises, in the order in which it looks; this server may lack some of the backends. */
+    /**
+     * What Triton recognises, in the order in which it looks; this server may lack some of the backends. Before them the
+     * file that tells what the others are.
+     */
     private static final List<Kind> KINDS = List.of(
+            new Kind("MLmodel", "mlflow", "mlflow"),
             new Kind("model.savedmodel", "tensorflow_savedmodel", "tensorflow"),
             new Kind("model.graphdef", "tensorflow_graphdef", "tensorflow"),
             new Kind("model.plan", "tensorrt_plan", "tensorrt"),

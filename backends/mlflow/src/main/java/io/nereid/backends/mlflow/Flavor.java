@@ -1,0 +1,123 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.mlflow;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Which of a model's flavours is served, by which backend and from which file. Immutable.
+ *
+ * @param name the flavour
+ * @param backend what runs it
+ * @param modelFile a file or directory inside the model's
+ * @param parameters what the backend is told besides
+ * @param labels whether the model answers with the likeliest class, of which the backend speaks as {@code label}
+ */
+record Flavor(String name, String backend, String modelFile, Map<String, String> parameters, boolean labels) {
+    /** Those that are served, in the order in which they are preferred, with their backends. */
+    static final Map<String, String> BACKENDS = backends();
+
+    private static Map<String, String> backends() {
+        Map<String, String> backends = new LinkedHashMap<>();
+        backends.put("onnx", "onnxruntime");
+        backends.put("xgboost", "xgboost");
+        backends.put("lightgbm", "lightgbm");
+        backends.put("catboost", "catboost");
+        backends.put("sklearn", "sklearn");
+        backends.put("tensorflow", "tensorflow");
+        backends.put("pytorch", "pytorch");
+        return java.util.Collections.unmodifiableMap(backends);
+    }
+
+    /** @throws ServingException INVALID_ARGUMENT when there is none that can be served, saying what to do */
+    static Flavor of(MlModel model, Path directory, String modelName) {
+        for (Map.Entry<String, String> known : BACKENDS.entrySet()) {
+            Map<String, Object> settings = model.flavors().get(known.getKey());
+            if (settings != null) {
+                Flavor flavor = of(known.getKey(), known.getValue(), settings, model, modelName);
+                Path file = directory.resolve(flavor.modelFile).normalize();
+                if (!file.startsWith(directory.normalize()) || !Files.exists(file)) {
+                    throw ServingException.invalidArgument(
+                            "model '" + modelName + "' lacks '" + flavor.modelFile + "', which " + model.file()
+                                    + " names",
+                            "copy the whole directory that MLflow saved");
+                }
+                return flavor;
+            }
+        }
+        List<String> found = model.flavors().keySet().stream().sorted().toList();
+        boolean function = found.equals(List.of("python_function"));
+        throw ServingException.of(
+                Code.INVALID_ARGUMENT,
+                "model '" + modelName + "' was saved by MLflow "
+                        + (function
+                                ? "as a Python function only"
+                                : "in the flavours " + String.join(", ", found) + ", none of which is served")
+                        + " (expected: one of " + String.join(", ", BACKENDS.keySet()) + ")",
+                "log it in a native flavour, such as with mlflow.onnx.log_model or mlflow.sklearn.log_model, or serve its"
+                        + " code with the backend 'python'");
+    }
+
+    private static Flavor of(
+            String name, String backend, Map<String, Object> settings, MlModel model, String modelName) {
+        String data = MlModel.text(settings.get("data"));
+        String modelClass = MlModel.text(settings.get("model_class"));
+        switch (name) {
+            case "onnx":
+                return new Flavor(name, backend, or(data, "model.onnx"), Map.of(), false);
+            case "xgboost":
+                return new Flavor(name, backend, or(data, "model.xgb"), Map.of(), modelClass.endsWith("Classifier"));
+            case "lightgbm":
+                if (!modelClass.isEmpty() && !modelClass.endsWith(".Booster")) {
+                    throw ServingException.invalidArgument(
+                            "model '" + modelName + "' is a " + modelClass
+                                    + ", which MLflow saves as a Python object (expected: lightgbm.Booster)",
+                            "log the booster inside it: mlflow.lightgbm.log_model(model.booster_, …)");
+                }
+                return new Flavor(name, backend, or(data, "model.lgb"), Map.of(), false);
+            case "catboost":
+                return new Flavor(name, backend, or(data, "model.cb"), Map.of(), false);
+            case "sklearn":
+                Map<String, Object> function = model.flavors().getOrDefault("python_function", Map.of());
+                String method = MlModel.text(function.get("predict_fn"));
+                return new Flavor(
+                        name,
+                        backend,
+                        or(MlModel.text(settings.get("pickled_model")), "model.pkl"),
+                        method.isEmpty() || method.equals("predict") ? Map.of() : Map.of("predict_fn", method),
+                        false);
+            case "tensorflow":
+                return new Flavor(name, backend, savedModel(settings, data, modelName), Map.of(), false);
+            default:
+                return new Flavor(
+                        name, backend, or(MlModel.text(settings.get("model_data")), "data") + "/model.pth", Map.of(),
+                        false);
+        }
+    }
+
+    private static String savedModel(Map<String, Object> settings, String data, String modelName) {
+        String saved = MlModel.text(settings.get("saved_model_dir"));
+        if (!saved.isEmpty()) {
+            return saved;
+        }
+        String format = MlModel.text(settings.get("save_format"));
+        if (!format.equals("tf")) {
+            throw ServingException.invalidArgument(
+                    "model '" + modelName + "' is a model of Keras in the format '"
+                            + (format.isEmpty() ? "keras" : format) + "' (expected: a SavedModel)",
+                    "write it with model.export(DIRECTORY), and log that: mlflow.tensorflow.log_model(tf.saved_model.load(…))");
+        }
+        return or(data, "data") + "/model";
+    }
+
+    private static String or(@Nullable String given, String otherwise) {
+        return given == null || given.isEmpty() ? otherwise : given;
+    }
+}

@@ -1,0 +1,230 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.mlflow;
+
+import io.nereid.base.ServingException;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.snakeyaml.engine.v2.api.Load;
+import org.snakeyaml.engine.v2.api.LoadSettings;
+import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
+
+/**
+ * An {@code MLmodel} file: which flavours the model was saved in, and what it takes and gives. Immutable.
+ *
+ * @param file where it lies
+ * @param flavors settings by flavour
+ * @param inputs what the signature says of inputs; null when it says nothing that can be used
+ * @param facts what clients may like to know, by name
+ */
+record MlModel(
+        Path file, Map<String, Map<String, Object>> flavors, @Nullable Schema inputs, Map<String, String> facts) {
+    static final String FILE = "MLmodel";
+    private static final int LARGEST = 4 << 20;
+    private static final int LARGEST_EXAMPLE = 16 << 10;
+    private static final String SAVE_AGAIN = "save the model again with MLflow";
+
+    /**
+     * What a signature says of inputs. Immutable.
+     *
+     * @param columns whether they are columns of a data frame
+     * @param items in order
+     */
+    record Schema(boolean columns, List<Item> items) {
+        /** Whether each has a name. */
+        boolean named() {
+            return items.stream().noneMatch(i -> i.name().isEmpty());
+        }
+    }
+
+    /**
+     * A column or a tensor. Immutable.
+     *
+     * @param name empty when it has none
+     * @param type type of its values
+     * @param shape of a tensor; of a column {@code [-1]}
+     * @param required whether it must be given
+     */
+    record Item(String name, DataType type, Shape shape, boolean required) {}
+
+    /** @throws ServingException INVALID_ARGUMENT when it is missing or no such file */
+    static MlModel read(Path directory) {
+        Path file = directory.resolve(FILE);
+        Object root;
+        try {
+            if (Files.size(file) > LARGEST) {
+                throw refused(file, "is larger than " + LARGEST + " bytes");
+            }
+            root = parse(Files.readString(file, StandardCharsets.UTF_8));
+        } catch (IOException e) {
+            throw ServingException.invalidArgument(
+                    "'" + file + "' cannot be read: " + e.getClass().getSimpleName(),
+                    "a model of MLflow is the whole directory that it saved, with its file " + FILE);
+        } catch (YamlEngineException | StackOverflowError e) {
+            throw refused(file, "is not YAML: " + firstLine(e));
+        }
+        Map<String, Map<String, Object>> flavors = new LinkedHashMap<>();
+        map(map(root).get("flavors")).forEach((name, settings) -> flavors.put(name, map(settings)));
+        if (flavors.isEmpty()) {
+            throw refused(file, "names no flavours");
+        }
+        Map<String, Object> signature = map(map(root).get("signature"));
+        Schema inputs = schema(file, text(signature.get("inputs")));
+        Map<String, String> facts = new LinkedHashMap<>();
+        fact(facts, "mlflow_version", text(map(root).get("mlflow_version")));
+        fact(facts, "mlflow_inputs", text(signature.get("inputs")));
+        fact(facts, "mlflow_outputs", text(signature.get("outputs")));
+        fact(facts, "mlflow_params", text(signature.get("params")));
+        Map<String, Object> example = map(map(root).get("saved_input_example_info"));
+        fact(facts, "mlflow_input_example", example(directory, text(example.get("serving_input_path"))));
+        return new MlModel(file, Map.copyOf(flavors), inputs, Map.copyOf(facts));
+    }
+
+    /** YAML as maps, lists, texts, numbers and truth values; JSON is YAML too. */
+    private static @Nullable Object parse(String text) {
+        LoadSettings settings = LoadSettings.builder()
+                .setCodePointLimit(LARGEST)
+                .setMaxAliasesForCollections(50)
+                .setAllowDuplicateKeys(false)
+                .build();
+        return new Load(settings).loadFromString(text);
+    }
+
+    private static void fact(Map<String, String> facts, String name, String value) {
+        if (!value.isEmpty() && value.length() <= LARGEST_EXAMPLE) {
+            facts.put(name, value);
+        }
+    }
+
+    /** The example as requests to {@code /invocations} have it, or empty. */
+    private static String example(Path directory, String name) {
+        Path file = directory.resolve(name).normalize();
+        try {
+            return !name.isEmpty()
+                            && file.startsWith(directory.normalize())
+                            && Files.isRegularFile(file)
+                            && Files.size(file) <= LARGEST_EXAMPLE
+                    ? Files.readString(file, StandardCharsets.UTF_8)
+                    : "";
+        } catch (IOException e) {
+            return "";
+        }
+    }
+
+    private static @Nullable Schema schema(Path file, String json) {
+        if (json.isEmpty()) {
+            return null;
+        }
+        Object root;
+        try {
+            root = parse(json);
+        } catch (YamlEngineException | StackOverflowError e) {
+            throw refused(file, "has a signature that is no JSON: " + firstLine(e));
+        }
+        if (!(root instanceof List<?> list)) {
+            throw refused(file, "has a signature that is no list");
+        }
+        List<Item> items = new ArrayList<>();
+        boolean tensors = false;
+        for (Object element : list) {
+            Map<String, Object> field = map(element);
+            Map<String, Object> tensor = map(field.get("tensor-spec"));
+            tensors |= !tensor.isEmpty();
+            DataType type = tensor.isEmpty() ? ofColumn(text(field.get("type"))) : ofNumpy(text(tensor.get("dtype")));
+            if (type == null) {
+                // Lists and objects within a column: of no use to the formats that are served here.
+                return null;
+            }
+            boolean optional = Boolean.FALSE.equals(field.get("required"));
+            items.add(new Item(
+                    text(field.get("name")),
+                    type,
+                    tensor.isEmpty() ? Shape.of(-1) : shape(file, tensor.get("shape")),
+                    !optional));
+        }
+        return items.isEmpty() ? null : new Schema(!tensors, List.copyOf(items));
+    }
+
+    private static Shape shape(Path file, @Nullable Object value) {
+        if (!(value instanceof List<?> list) || list.size() > 64) {
+            throw refused(file, "has a signature with a tensor of no shape");
+        }
+        long[] dims = new long[list.size()];
+        for (int i = 0; i < dims.length; i++) {
+            if (!(list.get(i) instanceof Number n) || n.longValue() < -1) {
+                throw refused(file, "has a signature with the shape " + list);
+            }
+            dims[i] = n.longValue();
+        }
+        return Shape.of(dims);
+    }
+
+    private static @Nullable DataType ofColumn(String type) {
+        return switch (type) {
+            case "boolean" -> DataType.BOOL;
+            case "integer" -> DataType.INT32;
+            case "long" -> DataType.INT64;
+            case "float" -> DataType.FP32;
+            case "double" -> DataType.FP64;
+            case "string", "binary", "datetime" -> DataType.BYTES;
+            default -> null;
+        };
+    }
+
+    private static @Nullable DataType ofNumpy(String type) {
+        return switch (type) {
+            case "bool" -> DataType.BOOL;
+            case "int8" -> DataType.INT8;
+            case "int16" -> DataType.INT16;
+            case "int32" -> DataType.INT32;
+            case "int64" -> DataType.INT64;
+            case "uint8" -> DataType.UINT8;
+            case "uint16" -> DataType.UINT16;
+            case "uint32" -> DataType.UINT32;
+            case "uint64" -> DataType.UINT64;
+            case "float16" -> DataType.FP16;
+            case "float32" -> DataType.FP32;
+            case "float64" -> DataType.FP64;
+            case "str", "object", "bytes" -> DataType.BYTES;
+            default -> null;
+        };
+    }
+
+    /** A map with keys that are texts; empty for anything else. */
+    static Map<String, Object> map(@Nullable Object value) {
+        Map<String, Object> map = new LinkedHashMap<>();
+        if (value instanceof Map<?, ?> given) {
+            given.forEach((k, v) -> {
+                if (k instanceof String key && v != null) {
+                    map.put(key, v);
+                }
+            });
+        }
+        return map;
+    }
+
+    /** A value as text; empty when there is none. */
+    static String text(@Nullable Object value) {
+        return value == null ? "" : value.toString();
+    }
+
+    private static ServingException refused(Path file, String what) {
+        return ServingException.invalidArgument("'" + file + "' " + what, SAVE_AGAIN);
+    }
+
+    private static String firstLine(Throwable e) {
+        String message = String.valueOf(e.getMessage());
+        int end = message.indexOf('\n');
+        String line = end < 0 ? message : message.substring(0, end);
+        return line.length() > 200 ? line.substring(0, 200) + "…" : line;
+    }
+}

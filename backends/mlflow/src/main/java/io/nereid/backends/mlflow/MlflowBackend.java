@@ -1,0 +1,251 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.mlflow;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Serves model directories of MLflow: reads {@code MLmodel} and has the model inside loaded by the backend of its flavour.
+ * A signature that names columns makes them the inputs, one value a row each; one of tensors says their types. Parameter:
+ *
+ * <ul>
+ *   <li>{@code inputs}: {@code matrix} to have the inputs of the model inside in spite of a signature with columns
+ * </ul>
+ *
+ * Further parameters are the other backend's. Thread-safe: keeps nothing that changes.
+ */
+public final class MlflowBackend implements Backend {
+    static final String NAME = "mlflow";
+    private static final String FEATURE_NAMES = "feature_names";
+
+    private final List<Backend> others;
+
+    /** For {@link java.util.ServiceLoader}. */
+    public MlflowBackend() {
+        this(List.of());
+    }
+
+    /** With backends to hand over to where the context has none. */
+    MlflowBackend(List<Backend> others) {
+        this.others = List.copyOf(others);
+    }
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public List<String> platforms() {
+        List<String> platforms = new ArrayList<>(List.of(NAME));
+        Flavor.BACKENDS.keySet().forEach(f -> platforms.add(NAME + "_" + f));
+        return List.copyOf(platforms);
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return List.of(MlModel.FILE);
+    }
+
+    @Override
+    public @Nullable String unavailable() {
+        return null;
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        Path directory = source.versionDirectory();
+        MlModel model = MlModel.read(directory);
+        Flavor flavor = Flavor.of(model, directory, config.name());
+        Backend backend = backend(flavor, config, context);
+        Loading loading = new Loading(source, config, context, model, flavor, backend);
+        if (!config.inputs().isEmpty()) {
+            BackendModel adapted = loading.adapted();
+            if (adapted.config().inputs().equals(config.inputs())) {
+                return adapted;
+            }
+            adapted.close();
+            return loading.asConfigured();
+        }
+        return loading.adapted();
+    }
+
+    private Backend backend(Flavor flavor, ModelConfig config, BackendContext context) {
+        for (Backend backend : context.backends().isEmpty() ? others : context.backends()) {
+            if (backend.name().equals(flavor.backend())) {
+                String unavailable = backend.unavailable();
+                if (unavailable != null) {
+                    throw ServingException.of(
+                            Code.FAILED_PRECONDITION,
+                            "model '" + config.name() + "' has the flavour '" + flavor.name() + "', and the backend '"
+                                    + backend.name() + "' cannot work here: " + unavailable);
+                }
+                return backend;
+            }
+        }
+        throw ServingException.of(
+                Code.FAILED_PRECONDITION,
+                "model '" + config.name() + "' has the flavour '" + flavor.name() + "', which needs the backend '"
+                        + flavor.backend() + "', and this server has none",
+                "see 'nereid plugins list', or log the model in the flavour onnx");
+    }
+
+    /** One model on its way. Confined to one thread. */
+    private record Loading(
+            ModelSource source,
+            ModelConfig config,
+            BackendContext context,
+            MlModel model,
+            Flavor flavor,
+            Backend backend) {
+        /** The model under its signature. */
+        BackendModel adapted() {
+            MlModel.Schema schema = model.inputs();
+            boolean columns = schema != null
+                    && schema.columns()
+                    && schema.named()
+                    && !config.parameters().getOrDefault("inputs", "").equals("matrix");
+            ModelConfig.Builder inside = inside().inputs(List.of());
+            if (columns && config.maxBatchSize() < 0) {
+                inside.maxBatchSize(0);
+            }
+            BackendModel loaded = load(inside.build(), true);
+            try {
+                List<Port> ports = schema == null
+                        ? Port.same(loaded.config())
+                        : columns
+                                ? Port.columns(loaded.config(), schema, config.name())
+                                : Port.tensors(loaded.config(), schema);
+                List<TensorSpec> inputs = columns && schema != null
+                        ? inputs(schema, loaded.config().batched())
+                        : Port.specs(ports);
+                ModelConfig complete = complete(loaded.config(), inputs);
+                return new MlflowModel(loaded, complete, ports, flavor.labels());
+            } catch (RuntimeException e) {
+                loaded.close();
+                throw e;
+            }
+        }
+
+        /** The model with the inputs that its configuration has, which are those of the model inside. */
+        BackendModel asConfigured() {
+            BackendModel loaded = load(inside().build(), context.autoComplete());
+            ModelConfig complete = complete(loaded.config(), loaded.config().inputs());
+            return new MlflowModel(loaded, complete, Port.same(loaded.config()), flavor.labels());
+        }
+
+        private BackendModel load(ModelConfig inside, boolean complete) {
+            BackendContext its = new BackendContext(
+                    context.cores(),
+                    context.scratch(),
+                    context.settings(),
+                    complete,
+                    context.engine(),
+                    context.control(),
+                    context.backends());
+            return backend.load(source, inside, its);
+        }
+
+        /** What the backend inside is told. */
+        private ModelConfig.Builder inside() {
+            Map<String, String> parameters = new HashMap<>(flavor.parameters());
+            parameters.putAll(config.parameters());
+            if (config.parameters().getOrDefault("inputs", "").equals("columns")) {
+                parameters.remove("inputs");
+            }
+            List<TensorSpec> outputs = config.outputs();
+            if (flavor.labels()) {
+                boolean batched = config.maxBatchSize() > 0
+                        || (config.maxBatchSize() < 0 && !frame() && !"0".equals(
+                                context.settings().getOrDefault("default-max-batch-size", "")));
+                outputs = outputs.isEmpty()
+                        ? List.of(new TensorSpec(
+                                MlflowModel.LABEL, DataType.INT64, batched ? Shape.SCALAR : Shape.of(-1)))
+                        : outputs.stream().map(Loading::inside).toList();
+            }
+            return config.toBuilder()
+                    .backend(backend.name())
+                    .platform("")
+                    .modelFile(flavor.modelFile())
+                    .parameters(Map.copyOf(parameters))
+                    .outputs(outputs);
+        }
+
+        private boolean frame() {
+            MlModel.Schema schema = model.inputs();
+            return schema != null
+                    && schema.columns()
+                    && schema.named()
+                    && !config.parameters().getOrDefault("inputs", "").equals("matrix");
+        }
+
+        private static TensorSpec inside(TensorSpec output) {
+            return output.name().equals(MlflowModel.PREDICT) ? renamed(output, MlflowModel.LABEL) : output;
+        }
+
+        private static TensorSpec outside(TensorSpec output) {
+            return output.name().equals(MlflowModel.LABEL) ? renamed(output, MlflowModel.PREDICT) : output;
+        }
+
+        private static TensorSpec renamed(TensorSpec s, String name) {
+            return new TensorSpec(
+                    name, s.dataType(), s.shape(), s.optional(), s.ragged(), s.reshape(), s.unchecked());
+        }
+
+        private static List<TensorSpec> inputs(MlModel.Schema schema, boolean batched) {
+            return schema.items().stream()
+                    .map(i -> new TensorSpec(i.name(), i.type(), Shape.of(batched ? 1 : -1), !i.required()))
+                    .toList();
+        }
+
+        private ModelConfig complete(ModelConfig inside, List<TensorSpec> inputs) {
+            Map<String, String> parameters = new HashMap<>(model.facts());
+            parameters.putAll(inside.parameters());
+            flavor.parameters().keySet().forEach(k -> {
+                if (!config.parameters().containsKey(k)) {
+                    parameters.remove(k);
+                }
+            });
+            parameters.putAll(config.parameters());
+            parameters.put("mlflow_flavor", flavor.name());
+            MlModel.Schema schema = model.inputs();
+            if (schema != null
+                    && schema.columns()
+                    && schema.named()
+                    && !config.parameters().containsKey(FEATURE_NAMES)
+                    && schema.items().stream().noneMatch(i -> i.name().contains(","))) {
+                parameters.put(
+                        FEATURE_NAMES,
+                        String.join(
+                                ",",
+                                schema.items().stream().map(MlModel.Item::name).toList()));
+            }
+            List<TensorSpec> outputs = flavor.labels()
+                    ? inside.outputs().stream().map(Loading::outside).toList()
+                    : inside.outputs();
+            return inside.toBuilder()
+                    .backend(NAME)
+                    .platform(NAME + "_" + flavor.name())
+                    .modelFile(config.modelFile())
+                    .inputs(inputs)
+                    .outputs(outputs)
+                    .parameters(Map.copyOf(parameters))
+                    .build();
+        }
+    }
+}

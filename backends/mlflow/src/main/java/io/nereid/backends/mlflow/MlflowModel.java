@@ -1,0 +1,188 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.mlflow;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelRequest;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** A model of another backend under MLflow's signature. Thread-safe, as the model inside is. */
+final class MlflowModel implements BackendModel {
+    /** What the tree backends call the likeliest class, and MLflow's clients a prediction. */
+    static final String LABEL = "label";
+
+    static final String PREDICT = "predict";
+
+    private final BackendModel inside;
+    private final ModelConfig config;
+    private final List<Port> ports;
+    private final boolean same;
+    private final boolean labels;
+
+    MlflowModel(BackendModel inside, ModelConfig config, List<Port> ports, boolean labels) {
+        this.inside = inside;
+        this.config = config;
+        this.ports = List.copyOf(ports);
+        this.same = ports.stream().allMatch(p -> p.columns().isEmpty() && p.type() == p.inside().dataType());
+        this.labels = labels;
+    }
+
+    @Override
+    public ModelConfig config() {
+        return config;
+    }
+
+    @Override
+    public IoTraits traits() {
+        return inside.traits();
+    }
+
+    @Override
+    public Map<String, Signature> signatures() {
+        return same ? inside.signatures() : Map.of();
+    }
+
+    @Override
+    public Invocation newInvocation(String signature) {
+        return inside.newInvocation(signature);
+    }
+
+    @Override
+    public Invocation newInvocation() {
+        Invocation invocation = inside.newInvocation();
+        return same && !labels ? invocation : new Adapted(invocation);
+    }
+
+    @Override
+    public long memoryBytes() {
+        return inside.memoryBytes();
+    }
+
+    @Override
+    public void close() {
+        inside.close();
+    }
+
+    /** Turns inputs into those of the model inside. As the invocation that it is around. */
+    private final class Adapted implements Invocation {
+        private final Invocation invocation;
+
+        Adapted(Invocation invocation) {
+            this.invocation = invocation;
+        }
+
+        @Override
+        public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+            List<Tensor> fed = same ? List.of() : feed(inputs);
+            try {
+                return invocation.run(same ? inputs : fed, labels ? insideNames(outputs) : outputs).stream()
+                        .map(t -> labels && t.name().equals(LABEL) ? renamed(t) : t)
+                        .toList();
+            } finally {
+                Tensor.closeAll(fed);
+            }
+        }
+
+        @Override
+        public void execute(List<ModelRequest> requests) {
+            invocation.execute(requests);
+        }
+
+        @Override
+        public void cancel() {
+            invocation.cancel();
+        }
+
+        @Override
+        public void close() {
+            invocation.close();
+        }
+    }
+
+    private static List<String> insideNames(List<String> outputs) {
+        return outputs.stream().map(o -> o.equals(PREDICT) ? LABEL : o).toList();
+    }
+
+    private static Tensor renamed(Tensor tensor) {
+        Tensor renamed = tensor.retainAs(PREDICT, tensor.shape());
+        tensor.close();
+        return renamed;
+    }
+
+    private List<Tensor> feed(List<Tensor> inputs) {
+        List<Tensor> fed = new ArrayList<>(ports.size());
+        boolean done = false;
+        try {
+            long rows = -1;
+            for (Port port : ports) {
+                if (port.columns().isEmpty()) {
+                    Tensor given = find(inputs, port.inside().name());
+                    if (given != null) {
+                        fed.add(Conversion.to(port.inside().dataType(), given, given.name(), given.shape()));
+                    }
+                    continue;
+                }
+                rows = rows < 0 ? rows(inputs) : rows;
+                fed.add(columns(port, inputs, rows));
+            }
+            done = true;
+            return fed;
+        } finally {
+            if (!done) {
+                Tensor.closeAll(fed);
+            }
+        }
+    }
+
+    /** @throws ServingException INVALID_ARGUMENT for columns of different lengths */
+    private static long rows(List<Tensor> inputs) {
+        long rows = -1;
+        for (Tensor input : inputs) {
+            long count = input.shape().elementCount();
+            if (rows >= 0 && count != rows) {
+                throw ServingException.invalidArgument("column '" + input.name() + "' has " + count
+                        + " values (expected: " + rows + ", as '" + inputs.get(0).name() + "')");
+            }
+            rows = count;
+        }
+        return rows;
+    }
+
+    private static Tensor columns(Port port, List<Tensor> inputs, long rows) {
+        List<String> names = port.columns();
+        Shape spec = port.inside().modelShape();
+        int rank = spec.rank() + (port.batched() ? 1 : 0);
+        Shape shape = rank <= 1 ? Shape.of(rows) : Shape.of(rows, names.size());
+        if (names.size() == 1) {
+            Tensor only = find(inputs, names.get(0));
+            if (only == null) {
+                throw Conversion.absent(names.get(0));
+            }
+            return Conversion.to(port.inside().dataType(), only, port.inside().name(), shape);
+        }
+        List<@Nullable Tensor> columns = new ArrayList<>(names.size());
+        for (String name : names) {
+            columns.add(find(inputs, name));
+        }
+        return Conversion.sideBySide(columns, names, port.inside().dataType(), port.inside().name(), shape);
+    }
+
+    private static @Nullable Tensor find(List<Tensor> inputs, String name) {
+        for (Tensor input : inputs) {
+            if (input.name().equals(name)) {
+                return input;
+            }
+        }
+        return null;
+    }
+}

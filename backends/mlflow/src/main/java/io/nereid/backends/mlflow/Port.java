@@ -1,0 +1,115 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.mlflow;
+
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * How one input of the model inside is made of what clients send. Immutable.
+ *
+ * @param inside the input of the model inside, as the model sees it, without the batch dimension where it is batched
+ * @param type its type for clients, for an input that is taken as it is
+ * @param columns the columns that are laid side by side, in order; empty for an input that is taken as it is
+ * @param batched whether the model inside is batched
+ */
+record Port(TensorSpec inside, DataType type, List<String> columns, boolean batched) {
+    /** Inputs as the model inside has them. */
+    static List<Port> same(ModelConfig config) {
+        return config.feeds().stream()
+                .map(s -> new Port(s, s.dataType(), List.of(), config.batched()))
+                .toList();
+    }
+
+    /** Inputs as the model inside has them, of the signature's types where these can be turned into the model's. */
+    static List<Port> tensors(ModelConfig config, MlModel.Schema schema) {
+        List<Port> ports = new ArrayList<>();
+        for (TensorSpec spec : config.feeds()) {
+            MlModel.Item item = null;
+            for (MlModel.Item i : schema.items()) {
+                boolean only = schema.items().size() == 1 && config.feeds().size() == 1 && !schema.columns();
+                if (only || (i.name().equals(spec.name()) && !schema.columns())) {
+                    item = i;
+                }
+            }
+            DataType type = item != null && Conversion.possible(item.type(), spec.dataType())
+                    ? item.type()
+                    : spec.dataType();
+            ports.add(new Port(spec, type, List.of(), config.batched()));
+        }
+        return ports;
+    }
+
+    /** @throws ServingException INVALID_ARGUMENT when the model does not take the columns of its signature */
+    static List<Port> columns(ModelConfig config, MlModel.Schema schema, String model) {
+        List<TensorSpec> feeds = config.feeds();
+        List<String> names = schema.items().stream().map(MlModel.Item::name).toList();
+        if (feeds.size() == 1 && !names.contains(feeds.get(0).name())) {
+            TensorSpec matrix = feeds.get(0);
+            int rank = matrix.modelShape().rank();
+            long width = rank == (config.batched() ? 0 : 1)
+                    ? 1
+                    : matrix.modelShape().dim(rank - 1);
+            boolean one = rank <= (config.batched() ? 1 : 2);
+            if (!one || (width >= 0 && width != names.size())) {
+                throw mismatch(model, names, "input '" + matrix.name() + "' of shape " + matrix.modelShape());
+            }
+            for (MlModel.Item item : schema.items()) {
+                check(model, item, matrix.dataType());
+            }
+            return List.of(new Port(matrix, matrix.dataType(), names, config.batched()));
+        }
+        List<Port> ports = new ArrayList<>();
+        for (TensorSpec spec : feeds) {
+            int place = names.indexOf(spec.name());
+            if (place < 0) {
+                throw mismatch(
+                        model,
+                        names,
+                        "inputs "
+                                + String.join(
+                                        ", ",
+                                        feeds.stream().map(TensorSpec::name).toList()));
+            }
+            check(model, schema.items().get(place), spec.dataType());
+            ports.add(new Port(spec, spec.dataType(), List.of(spec.name()), config.batched()));
+        }
+        return ports;
+    }
+
+    private static void check(String model, MlModel.Item item, DataType type) {
+        if (!Conversion.possible(item.type(), type)) {
+            throw ServingException.invalidArgument(
+                    "model '" + model + "' has the column '" + item.name() + "' of type " + item.type()
+                            + " in its signature, and takes " + type,
+                    "log the model with the signature of the data that it was trained on, or set the parameter 'inputs'"
+                            + " to 'matrix'");
+        }
+    }
+
+    private static ServingException mismatch(String model, List<String> names, String has) {
+        return ServingException.invalidArgument(
+                "model '" + model + "' has " + has + " (expected: its signature's columns " + String.join(", ", names)
+                        + ")",
+                "log the model with the signature of the data that it was trained on, or set the parameter 'inputs' to"
+                        + " 'matrix'");
+    }
+
+    /** What clients see of inputs that are taken as they are. */
+    static List<TensorSpec> specs(List<Port> ports) {
+        return ports.stream()
+                .map(p -> new TensorSpec(
+                        p.inside.name(),
+                        p.type,
+                        p.inside.shape(),
+                        p.inside.optional(),
+                        p.inside.ragged(),
+                        p.inside.reshape(),
+                        p.inside.unchecked()))
+                .toList();
+    }
+}
