@@ -76,6 +76,8 @@ class ArchitectureTest {
             Map.entry("io.nereid.backends.trees", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.backends.tensorflow", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND, WIRE)),
             Map.entry("io.nereid.backends.sklearn", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
+            Map.entry("io.nereid.backends.caffe2", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND, WIRE)),
+            Map.entry("io.nereid.backends.legacy", List.of(BASE, SPI, BACKEND)),
             Map.entry("io.nereid.caches.redis", List.of(BASE, BACKEND)),
             Map.entry("io.nereid.tracing", List.of(BASE, TENSOR, JSON, OBSERVE)),
             Map.entry("io.nereid.protocols.v1", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT, WIRE, TFDATA)),

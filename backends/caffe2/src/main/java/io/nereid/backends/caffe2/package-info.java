@@ -1,0 +1,7 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+/** Turns Caffe2's nets into ONNX models, which another backend runs. */
+@NullMarked
+package io.nereid.backends.caffe2;
+
+import org.jspecify.annotations.NullMarked;

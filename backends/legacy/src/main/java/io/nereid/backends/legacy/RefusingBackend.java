@@ -1,0 +1,123 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.legacy;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** A backend that recognises its models and refuses them, each with the way to serve it after all. Immutable. */
+abstract class RefusingBackend implements Backend {
+    private final String name;
+    private final List<String> platforms;
+    private final List<String> files;
+
+    RefusingBackend(String name, List<String> platforms, List<String> files) {
+        this.name = name;
+        this.platforms = platforms;
+        this.files = files;
+    }
+
+    @Override
+    public final String name() {
+        return name;
+    }
+
+    @Override
+    public final List<String> platforms() {
+        return platforms;
+    }
+
+    @Override
+    public final List<String> defaultFiles() {
+        return files;
+    }
+
+    /** Null, so that {@link #load} is asked and can say more. */
+    @Override
+    public final @Nullable String unavailable() {
+        return null;
+    }
+
+    /** What the file is, and why it is not run, as the end of a sentence about it. */
+    abstract String refusal(Path file, Head head);
+
+    /** The way to serve the model after all. */
+    abstract String remedy(Path file);
+
+    @Override
+    public final BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        Path directory = source.versionDirectory();
+        Path file = find(directory, config.modelFile());
+        if (file == null) {
+            throw ServingException.invalidArgument(
+                    "model '" + config.name() + "' is for the backend '" + name + "', but " + directory + " has none of "
+                            + String.join(", ", files),
+                    "export the model to ONNX and put it there as model.onnx");
+        }
+        Head head = Head.of(file);
+        String wrong = head.strange();
+        if (wrong != null) {
+            throw ServingException.invalidArgument(
+                    "model file '" + file + "' cannot be loaded: " + wrong, "put the model itself there");
+        }
+        String onnx = onnxBeside(directory);
+        throw ServingException.of(
+                Code.FAILED_PRECONDITION,
+                "model '" + config.name() + "': '" + file.getFileName() + "' " + refusal(file, head),
+                onnx == null
+                        ? remedy(file)
+                        : "an ONNX model lies beside it: choose it with 'backend: \"onnxruntime\""
+                                + (onnx.equals("model.onnx") ? "" : " default_model_filename: \"" + onnx + "\"")
+                                + "' in config.pbtxt, or take '" + file.getFileName() + "' away");
+    }
+
+    private @Nullable Path find(Path directory, String modelFile) {
+        if (!modelFile.isEmpty()) {
+            Path given = directory.resolve(modelFile).normalize();
+            return given.startsWith(directory.normalize()) && Files.exists(given) ? given : null;
+        }
+        for (String file : files) {
+            if (Files.exists(directory.resolve(file))) {
+                return directory.resolve(file);
+            }
+        }
+        try (Stream<Path> all = Files.list(directory)) {
+            return all.filter(f -> files.stream().anyMatch(n -> ending(n).equals(ending(f.toString()))))
+                    .filter(this::recognises)
+                    .sorted()
+                    .findFirst()
+                    .orElse(null);
+        } catch (IOException e) {
+            return null;
+        }
+    }
+
+    private static String ending(String name) {
+        int dot = name.lastIndexOf('.');
+        return dot < 0 ? name : name.substring(dot).toLowerCase(Locale.ROOT);
+    }
+
+    private static @Nullable String onnxBeside(Path directory) {
+        try (Stream<Path> all = Files.list(directory)) {
+            return all.map(f -> f.getFileName().toString())
+                    .filter(f -> f.endsWith(".onnx"))
+                    .sorted()
+                    .findFirst()
+                    .orElse(null);
+        } catch (IOException e) {
+            return null;
+        }
+    }
+}

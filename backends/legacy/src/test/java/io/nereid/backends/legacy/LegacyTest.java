@@ -1,0 +1,157 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.legacy;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.ServiceLoader;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Foreign models are called by their names, and their owners are told the way out. */
+class LegacyTest {
+    private static final String PIR = "{\"base_code\":{\"magic\":\"pir\",\"trainable\":true,\"version\":1},\"program\":{}}";
+
+    @TempDir
+    Path directory;
+
+    private Path version = Path.of("");
+
+    @BeforeEach
+    void layOut() throws IOException {
+        version = Files.createDirectories(directory.resolve("m").resolve("1"));
+    }
+
+    private Path put(String name, String content) throws IOException {
+        return Files.write(version.resolve(name), content.getBytes(StandardCharsets.ISO_8859_1));
+    }
+
+    private ServingException refused(Backend backend, String modelFile) {
+        ModelConfig config = ModelConfig.builder("m").modelFile(modelFile).build();
+        ModelSource source = new ModelSource(new ServableId("m", 1), directory.resolve("m"), version);
+        BackendContext context = new BackendContext(1, directory, Map.of());
+        return Objects.requireNonNull(
+                catchThrowableOfType(ServingException.class, () -> backend.load(source, config, context)
+                        .close()));
+    }
+
+    @Test
+    void theServiceLoaderFindsAllThree() {
+        List<String> names = ServiceLoader.load(Backend.class).stream()
+                .map(p -> p.get().name())
+                .sorted()
+                .toList();
+        assertThat(names).contains("mxnet", "paddle", "tensorrt");
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "model.pdmodel, --model_filename model.pdmodel --params_filename model.pdiparams --save_file",
+        "resnet.pdmodel, --model_filename resnet.pdmodel --params_filename resnet.pdiparams --save_file",
+        "inference.json, --model_filename inference.json --params_filename inference.pdiparams --save_file",
+        "__model__, m/1 --save_file"
+    })
+    void paddleModelsComeWithTheCommandThatExportsThem(String file, String options) throws IOException {
+        put(file, PIR);
+        put("model.pdiparams", "weights");
+        ServingException e = refused(new PaddleBackend(), "");
+        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.getMessage()).contains("'m'").contains(file).contains("PaddlePaddle model");
+        assertThat(e.remedy()).contains("paddle2onnx --model_dir " + version).contains(options);
+    }
+
+    @Test
+    void mxnetModelsComeWithTheCallThatExportsThem() throws IOException {
+        put("resnet-symbol.json", "{\n  \"nodes\": [\n    {\"op\": \"null\", \"name\": \"data\"}]}");
+        put("resnet-0000.params", "weights");
+        ServingException e = refused(new MxnetBackend(), "");
+        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.getMessage()).contains("'resnet-symbol.json' is the graph of an MXNet model");
+        assertThat(e.remedy()).contains("export_model('resnet-symbol.json', 'resnet-0000.params'");
+    }
+
+    @Test
+    void documentsOfOthersAreNotTaken() throws IOException {
+        assertThat(new MxnetBackend().recognises(put("a-symbol.json", "{\"learner\": {}}"))).isFalse();
+        assertThat(new MxnetBackend().recognises(put("model.json", "{\"nodes\": []}"))).isFalse();
+        assertThat(new MxnetBackend().recognises(put("b-symbol.json", "{\"nodes\": []}"))).isTrue();
+        assertThat(new PaddleBackend().recognises(put("model.json", "{\"learner\": {}}"))).isFalse();
+        assertThat(new PaddleBackend().recognises(put("p.json", PIR))).isTrue();
+        assertThat(new PaddleBackend().recognises(put("p.pdmodel", "anything"))).isTrue();
+    }
+
+    @Test
+    void plansAreRefusedWithWhatTheMachineLacks() throws IOException {
+        put("model.plan", "ftrt\0\0\0\0 and more");
+        Path root = Files.createDirectories(directory.resolve("root"));
+        ServingException e = refused(new TensorrtBackend(root, ""), "");
+        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.getMessage())
+                .contains("'model.plan' is a TensorRT plan")
+                .contains("lacks NVIDIA's driver (libcuda.so.1) and TensorRT's runtime (libnvinfer.so)");
+        assertThat(e.remedy()).contains("model.onnx").contains("gpu_execution_accelerator");
+
+        Path usr = Files.createDirectories(root.resolve("usr/lib/x86_64-linux-gnu"));
+        Files.createFile(usr.resolve("libcuda.so.1"));
+        assertThat(refused(new TensorrtBackend(root, ""), "").getMessage())
+                .endsWith("this machine lacks TensorRT's runtime (libnvinfer.so)");
+        Path own = Files.createDirectories(directory.resolve("own"));
+        Files.createFile(own.resolve("libnvinfer.so.10"));
+        assertThat(refused(new TensorrtBackend(root, own.toString()), "").getMessage())
+                .endsWith("this server does not run plans");
+    }
+
+    @Test
+    void enginesUnderOtherNamesAreFound() throws IOException {
+        put("yolo.engine", "ptrt....");
+        assertThat(refused(new TensorrtBackend(), "").getMessage()).contains("'yolo.engine' is a TensorRT plan");
+        assertThat(refused(new TensorrtBackend(), "yolo.engine").getMessage())
+                .contains("'yolo.engine' is a TensorRT plan");
+        put("other.engine", "something else");
+        assertThat(refused(new TensorrtBackend(), "other.engine").getMessage())
+                .contains("does not begin as one does");
+    }
+
+    @Test
+    void anOnnxModelBesideIsPointedOut() throws IOException {
+        put("model.plan", "ftrt");
+        put("model.onnx", "onnx");
+        assertThat(refused(new TensorrtBackend(), "").remedy()).contains("backend: \"onnxruntime\"'");
+    }
+
+    @Test
+    void filesThatAreNoModelsAreCalledSo() throws IOException {
+        put("model.plan", "");
+        assertThat(refused(new TensorrtBackend(), "").getMessage()).contains("empty (0 bytes)");
+        put("model.plan", "version https://git-lfs.github.com/spec/v1\n");
+        ServingException e = refused(new TensorrtBackend(), "");
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.getMessage()).contains("Git LFS pointer");
+    }
+
+    @Test
+    void aBackendChosenForNothingSaysWhatItLooksFor() {
+        ServingException e = refused(new PaddleBackend(), "");
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.getMessage()).contains("has none of model.pdmodel");
+        assertThat(refused(new PaddleBackend(), "../../x").getMessage()).contains("has none of");
+    }
+}
