@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What runs against tensorflow_model_server, with the published stubs and over REST: the same flags, files and answers."""
 import json
+import pathlib
 import shutil
+import socket
 import struct
 import subprocess
 import time
@@ -30,7 +32,7 @@ from tensorflow_serving.apis import (
 )
 from tensorflow_serving.config import model_server_config_pb2
 
-from server import FIXTURES, Server, until
+from server import FIXTURES, Server, program, until
 
 
 def put(base, version, model):
@@ -625,22 +627,44 @@ def test_a_warm_up_that_fails_fails_the_version(own, tmp_path):
     assert "warm" in state[0]["status"]["error_message"].lower()
 
 
+# ---- under the old name ----
+
+
+def test_the_old_name_starts_it(tmp_path):
+    base = put(tmp_path / "m", 1, "half_plus_two")
+    old = pathlib.Path(program()).resolve().with_name("tensorflow_model_server")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([str(old), f"--port={port}", "--model_name=m", f"--model_base_path={base}"], stdout=subprocess.DEVNULL)
+    try:
+        with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+            grpc.channel_ready_future(channel).result(timeout=60)
+            request = get_model_status_pb2.GetModelStatusRequest()
+            request.model_spec.name = "m"
+            models = model_service_pb2_grpc.ModelServiceStub(channel)
+            until(lambda: [v.state for v in models.GetModelStatus(request, timeout=5, wait_for_ready=True).model_version_status] == [30], "it serves")
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
 # ---- sockets ----
 
 
 def test_a_socket_of_the_file_system(own, tmp_path):
     base = put(tmp_path / "m", 1, "half_plus_two")
-    socket = tmp_path / "grpc.sock"
-    server = own("--model_name=m", f"--model_base_path={base}", f"--grpc_socket_path={socket}")
+    path = tmp_path / "grpc.sock"
+    server = own("--model_name=m", f"--model_base_path={base}", f"--grpc_socket_path={path}")
     until(lambda: available(server, "m"), "it answers")
     request = predict_pb2.PredictRequest()
     request.model_spec.name = "m"
     request.inputs["x"].CopyFrom(tf.make_tensor_proto(np.float32([1])))
-    with grpc.insecure_channel(f"unix:{socket}") as channel:
+    with grpc.insecure_channel(f"unix:{path}") as channel:
         answer = prediction_service_pb2_grpc.PredictionServiceStub(channel).Predict(request, timeout=20)
     assert tf.make_ndarray(answer.outputs["y"]).tolist() == [2.5]
     assert server.stop() in (0, 143, -15)
-    assert not socket.exists()
+    assert not path.exists()
 
 
 def certificate(folder, name):
