@@ -643,7 +643,14 @@ def test_the_old_name_starts_it(tmp_path):
             request = get_model_status_pb2.GetModelStatusRequest()
             request.model_spec.name = "m"
             models = model_service_pb2_grpc.ModelServiceStub(channel)
-            until(lambda: [v.state for v in models.GetModelStatus(request, timeout=5, wait_for_ready=True).model_version_status] == [30], "it serves")
+
+            def states():
+                try:
+                    return [v.state for v in models.GetModelStatus(request, timeout=5).model_version_status]
+                except grpc.RpcError:
+                    return []  # not read yet
+
+            until(lambda: states() == [30], "it serves")
     finally:
         process.terminate()
         process.wait(30)
