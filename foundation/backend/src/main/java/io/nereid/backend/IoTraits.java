@@ -11,10 +11,19 @@ package io.nereid.backend;
  *     request may do it; when false the engine measures and decides
  * @param requests whether the model takes requests rather than batches of tensors: {@link Invocation#execute} is called
  *     instead of {@link Invocation#run}. Decoupled models do, and those that want a request's parameters
+ * @param tabular whether the model takes tables, which clients may send in any of the ways that are common for them: numbers
+ *     of any type for FP32 and FP64, the only input under any name or, where its columns have names
+ *     ({@code feature_names}), as one input for each, columns as {@code [n]} or {@code [n,1]}. The engine makes of them
+ *     what the configuration says
  */
-public record IoTraits(int alignment, boolean cancel, boolean inline, boolean requests) {
+public record IoTraits(int alignment, boolean cancel, boolean inline, boolean requests, boolean tabular) {
+    /** For a model that takes its inputs as the configuration says. */
+    public IoTraits(int alignment, boolean cancel, boolean inline, boolean requests) {
+        this(alignment, cancel, inline, requests, false);
+    }
+
     /** For a model that takes batches of tensors. */
     public IoTraits(int alignment, boolean cancel, boolean inline) {
-        this(alignment, cancel, inline, false);
+        this(alignment, cancel, inline, false, false);
     }
 }

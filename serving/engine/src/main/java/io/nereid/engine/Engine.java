@@ -197,6 +197,11 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
             if (!signature.isEmpty()) {
                 asked = servable.signature(signature);
             }
+            TableRequests tables = asked.tables();
+            if (tables != null) {
+                request = tables.fed(request);
+                checked = request;
+            }
             RequestChecks checks = asked.checks();
             List<Tensor> inputs = checks.inputs(request);
             rows = checks.batchSize(inputs);

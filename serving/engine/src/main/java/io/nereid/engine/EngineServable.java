@@ -125,6 +125,11 @@ abstract class EngineServable implements Servable {
         return rowScalars;
     }
 
+    /** How else clients may ask for what it takes; null when they may not. */
+    @Nullable TableRequests tables() {
+        return null;
+    }
+
     final ModelStatistics statistics() {
         return statistics;
     }

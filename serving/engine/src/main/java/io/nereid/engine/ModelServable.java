@@ -22,6 +22,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,6 +35,8 @@ final class ModelServable extends EngineServable {
     private final Scheduler scheduler;
     /** The others that this version answers for; they run the same model. */
     private final Map<String, ModelServable> signatures;
+
+    private final @Nullable TableRequests tables;
 
     private ModelServable(
             ServableId id,
@@ -55,6 +58,7 @@ final class ModelServable extends EngineServable {
             }
         });
         this.signatures = Map.copyOf(others);
+        this.tables = model.traits().tabular() ? new TableRequests(metadata().inputs(), config) : null;
     }
 
     /** One more signature of a version: with inputs, outputs and a queue of its own. */
@@ -71,6 +75,7 @@ final class ModelServable extends EngineServable {
                 new BatchExecution(model, signature, config, version.metadata().id(), version.statistics(), clock);
         this.scheduler = Scheduler.of(config, execution, pool, options.withStrategy(null));
         this.signatures = Map.of();
+        this.tables = model.traits().tabular() ? new TableRequests(metadata().inputs(), config) : null;
     }
 
     /** A sequence has one kind of request. */
@@ -129,6 +134,11 @@ final class ModelServable extends EngineServable {
     @Override
     public void submit(InferenceJob job) {
         scheduler.submit(job);
+    }
+
+    @Override
+    @Nullable TableRequests tables() {
+        return tables;
     }
 
     @Override

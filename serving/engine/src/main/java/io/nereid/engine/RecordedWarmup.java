@@ -107,10 +107,14 @@ final class RecordedWarmup {
                     && requests.get(i).options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE)) {
                 requests.set(i, scalars.fed(requests.get(i)));
             }
-            InferenceRequest request = requests.get(i);
             try {
-                ModelServable asked =
-                        (ModelServable) servable.signature(request.options().signature());
+                ModelServable asked = (ModelServable)
+                        servable.signature(requests.get(i).options().signature());
+                TableRequests tables = asked.tables();
+                if (tables != null) {
+                    requests.set(i, tables.fed(requests.get(i)));
+                }
+                InferenceRequest request = requests.get(i);
                 List<Tensor> inputs = asked.checks().inputs(request);
                 asked.checks().outputs(request.outputs());
                 samples.add(new Sample(record, asked, request, inputs, asked.checks().batchSize(inputs)));

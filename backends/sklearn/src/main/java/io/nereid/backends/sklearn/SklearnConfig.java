@@ -9,12 +9,17 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 
 /** Checks a model's configuration against its estimator and fills in what it leaves open. Stateless. */
 final class SklearnConfig {
     private static final String MATRIX = "input-0";
     private static final int ROWS = 1 << 20;
+    private static final String FEATURE_NAMES = "feature_names";
+    /** Longer lists of names are not shown. */
+    private static final int MOST_NAMES = 1 << 16;
 
     private SklearnConfig() {}
 
@@ -48,12 +53,27 @@ final class SklearnConfig {
                         ? ModelConfig.Batching.EAGER
                         : config.batching(),
                 config.instances() > 0 ? config.instances() : Math.max(1, context.cores()));
+        complete = named(complete, columns);
         Reading reading = new Reading(config.name(), complete.feeds(), columns, features, complete.batched());
         List<Writing> writings = new ArrayList<>();
         for (TensorSpec spec : complete.fetches()) {
             writings.add(writing(estimator, spec, methods, complete));
         }
         return new SklearnModel(complete, estimator, reading, writings, text);
+    }
+
+    /** With the names of the columns as a parameter, by which protocols and clients find them. */
+    private static ModelConfig named(ModelConfig config, List<String> columns) {
+        String names = String.join(",", columns);
+        if (names.isEmpty()
+                || names.length() > MOST_NAMES
+                || config.parameters().containsKey(FEATURE_NAMES)
+                || columns.stream().anyMatch(c -> c.contains(","))) {
+            return config;
+        }
+        Map<String, String> parameters = new HashMap<>(config.parameters());
+        parameters.put(FEATURE_NAMES, names);
+        return config.toBuilder().parameters(Map.copyOf(parameters)).build();
     }
 
     private static Shape shape(int width, boolean batched) {

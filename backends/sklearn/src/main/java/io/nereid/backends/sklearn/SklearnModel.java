@@ -37,7 +37,8 @@ final class SklearnModel implements BackendModel, Invocation {
 
     @Override
     public IoTraits traits() {
-        return new IoTraits(1, false, estimator.quick() && config.batched() && config.maxBatchSize() <= FEW_ROWS);
+        return new IoTraits(
+                1, false, estimator.quick() && config.batched() && config.maxBatchSize() <= FEW_ROWS, false, true);
     }
 
     /** A run has no state of its own, so that one will do for all. */

@@ -75,7 +75,8 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
         List<TensorSpec> inputs = config.inputs();
         if (inputs.isEmpty()) {
             Shape shape = Shape.of(model.features());
-            inputs = List.of(new TensorSpec(INPUT, DataType.FP32, batched ? shape : shape.prepend(-1)));
+            // Each library's own numbers.
+            inputs = List.of(new TensorSpec(INPUT, type(model), batched ? shape : shape.prepend(-1)));
         }
         List<TensorSpec> outputs = config.outputs();
         if (outputs.isEmpty()) {

@@ -56,7 +56,7 @@ final class TreeModel implements BackendModel {
             ports.add(new Port(
                     spec.name(), output, spec.dataType(), wide, TreeConfig.width(output, parsed, config.margin())));
         }
-        this.traits = new IoTraits(1, true, bounded && steps * rows <= TINY);
+        this.traits = new IoTraits(1, true, bounded && steps * rows <= TINY, false, true);
     }
 
     ParsedModel facts() {
