@@ -131,11 +131,16 @@ record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> librari
             try {
                 options.registerCustomOpLibrary(library.toString());
             } catch (OrtException e) {
+                String text = OrtErrors.text(e);
                 throw ServingException.wrap(
                         Code.INVALID_ARGUMENT,
-                        "cannot load the operators in '" + library + "': " + OrtErrors.text(e),
-                        "the library must be built for this machine and for ONNX Runtime " + OrtLibrary.VERSION
-                                + " or older",
+                        "cannot load the operators in '" + library + "': " + text,
+                        text.contains("undefined symbol: Py") || text.contains("undefined symbol: _Py")
+                                ? "the library is a module for Python; take the one for Java "
+                                        + "(libonnxruntime_extensions4j_jni.so in the jar "
+                                        + "com.microsoft.onnxruntime:onnxruntime-extensions), or one built from its sources"
+                                : "the library must be built for this machine and for ONNX Runtime "
+                                        + OrtLibrary.VERSION + " or older",
                         e);
             }
         }
