@@ -1,0 +1,120 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.mlflow;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ServableState.Phase;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The protocol of MLflow's scoring server, for models of every format: {@code POST /invocations}, {@code GET /ping},
+ * {@code /health} and {@code /version}. MLflow's server has one model. Here a request means the only model that is served,
+ * or names one: {@code /invocations?model=NAME}, with {@code &version=N} if need be, {@code /models/NAME/invocations} or
+ * {@code /models/NAME/versions/N/invocations}. Thread-safe.
+ */
+public final class MlflowCodec implements ProtocolCodec {
+    private final ModelControl control;
+    private final Scoring scoring;
+    private final String version;
+
+    /**
+     * A codec around the engine's two doors.
+     *
+     * @param codecPool runs what would hold an event loop up
+     * @param version what {@code /version} says
+     */
+    public MlflowCodec(InferenceEngine engine, ModelControl control, Executor codecPool, String version) {
+        this.control = control;
+        this.scoring = new Scoring(engine, codecPool);
+        this.version = version;
+    }
+
+    @Override
+    public String name() {
+        return "mlflow";
+    }
+
+    @Override
+    public List<HttpRoute> httpRoutes() {
+        return List.of(
+                HttpRoute.post("/invocations", x -> score(x, () -> asked(x))),
+                HttpRoute.post(
+                        "/models/{model}/invocations", x -> score(x, () -> ModelRef.latest(x.pathParameter(0)))),
+                HttpRoute.post(
+                        "/models/{model}/versions/{version}/invocations",
+                        x -> score(x, () -> exact(x.pathParameter(0), x.pathParameter(1)))),
+                HttpRoute.get("/ping", this::health),
+                HttpRoute.get("/health", this::health),
+                HttpRoute.get("/version", x -> x.reply(HttpReply.text(200, "text/plain; charset=utf-8", version))));
+    }
+
+    private interface Asked {
+        ModelRef model();
+    }
+
+    private void score(HttpExchange x, Asked asked) {
+        try {
+            scoring.start(x, asked.model());
+        } catch (ServingException e) {
+            x.reply(Scoring.error(e));
+        }
+    }
+
+    private ModelRef asked(HttpExchange x) {
+        String model = x.queryParameter("model");
+        String number = x.queryParameter("version");
+        if (model == null || model.isEmpty()) {
+            return exact(only(), number);
+        }
+        return exact(model, number);
+    }
+
+    private static ModelRef exact(String model, @Nullable String number) {
+        if (number == null || number.isEmpty()) {
+            return ModelRef.latest(model);
+        }
+        try {
+            return ModelRef.exact(model, Long.parseLong(number));
+        } catch (NumberFormatException e) {
+            throw ServingException.invalidArgument(
+                    "version '" + number + "' of model '" + model + "' is no whole number", "name a version such as 1");
+        }
+    }
+
+    /** The one model that is served. */
+    private String only() {
+        List<String> names = new ArrayList<>();
+        for (ModelStatus status : control.index()) {
+            if (status.versions().stream().anyMatch(v -> v.phase() == Phase.AVAILABLE)) {
+                names.add(status.model());
+            }
+        }
+        if (names.size() == 1) {
+            return names.get(0);
+        }
+        if (names.isEmpty()) {
+            throw ServingException.of(Code.UNAVAILABLE, "no model is available", "see /v2/health/ready and the server's log");
+        }
+        List<String> shown = names.size() > 8 ? names.subList(0, 8) : names;
+        throw ServingException.invalidArgument(
+                "there are " + names.size() + " models (expected: one, or the name of one in the request)",
+                "post to /invocations?model=NAME or /models/NAME/invocations with one of " + String.join(", ", shown)
+                        + (names.size() > 8 ? ", …" : ""));
+    }
+
+    private void health(HttpExchange x) {
+        x.reply(HttpReply.json(control.ready() ? 200 : 404, "\n"));
+    }
+}

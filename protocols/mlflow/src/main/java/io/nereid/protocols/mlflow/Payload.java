@@ -1,0 +1,388 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.mlflow;
+
+import io.nereid.base.ServingException;
+import io.nereid.json.ByteSink;
+import io.nereid.json.JsonReader;
+import io.nereid.json.JsonToken;
+import io.nereid.json.TensorReader;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
+
+/**
+ * What a request says.
+ *
+ * @param inputs the model's inputs, owned by whoever has the payload
+ * @param frame whether they came as a data frame
+ */
+record Payload(List<Tensor> inputs, boolean frame) {
+    private static final String EXPECTED = "The input must be a JSON dictionary with exactly one of the input fields"
+            + " {'dataframe_split', 'dataframe_records', 'instances', 'inputs'}";
+    private static final int NONE = -1;
+
+    /** @throws ServingException INVALID_ARGUMENT for a table that has no header, or does not fit the model */
+    static Payload csv(MemoryRegion body, ModelMetadata metadata) {
+        List<List<String>> lines = CsvText.lines(new String(bytes(body), StandardCharsets.UTF_8));
+        if (lines.size() < 2) {
+            throw ServingException.invalidArgument(
+                    "the table has " + lines.size() + " lines (expected: one with the names of the columns, and rows)");
+        }
+        Frame frame = new Frame(metadata, lines.get(0));
+        for (int row = 1; row < lines.size(); row++) {
+            List<String> cells = lines.get(row);
+            if (cells.size() != lines.get(0).size()) {
+                throw ServingException.invalidArgument("row " + (row - 1) + " has " + cells.size()
+                        + " cells (expected: " + lines.get(0).size() + ", as there are columns)");
+            }
+            for (int c = 0; c < cells.size(); c++) {
+                frame.text(c, cells.get(c));
+            }
+            frame.endRow();
+        }
+        return new Payload(frame.tensors(), true);
+    }
+
+    private static byte[] bytes(MemoryRegion body) {
+        byte[] bytes = new byte[body.size()];
+        body.getBytes(0, bytes, 0, bytes.length);
+        return bytes;
+    }
+
+    /** @throws ServingException INVALID_ARGUMENT for text that is no such request, or does not fit the model */
+    static Payload json(MemoryRegion body, ModelMetadata metadata) {
+        byte[] text = new byte[body.size() + JsonReader.SLACK];
+        body.getBytes(0, text, 0, body.size());
+        JsonReader reader = new JsonReader();
+        reader.reset(text, 0, body.size());
+        return new Decoding(reader, metadata).decode();
+    }
+
+    /** One body. Confined to one thread. */
+    private static final class Decoding {
+        private final JsonReader reader;
+        private final TensorReader tensors;
+        private final ModelMetadata metadata;
+        private int split = NONE;
+        private int records = NONE;
+        private int instances = NONE;
+        private int inputs = NONE;
+
+        Decoding(JsonReader reader, ModelMetadata metadata) {
+            this.reader = reader;
+            this.tensors = new TensorReader(reader, true, true);
+            this.metadata = metadata;
+        }
+
+        Payload decode() {
+            scan();
+            int given = (split >= 0 ? 1 : 0) + (records >= 0 ? 1 : 0) + (instances >= 0 ? 1 : 0) + (inputs >= 0 ? 1 : 0);
+            if (given != 1) {
+                throw ServingException.invalidArgument(EXPECTED + ". Received " + given + " of them.");
+            }
+            if (split >= 0) {
+                return new Payload(split(), true);
+            }
+            if (records >= 0) {
+                return new Payload(records(records), true);
+            }
+            int at = Math.max(instances, inputs);
+            reader.seek(at);
+            if (instances >= 0 && reader.peek() == JsonToken.ARRAY) {
+                reader.beginArray();
+                if (reader.hasNext() && object()) {
+                    return new Payload(records(at), true);
+                }
+            }
+            reader.seek(at);
+            return new Payload(object() ? named() : arrays(at), false);
+        }
+
+        /** Whether an object comes next that is no {@code {"b64": …}}. */
+        private boolean object() {
+            return reader.peek() == JsonToken.OBJECT && !reader.firstKeyIs("b64");
+        }
+
+        private void scan() {
+            int params = NONE;
+            try {
+                if (reader.peek() != JsonToken.OBJECT) {
+                    throw ServingException.invalidArgument(
+                            EXPECTED + ". Received " + (reader.peek() == JsonToken.ARRAY ? "a list." : "a value."));
+                }
+                reader.beginObject();
+                while (reader.nextField()) {
+                    int at = reader.position();
+                    if (reader.keyEquals("dataframe_split")) {
+                        split = at;
+                    } else if (reader.keyEquals("dataframe_records")) {
+                        records = at;
+                    } else if (reader.keyEquals("instances")) {
+                        instances = at;
+                    } else if (reader.keyEquals("inputs")) {
+                        inputs = at;
+                    } else if (reader.keyEquals("params")) {
+                        params = at;
+                    }
+                    reader.skipValue();
+                }
+                reader.expectEnd();
+            } catch (ServingException e) {
+                throw e.getMessage().startsWith(EXPECTED)
+                        ? e
+                        : ServingException.invalidArgument(
+                                "Ensure that input is a valid JSON formatted string. Error: " + e.getMessage());
+            }
+            if (params >= 0) {
+                reader.seek(params);
+                refuse();
+            }
+        }
+
+        private void refuse() {
+            if (reader.tryNull()) {
+                return;
+            }
+            reader.beginObject();
+            if (reader.nextField()) {
+                throw ServingException.invalidArgument(
+                        "parameter '" + reader.key() + "' is not known to the model (expected: no params)",
+                        "what a model computes is configured, not asked for: leave 'params' out");
+            }
+        }
+
+        private List<Tensor> split() {
+            int columns = NONE;
+            int data = NONE;
+            reader.seek(split);
+            reader.beginObject();
+            while (reader.nextField()) {
+                int at = reader.position();
+                if (reader.keyEquals("columns")) {
+                    columns = at;
+                } else if (reader.keyEquals("data")) {
+                    data = at;
+                }
+                reader.skipValue();
+            }
+            if (data < 0) {
+                throw ServingException.invalidArgument("'dataframe_split' has no 'data'", "send 'columns' and 'data'");
+            }
+            List<String> names = columns < 0 ? positions(data) : names(columns);
+            Frame frame = columns < 0 ? Frame.unnamed(metadata, names.size()) : new Frame(metadata, names);
+            reader.seek(data);
+            reader.beginArray();
+            while (reader.hasNext()) {
+                reader.beginArray();
+                int c = 0;
+                while (reader.hasNext()) {
+                    if (c == names.size()) {
+                        throw width(frame.rows(), names.size(), "more");
+                    }
+                    frame.value(c++, reader, tensors);
+                }
+                if (c != names.size()) {
+                    throw width(frame.rows(), names.size(), String.valueOf(c));
+                }
+                frame.endRow();
+            }
+            return frame.tensors();
+        }
+
+        private static ServingException width(int row, int expected, String found) {
+            return ServingException.invalidArgument("row " + row + " has " + found + " values (expected: " + expected
+                    + ", as there are columns)");
+        }
+
+        private List<String> names(int at) {
+            List<String> names = new ArrayList<>();
+            reader.seek(at);
+            reader.beginArray();
+            while (reader.hasNext()) {
+                if (reader.peek() == JsonToken.NUMBER) {
+                    names.add(String.valueOf(reader.readLong()));
+                } else {
+                    names.add(reader.readString());
+                }
+            }
+            return names;
+        }
+
+        /** As many names as the first row has values. */
+        private List<String> positions(int at) {
+            List<String> names = new ArrayList<>();
+            reader.seek(at);
+            reader.beginArray();
+            if (reader.hasNext()) {
+                reader.beginArray();
+                while (reader.hasNext()) {
+                    reader.skipValue();
+                    names.add(String.valueOf(names.size()));
+                }
+            }
+            return names;
+        }
+
+        private List<Tensor> records(int at) {
+            Set<String> names = new LinkedHashSet<>();
+            reader.seek(at);
+            reader.beginArray();
+            while (reader.hasNext()) {
+                reader.beginObject();
+                while (reader.nextField()) {
+                    names.add(reader.key());
+                    reader.skipValue();
+                }
+            }
+            List<String> columns = List.copyOf(names);
+            Frame frame = new Frame(metadata, columns);
+            reader.seek(at);
+            reader.beginArray();
+            while (reader.hasNext()) {
+                reader.beginObject();
+                int expected = 0;
+                while (reader.nextField()) {
+                    int c = expected < columns.size() && reader.keyEquals(columns.get(expected))
+                            ? expected
+                            : columns.indexOf(reader.key());
+                    frame.value(c, reader, tensors);
+                    expected = c + 1;
+                }
+                frame.endRow();
+            }
+            return frame.tensors();
+        }
+
+        /** {@code {"inputs": {name: array, …}}}. */
+        private List<Tensor> named() {
+            List<Tensor> made = new ArrayList<>();
+            boolean done = false;
+            try {
+                List<String> names = new ArrayList<>();
+                List<Integer> places = new ArrayList<>();
+                reader.beginObject();
+                while (reader.nextField()) {
+                    names.add(reader.key());
+                    places.add(reader.position());
+                    reader.skipValue();
+                }
+                List<TensorSpec> specs = metadata.inputs();
+                if (specs.stream().noneMatch(s -> names.contains(s.name()))) {
+                    List<Tensor> columns = columns(names, places);
+                    done = true;
+                    return columns;
+                }
+                for (TensorSpec spec : specs) {
+                    int place = names.indexOf(spec.name());
+                    if (place >= 0) {
+                        reader.seek(places.get(place));
+                        made.add(tensor(spec));
+                    } else if (!spec.optional()) {
+                        throw Frame.missing(List.of(spec.name()));
+                    }
+                }
+                done = true;
+                return made;
+            } finally {
+                if (!done) {
+                    Tensor.closeAll(made);
+                }
+            }
+        }
+
+        /** Arrays by column, for a model that takes them side by side. */
+        private List<Tensor> columns(List<String> names, List<Integer> places) {
+            Frame frame = new Frame(metadata, names);
+            int rows = -1;
+            for (int c = 0; c < names.size(); c++) {
+                reader.seek(places.get(c));
+                if (reader.peek() != JsonToken.ARRAY) {
+                    throw ServingException.invalidArgument(
+                            "input '" + names.get(c) + "' is no list (expected: a value for each row)");
+                }
+                int n = 0;
+                reader.beginArray();
+                while (reader.hasNext()) {
+                    frame.value(c, reader, tensors);
+                    n++;
+                }
+                if (rows >= 0 && n != rows) {
+                    throw ServingException.invalidArgument(
+                            "input '" + names.get(c) + "' has " + n + " values (expected: " + rows + ", as '"
+                                    + names.get(0) + "')");
+                }
+                rows = n;
+            }
+            frame.rows(Math.max(0, rows));
+            return frame.tensors();
+        }
+
+        /** One array: the only input, or rows of a value for each. */
+        private List<Tensor> arrays(int at) {
+            List<TensorSpec> specs = metadata.inputs();
+            if (specs.size() == 1) {
+                return List.of(tensor(specs.get(0)));
+            }
+            List<Integer> rows = new ArrayList<>();
+            reader.seek(at);
+            reader.beginArray();
+            while (reader.hasNext()) {
+                rows.add(reader.position());
+                if (reader.peek() != JsonToken.ARRAY) {
+                    throw ServingException.invalidArgument(
+                            "the model has " + specs.size() + " inputs, and a row is one value (expected: a list of values,"
+                                    + " or names)",
+                            "name the inputs: " + String.join(", ", specs.stream().map(TensorSpec::name).toList()));
+                }
+                reader.skipValue();
+            }
+            List<Integer> first = rows.isEmpty() ? List.of() : elements(rows.get(0));
+            Frame frame = Frame.unnamed(metadata, first.size());
+            for (int row : rows) {
+                reader.seek(row);
+                reader.beginArray();
+                int c = 0;
+                while (reader.hasNext()) {
+                    if (c == first.size()) {
+                        throw width(frame.rows(), first.size(), "more");
+                    }
+                    frame.value(c++, reader, tensors);
+                }
+                if (c != first.size()) {
+                    throw width(frame.rows(), first.size(), String.valueOf(c));
+                }
+                frame.endRow();
+            }
+            return frame.tensors();
+        }
+
+        private List<Integer> elements(int at) {
+            List<Integer> elements = new ArrayList<>();
+            reader.seek(at);
+            reader.beginArray();
+            while (reader.hasNext()) {
+                elements.add(reader.position());
+                reader.skipValue();
+            }
+            return elements;
+        }
+
+        private Tensor tensor(TensorSpec spec) {
+            ByteSink sink = new ByteSink(1024);
+            try {
+                tensors.readNested(spec.dataType(), sink);
+            } catch (ServingException e) {
+                throw ServingException.invalidArgument("input '" + spec.name() + "': " + e.getMessage(), e.remedy());
+            }
+            return Frame.tensor(spec, Shape.of(tensors.dims()), sink);
+        }
+    }
+}
