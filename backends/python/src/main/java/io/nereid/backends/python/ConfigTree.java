@@ -1,0 +1,157 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.python;
+
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.ModelConfig.InstanceGroup;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** A configuration as models see it, in the words of Triton's {@code ModelConfig}, and back. Stateless. */
+final class ConfigTree {
+    private ConfigTree() {}
+
+    /** What is known of the configuration, with the lists that models count on, be they empty. */
+    static Map<String, Object> of(ModelConfig config) {
+        Map<String, Object> tree = new LinkedHashMap<>(config.document());
+        tree.put("name", config.name());
+        tree.put("platform", "");
+        tree.put("backend", PythonBackend.NAME);
+        tree.put("max_batch_size", Math.max(0, config.maxBatchSize()));
+        tree.put("input", specs(config.inputs(), true));
+        tree.put("output", specs(config.outputs(), false));
+        tree.put("default_model_filename", PythonBackend.file(config));
+        List<Object> groups = new ArrayList<>();
+        for (InstanceGroup group : config.instanceGroups()) {
+            Map<String, Object> g = new LinkedHashMap<>();
+            g.put("name", group.name());
+            g.put("kind", "KIND_" + group.kind());
+            g.put("count", group.count());
+            g.put("gpus", group.gpus());
+            groups.add(g);
+        }
+        tree.put("instance_group", groups);
+        Map<String, Object> parameters = new TreeMap<>();
+        config.parameters().forEach((k, v) -> parameters.put(k, Map.of("string_value", v)));
+        tree.put("parameters", parameters);
+        Batching batching = config.batching();
+        if (batching == null) {
+            tree.remove("dynamic_batching");
+        } else {
+            Map<String, Object> dynamic = new LinkedHashMap<>(Frames.map(tree.get("dynamic_batching")));
+            dynamic.put("preferred_batch_size", batching.preferredSizes());
+            dynamic.put("max_queue_delay_microseconds", batching.maxQueueDelay().toNanos() / 1000);
+            tree.put("dynamic_batching", dynamic);
+        }
+        if (config.sequence() != null) {
+            tree.putIfAbsent("sequence_batching", Map.of());
+        }
+        if (config.decoupled() || tree.containsKey("model_transaction_policy")) {
+            tree.put("model_transaction_policy", Map.of("decoupled", config.decoupled()));
+        }
+        return tree;
+    }
+
+    private static List<Object> specs(List<TensorSpec> specs, boolean inputs) {
+        List<Object> list = new ArrayList<>();
+        for (TensorSpec spec : specs) {
+            Map<String, Object> s = new LinkedHashMap<>();
+            s.put("name", spec.name());
+            s.put("data_type", "TYPE_" + (spec.dataType() == DataType.BYTES ? "STRING" : spec.dataType()));
+            if (inputs) {
+                s.put("format", "FORMAT_NONE");
+            }
+            s.put("dims", Arrays.stream(spec.shape().dims()).boxed().toList());
+            Shape reshape = spec.reshape();
+            if (reshape != null) {
+                s.put("reshape", Map.of("shape", Arrays.stream(reshape.dims()).boxed().toList()));
+            }
+            s.put("is_shape_tensor", false);
+            if (inputs) {
+                s.put("allow_ragged_batch", spec.ragged());
+                s.put("optional", spec.optional());
+            } else {
+                s.put("label_filename", "");
+            }
+            list.add(s);
+        }
+        return list;
+    }
+
+    /**
+     * The configuration as the model has completed it.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the model's completion makes no sense
+     */
+    static ModelConfig completed(ModelConfig config, Map<String, Object> tree) {
+        ModelConfig.Builder builder = config.toBuilder();
+        builder.maxBatchSize((int) Frames.number(tree, "max_batch_size", Math.max(0, config.maxBatchSize())));
+        builder.inputs(specs(config, tree, "input", config.inputs()));
+        builder.outputs(specs(config, tree, "output", config.outputs()));
+        if (config.batching() == null && config.sequence() == null && tree.containsKey("dynamic_batching")) {
+            builder.batching(Batching.EAGER);
+        }
+        if (Frames.yes(Frames.map(tree.get("model_transaction_policy")), "decoupled")) {
+            builder.decoupled(true);
+        }
+        return builder.build();
+    }
+
+    private static List<TensorSpec> specs(
+            ModelConfig config, Map<String, Object> tree, String side, List<TensorSpec> given) {
+        List<TensorSpec> specs = new ArrayList<>();
+        for (Object entry : Frames.list(tree, side)) {
+            Map<String, Object> s = Frames.map(entry);
+            String name = Frames.string(s, "name");
+            TensorSpec spec = new TensorSpec(name, type(config, side, s), shape(config, side, s), Frames.yes(s, "optional"));
+            for (TensorSpec g : given) {
+                if (g.name().equals(name) && g.dataType() == spec.dataType() && g.shape().equals(spec.shape())) {
+                    spec = new TensorSpec(
+                            name, g.dataType(), g.shape(), spec.optional(), g.ragged(), g.reshape(), g.unchecked());
+                }
+            }
+            specs.add(spec);
+        }
+        return List.copyOf(specs);
+    }
+
+    private static DataType type(ModelConfig config, String side, Map<String, Object> spec) {
+        String text = Frames.string(spec, "data_type");
+        String bare = text.toUpperCase(Locale.ROOT).startsWith("TYPE_") ? text.substring(5) : text;
+        DataType type = bare.equals("STRING") ? DataType.BYTES : DataType.ofWireName(bare);
+        if (type == null) {
+            throw wrong(config, side, spec, "data_type '" + text + "'", "such as TYPE_FP32");
+        }
+        return type;
+    }
+
+    private static Shape shape(ModelConfig config, String side, Map<String, Object> spec) {
+        List<?> dims = Frames.list(spec, "dims");
+        long[] shape = new long[dims.size()];
+        for (int i = 0; i < shape.length; i++) {
+            shape[i] = dims.get(i) instanceof Long d ? d : -2;
+            if (shape[i] < -1) {
+                throw wrong(config, side, spec, "dims " + dims, "whole numbers, -1 for any size");
+            }
+        }
+        return Shape.of(shape);
+    }
+
+    private static ServingException wrong(
+            ModelConfig config, String side, Map<String, Object> spec, String what, String expected) {
+        return ServingException.invalidArgument(
+                "auto_complete_config of model '" + config.name() + "' gives " + side + " '"
+                        + Frames.string(spec, "name") + "' " + what + " (expected: " + expected + ")",
+                "correct the model's auto_complete_config");
+    }
+}

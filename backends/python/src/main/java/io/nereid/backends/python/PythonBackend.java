@@ -1,0 +1,125 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.python;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.backends.python.PythonModel.Plan;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.InstanceGroup;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Models in Python: a file {@code model.py} with a class {@code TritonPythonModel}, as Triton's Python backend takes it.
+ * Every instance is a process. Thread-safe: has no state.
+ */
+public final class PythonBackend implements Backend {
+    static final String NAME = "python";
+    private static final String FILE = "model.py";
+
+    /** For {@link java.util.ServiceLoader}. */
+    public PythonBackend() {}
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of(NAME);
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return List.of(FILE);
+    }
+
+    /** Whether there is an interpreter, every model's start tells. */
+    @Override
+    public @Nullable String unavailable() {
+        return null;
+    }
+
+    static String file(ModelConfig config) {
+        return config.modelFile().isEmpty() ? FILE : config.modelFile();
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        Path file = source.versionDirectory().resolve(file(config));
+        if (!Files.isRegularFile(file)) {
+            throw ServingException.invalidArgument(
+                    "model '" + config.name() + "' has no file " + file,
+                    "put its Python file there, or name it with default_model_filename");
+        }
+        PythonSettings settings = PythonSettings.read(context);
+        Plan plan = new Plan(
+                source.id(),
+                file,
+                source.modelDirectory(),
+                settings.interpreter(source, config),
+                WorkerProgram.extracted(context.scratch()),
+                settings,
+                config.decoupled(),
+                context.engine(),
+                context.control());
+        ModelConfig given = grouped(config);
+        InstanceGroup group = given.instanceGroups().get(0);
+        String label = group.name() + "_0";
+        Worker first = PythonModel.connected(plan, label);
+        PythonModel model;
+        try {
+            ModelConfig complete = completed(plan, given, first, context.autoComplete());
+            if (complete.outputs().isEmpty()) {
+                throw ServingException.invalidArgument(
+                        "model '" + config.name() + "' names no outputs",
+                        "write its inputs and outputs into config.pbtxt, or add them in auto_complete_config");
+            }
+            if (complete.decoupled() != plan.decoupled()) {
+                // Workers know from the start whether they are decoupled.
+                first.abandon();
+                plan = plan.decoupled(complete.decoupled());
+                first = PythonModel.connected(plan, label);
+                first.order(PythonModel.loading(plan, null), settings.loadTimeout(), "load");
+            }
+            PythonModel.initialise(plan, first, complete, ConfigTree.of(complete), group, label, 0);
+            model = new PythonModel(plan, complete, first);
+        } catch (RuntimeException e) {
+            first.abandon();
+            throw e;
+        }
+        try {
+            model.fill();
+            return model;
+        } catch (RuntimeException e) {
+            model.close();
+            throw e;
+        }
+    }
+
+    private static ModelConfig grouped(ModelConfig config) {
+        ModelConfig.Builder builder = config.toBuilder().backend(NAME).platform(NAME);
+        if (config.maxBatchSize() < 0) {
+            builder.maxBatchSize(0);
+        }
+        return (config.instances() > 0 ? builder : builder.instances(1)).build();
+    }
+
+    private static ModelConfig completed(Plan plan, ModelConfig config, Worker worker, boolean autoComplete) {
+        Map<String, Object> reply = worker.order(
+                PythonModel.loading(plan, autoComplete ? ConfigTree.of(config) : null),
+                plan.settings().loadTimeout(),
+                "load");
+        return reply.containsKey("config")
+                ? ConfigTree.completed(config, Frames.map(reply.get("config")))
+                : config;
+    }
+}

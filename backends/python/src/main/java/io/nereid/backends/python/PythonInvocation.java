@@ -1,0 +1,174 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.python;
+
+import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelRequest;
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.tensor.Tensor;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An instance of a model: a worker, and another one when it has died, at once for the first time and after a growing
+ * pause when it dies again soon. Thread-safe as {@link Invocation} asks for.
+ */
+final class PythonInvocation implements Invocation {
+    private static final System.Logger LOG = System.getLogger("io.nereid.backends.python");
+    private static final Duration SOON = Duration.ofSeconds(30);
+    private static final long FIRST_PAUSE_MILLIS = 500;
+    private static final long LONGEST_PAUSE_MILLIS = 30_000;
+
+    private final PythonModel model;
+    private final int seat;
+    private CompletableFuture<Worker> current;
+    private long startedAt;
+    private long pausedUntil;
+    private int deaths;
+    private @Nullable ServingException lastFailure;
+    private boolean closed;
+
+    PythonInvocation(PythonModel model, int seat, Worker first) {
+        this.model = model;
+        this.seat = seat;
+        this.current = CompletableFuture.completedFuture(first);
+        this.startedAt = now();
+        watch(first);
+    }
+
+    private static long now() {
+        return Clock.system().nanos();
+    }
+
+    private void watch(Worker worker) {
+        worker.death().thenAccept(reason -> died(worker, reason));
+    }
+
+    private synchronized void died(Worker worker, ServingException reason) {
+        if (!closed && current.getNow(null) == worker) {
+            restart(reason);
+        }
+    }
+
+    /** Starts another worker, now or after a pause. */
+    private synchronized void restart(ServingException reason) {
+        if (closed || model.closed()) {
+            return;
+        }
+        deaths = now() - startedAt > SOON.toNanos() ? 1 : deaths + 1;
+        lastFailure = reason;
+        long pause = deaths == 1
+                ? 0
+                : Math.min(LONGEST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(16, deaths - 2));
+        pausedUntil = now() + TimeUnit.MILLISECONDS.toNanos(pause);
+        CompletableFuture<Worker> next = new CompletableFuture<>();
+        current = next;
+        try {
+            model.timer().schedule(() -> model.starters().execute(() -> begin(next)), pause, TimeUnit.MILLISECONDS);
+        } catch (RejectedExecutionException e) {
+            next.completeExceptionally(reason);
+        }
+    }
+
+    private void begin(CompletableFuture<Worker> next) {
+        try {
+            synchronized (this) {
+                startedAt = now();
+            }
+            Worker worker = model.start(seat);
+            boolean late;
+            synchronized (this) {
+                startedAt = now();
+                late = closed;
+                next.complete(worker);
+            }
+            if (late) {
+                worker.finish();
+            } else {
+                watch(worker);
+                LOG.log(
+                        System.Logger.Level.INFO,
+                        model.config().name() + "_" + seat + ": started again as process " + worker.pid());
+            }
+        } catch (RuntimeException e) {
+            ServingException reason = ServingException.from(e);
+            LOG.log(
+                    System.Logger.Level.ERROR,
+                    model.config().name() + "_" + seat + ": could not be started again: " + reason.describe());
+            next.completeExceptionally(reason);
+            restart(reason);
+        }
+    }
+
+    /** The worker, which may still have to start. */
+    private Worker worker() {
+        CompletableFuture<Worker> future;
+        long wait;
+        synchronized (this) {
+            future = current;
+            wait = pausedUntil - now();
+            if (!future.isDone() && wait > 0) {
+                throw ServingException.of(
+                        Code.UNAVAILABLE,
+                        "model '" + model.config().name() + "' has no Python process: it died " + deaths
+                                + " times in a row, last: "
+                                + (lastFailure == null ? "unknown" : lastFailure.getMessage()),
+                        "the next one starts in " + (TimeUnit.NANOSECONDS.toMillis(wait) + 1) + " ms");
+            }
+        }
+        try {
+            return future.get(model.plan().settings().loadTimeout().toMillis(), TimeUnit.MILLISECONDS);
+        } catch (ExecutionException e) {
+            ServingException cause = ServingException.from(e.getCause() == null ? e : e.getCause());
+            throw ServingException.of(Code.UNAVAILABLE, cause.getMessage(), cause.remedy());
+        } catch (TimeoutException e) {
+            throw ServingException.of(
+                    Code.UNAVAILABLE, "model '" + model.config().name() + "' has no Python process yet");
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw ServingException.of(Code.UNAVAILABLE, "waiting for the Python process was interrupted");
+        }
+    }
+
+    /** Requests fail one by one; see {@link Worker#execute}. */
+    @Override
+    public void execute(List<ModelRequest> requests) {
+        Worker worker = worker();
+        if (!worker.alive()) {
+            // It died a moment ago: these requests have not been touched.
+            worker.death().join();
+            worker = worker();
+        }
+        worker.execute(requests);
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        throw new UnsupportedOperationException("Python models take requests");
+    }
+
+    /** Models ask whether a request is cancelled. */
+    @Override
+    public void cancel() {}
+
+    @Override
+    public void close() {
+        Worker worker;
+        synchronized (this) {
+            closed = true;
+            worker = current.isCompletedExceptionally() ? null : current.getNow(null);
+        }
+        if (worker != null) {
+            worker.finish();
+        }
+        model.left(seat);
+    }
+}

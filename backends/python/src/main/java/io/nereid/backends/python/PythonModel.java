@@ -1,0 +1,236 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.python;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.IoTraits;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.InstanceGroup;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.BitSet;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
+import org.jspecify.annotations.Nullable;
+
+/** A loaded model: how its workers are started, and those that no invocation has taken yet. Thread-safe. */
+final class PythonModel implements BackendModel {
+    /**
+     * What every worker of the model is started with. Immutable.
+     *
+     * @param file the model's file
+     * @param modelDirectory what models are told as their repository
+     */
+    record Plan(
+            ServableId id,
+            Path file,
+            Path modelDirectory,
+            String interpreter,
+            Path script,
+            PythonSettings settings,
+            boolean decoupled,
+            @Nullable InferenceEngine engine,
+            @Nullable ModelControl control) {
+        Plan decoupled(boolean value) {
+            return new Plan(id, file, modelDirectory, interpreter, script, settings, value, engine, control);
+        }
+    }
+
+    private final Plan plan;
+    private final ModelConfig config;
+    private final Map<String, Object> tree;
+    private final ScheduledThreadPoolExecutor timer = Threads.timer("python-restart");
+    private final ThreadPoolExecutor starters = Threads.pool("python-start", 4);
+    private final Deque<Worker> ready = new ArrayDeque<>();
+    private final BitSet seats = new BitSet();
+    private boolean closed;
+
+    /** @param first a worker that has loaded and initialised the model as the first instance */
+    PythonModel(Plan plan, ModelConfig config, Worker first) {
+        this.plan = plan;
+        this.config = config;
+        this.tree = ConfigTree.of(config);
+        ready.add(first);
+    }
+
+    /** Starts what is missing of the configured instances. */
+    void fill() {
+        for (int i = 1; i < config.instances(); i++) {
+            Worker worker = start(i);
+            synchronized (this) {
+                ready.addLast(worker);
+            }
+        }
+    }
+
+    Plan plan() {
+        return plan;
+    }
+
+    ScheduledThreadPoolExecutor timer() {
+        return timer;
+    }
+
+    ThreadPoolExecutor starters() {
+        return starters;
+    }
+
+    /** The name of an instance, as Triton gives them. */
+    private String label(int seat) {
+        return seatGroup(seat).name() + "_" + seat;
+    }
+
+    private InstanceGroup seatGroup(int seat) {
+        int at = seat;
+        for (InstanceGroup group : config.instanceGroups()) {
+            if (at < group.count()) {
+                return group;
+            }
+            at -= group.count();
+        }
+        return config.instanceGroups().isEmpty()
+                ? InstanceGroup.cpu(config.name(), 1)
+                : config.instanceGroups().get(0);
+    }
+
+    /** A worker that has loaded and initialised the model. */
+    Worker start(int seat) {
+        Worker worker = connected(plan, label(seat));
+        try {
+            worker.order(loading(plan, null), plan.settings().loadTimeout(), "load");
+            initialise(plan, worker, config, tree, seatGroup(seat), label(seat), seat);
+            return worker;
+        } catch (RuntimeException e) {
+            worker.abandon();
+            throw e;
+        }
+    }
+
+    static Worker connected(Plan plan, String label) {
+        return new Worker(
+                plan,
+                label,
+                new WorkerProcess(
+                        label, plan.interpreter(), plan.script(), plan.settings().connectTimeout()));
+    }
+
+    /** The order to import the model, and to complete a configuration if there is one. */
+    static Map<String, Object> loading(Plan plan, @Nullable Map<String, Object> config) {
+        PythonSettings settings = plan.settings();
+        Map<String, Object> order = new LinkedHashMap<>();
+        order.put("t", "load");
+        order.put("file", plan.file().toAbsolutePath().toString());
+        order.put("dirs", settings.directories().stream().map(Path::toString).toList());
+        order.put("prefix", settings.prefix());
+        order.put("initial", settings.initialBytes());
+        order.put("growth", settings.growthBytes());
+        if (config != null) {
+            order.put("config", config);
+        }
+        return order;
+    }
+
+    static void initialise(
+            Plan plan,
+            Worker worker,
+            ModelConfig config,
+            Map<String, Object> tree,
+            InstanceGroup group,
+            String label,
+            int seat) {
+        Map<String, Object> args = new LinkedHashMap<>();
+        args.put("model_config", Frames.text(tree));
+        args.put("model_instance_kind", group.kind() == InstanceGroup.Kind.AUTO ? "CPU" : group.kind().name());
+        args.put(
+                "model_instance_device_id",
+                group.gpus().isEmpty() ? "0" : String.valueOf(group.gpus().get(seat % group.gpus().size())));
+        args.put("model_instance_name", label);
+        args.put("model_repository", plan.modelDirectory().toAbsolutePath().toString());
+        args.put("model_version", String.valueOf(plan.id().version()));
+        args.put("model_name", config.name());
+        Map<String, Object> types = new LinkedHashMap<>();
+        for (TensorSpec spec : config.fetches()) {
+            types.put(spec.name(), spec.dataType().name());
+        }
+        worker.order(
+                Map.of("t", "init", "args", args, "decoupled", plan.decoupled(), "types", types),
+                plan.settings().loadTimeout(),
+                "initialize");
+    }
+
+    @Override
+    public ModelConfig config() {
+        return config;
+    }
+
+    @Override
+    public IoTraits traits() {
+        return new IoTraits(1, false, false, true);
+    }
+
+    /** Takes a worker that is ready, or starts one. */
+    @Override
+    public Invocation newInvocation() {
+        int seat;
+        Worker worker;
+        synchronized (this) {
+            seat = seats.nextClearBit(0);
+            seats.set(seat);
+            worker = ready.pollFirst();
+        }
+        try {
+            return new PythonInvocation(this, seat, worker == null ? start(seat) : worker);
+        } catch (RuntimeException e) {
+            left(seat);
+            throw e;
+        }
+    }
+
+    /** An invocation has been closed. */
+    synchronized void left(int seat) {
+        seats.clear(seat);
+    }
+
+    synchronized boolean closed() {
+        return closed;
+    }
+
+    /** Processes of their own hold the memory. */
+    @Override
+    public long memoryBytes() {
+        return -1;
+    }
+
+    @Override
+    public void close() {
+        synchronized (this) {
+            closed = true;
+        }
+        timer.shutdownNow();
+        starters.shutdown();
+        while (true) {
+            Worker worker;
+            synchronized (this) {
+                worker = ready.pollFirst();
+            }
+            if (worker == null) {
+                return;
+            }
+            try {
+                worker.finish();
+            } catch (ServingException e) {
+                worker.abandon();
+            }
+        }
+    }
+}

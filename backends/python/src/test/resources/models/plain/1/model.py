@@ -1,0 +1,28 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Doubles INT32 numbers and gives their bytes back, without numpy; names its tensors itself."""
+import struct
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    @staticmethod
+    def auto_complete_config(auto_complete_model_config):
+        auto_complete_model_config.add_input({"name": "IN", "data_type": "TYPE_INT32", "dims": [4]})
+        auto_complete_model_config.add_output({"name": "DOUBLE", "data_type": "TYPE_INT32", "dims": [4]})
+        auto_complete_model_config.add_output({"name": "SAME", "data_type": "TYPE_INT32", "dims": [4]})
+        auto_complete_model_config.set_max_batch_size(0)
+        return auto_complete_model_config
+
+    def execute(self, requests):
+        responses = []
+        for request in requests:
+            given = pb_utils.get_input_tensor_by_name(request, "IN")
+            numbers = struct.unpack("<4i", given.raw())
+            double = struct.pack("<4i", *(2 * n for n in numbers))
+            responses.append(pb_utils.InferenceResponse([
+                pb_utils.Tensor.of("DOUBLE", "TYPE_INT32", [4], double),
+                pb_utils.Tensor.of("SAME", "TYPE_INT32", [4], bytes(given.raw())),
+            ]))
+        return responses
