@@ -73,3 +73,7 @@ def test_a_request_rate(server):
 
 def test_metrics_are_collected(server):
     measure(server, "simple", "-i", "http", "--collect-metrics", "--metrics-url", f"{server.base}/metrics")
+
+
+def test_tensorflow_serving_s_protocol(server):
+    measure(server, "simple", "--service-kind", "tfserving", "-i", "grpc", "-b", "1", "--shape", "INPUT0:16", "--shape", "INPUT1:16")
