@@ -9,6 +9,7 @@ import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
 import io.nereid.observe.Observation;
+import io.nereid.protocols.mlflow.MlflowCodec;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.V1Options;
 import io.nereid.protocols.v2.V2Codec;
@@ -75,6 +76,7 @@ final class NereidServer {
         List<ProtocolCodec> codecs = List.of(
                 new V2Codec(recorder, engine, observation, clock, codecPool, v2),
                 new V1Codec(recorder, engine, codecPool, first.build()),
+                new MlflowCodec(recorder, engine, codecPool, Version.number()),
                 new AdminCodec(engine, lists, this::stats, budget));
         this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);
     }

@@ -44,7 +44,10 @@ final class MlflowModel implements BackendModel {
 
     @Override
     public IoTraits traits() {
-        return inside.traits();
+        IoTraits traits = inside.traits();
+        return same
+                ? traits
+                : new IoTraits(traits.alignment(), traits.cancel(), false, traits.requests(), true);
     }
 
     @Override

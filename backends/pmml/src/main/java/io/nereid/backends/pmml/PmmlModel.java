@@ -45,7 +45,7 @@ final class PmmlModel implements BackendModel, Invocation {
 
     @Override
     public IoTraits traits() {
-        return new IoTraits(1, false, false);
+        return new IoTraits(1, false, false, false, true);
     }
 
     /** A run has no state of its own, so that one will do for all. */
