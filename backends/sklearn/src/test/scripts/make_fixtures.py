@@ -1,6 +1,7 @@
 """Trains small models with the scikit-learn of this interpreter, saves them, and stores what they answer beside them.
 
-Usage: python make_fixtures.py DIRECTORY   (writes DIRECTORY/<version of scikit-learn>/)
+Usage: python make_fixtures.py DIRECTORY [NAME...]   (writes DIRECTORY/<version of scikit-learn>/; with names only those,
+beside what is there)
 """
 import json
 import math
@@ -14,6 +15,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import sklearn
+from scipy.sparse import csr_matrix
 
 try:
     from sklearn.experimental import enable_hist_gradient_boosting  # noqa: F401
@@ -25,6 +27,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
+    AdaBoostClassifier, AdaBoostRegressor,
     BaggingClassifier, BaggingRegressor, ExtraTreesClassifier, ExtraTreesRegressor, GradientBoostingClassifier,
     GradientBoostingRegressor, HistGradientBoostingClassifier, HistGradientBoostingRegressor, IsolationForest,
     RandomForestClassifier, RandomForestRegressor, StackingClassifier, StackingRegressor, VotingClassifier,
@@ -36,6 +39,8 @@ from sklearn.linear_model import (
     ElasticNet, Lasso, LinearRegression, LogisticRegression, Perceptron, PoissonRegressor, Ridge, RidgeClassifier,
     SGDClassifier, SGDRegressor)
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier, MultiOutputRegressor, RegressorChain
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -244,9 +249,44 @@ add("tfidf", TfidfVectorizer(), docs, None, Qdocs)
 add("tfidf_sublinear", TfidfVectorizer(sublinear_tf=True, norm="l1", stop_words="english"), docs, None, Qdocs)
 add("text_model", make_pipeline(TfidfVectorizer(), LogisticRegression()), docs, ydocs, Qdocs)
 add("text_nb", make_pipeline(CountVectorizer(), MultinomialNB()), docs, ydocs, Qdocs)
+multi = np.c_[y3, y2 + 5]
+add("tree_many", DecisionTreeClassifier(max_depth=3), X, multi)
+add("forest_many", RandomForestClassifier(5, max_depth=3, random_state=1), X, multi)
+add("forest_many_names", ExtraTreesClassifier(5, max_depth=3, random_state=1), X, np.c_[names3, names3[::-1]])
+add("forest_reg_many", RandomForestRegressor(5, max_depth=3, random_state=1), X, T2)
+add("knn_many", KNeighborsClassifier(4, weights="distance"), X, multi)
+add("multi_classifier", MultiOutputClassifier(LogisticRegression(max_iter=5000)), X, multi)
+add("multi_svc", MultiOutputClassifier(make_pipeline(StandardScaler(), LinearSVC(random_state=1))), X, multi)
+add("multi_regressor", MultiOutputRegressor(GradientBoostingRegressor(n_estimators=4, max_depth=2)), X, T2)
+add("chain_regressor", RegressorChain(Ridge(), order=[1, 0]), X, T2)
+add("chain_regressor_three", RegressorChain(Ridge(), order=[2, 0, 1]), X, np.c_[T2, X[:, 1] * t])
+add("chain_classifier", ClassifierChain(LogisticRegression(max_iter=5000), order=[1, 0]), X, np.c_[y2, y3 > 1].astype(int))
+add("ridge_two", make_pipeline(StandardScaler(), Ridge()), X, T2)
+# Who weighs votes has names of its own for how, which newer versions only warn of or do not know.
+samme = {"algorithm": "SAMME"} if MAJOR < (1, 4) else {}
+add("ada", AdaBoostClassifier(n_estimators=6, random_state=1, **samme), X, y2)
+add("ada_three", AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6, random_state=1, **samme), X, names3)
+if MAJOR < (1, 4):
+    add("ada_real", AdaBoostClassifier(n_estimators=6, random_state=1), X, y2)
+    add("ada_real_three", AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=6, random_state=1), X, names3)
+add("ada_reg", AdaBoostRegressor(DecisionTreeRegressor(max_depth=3), n_estimators=6, random_state=1), X, t)
+add("rest", OneVsRestClassifier(LogisticRegression(max_iter=5000)), X, names3)
+add("rest_two", OneVsRestClassifier(make_pipeline(StandardScaler(), LinearSVC(random_state=1))), X, names3 == "setosa")
+add("rest_trees", OneVsRestClassifier(DecisionTreeClassifier(max_depth=2)), X, y3)
+add("rest_tags", OneVsRestClassifier(LogisticRegression(max_iter=5000)), X, np.c_[y2, y3 > 0, y3 > 1].astype(int))
+add("one_on_one", OneVsOneClassifier(make_pipeline(StandardScaler(), LinearSVC(random_state=1))), X, names3)
+add("one_on_one_two", OneVsOneClassifier(LogisticRegression(max_iter=5000)), X, y2)
+add("one_on_one_trees", OneVsOneClassifier(DecisionTreeClassifier(max_depth=2)), X, y3)
+add("sgd_sparse", make_pipeline(StandardScaler(), SGDClassifier(penalty="l1", alpha=0.1, random_state=1)), X, y3)
+models["sgd_sparse"][0].steps[-1][1].sparsify()
+add("knn_sparse", KNeighborsClassifier(3), csr_matrix(Xcat), y3, Qcat)
+add("svc_sparse", SVC(gamma=0.1), csr_matrix(Xcat), y3, csr_matrix(Qcat))
 
 
 def plain(value):
+    if isinstance(value, list):
+        # Probabilities of several targets, side by side.
+        value = np.hstack(value)
     if hasattr(value, "toarray"):
         value = value.toarray()
     value = np.asarray(value)
@@ -264,6 +304,11 @@ WAYS = [
     ("pkl", lambda m, p: pickle.dump(m, open(p, "wb"), protocol=5)),
 ]
 expected = {}
+LIST = os.path.join(OUT, "expected.json")
+if sys.argv[2:]:
+    models = {name: models[name] for name in sys.argv[2:] if name in models}
+    with open(LIST) as before:
+        expected = json.load(before)
 for i, (name, (model, q, columns)) in enumerate(sorted(models.items())):
     answers = {}
     for method in METHODS:
@@ -273,9 +318,10 @@ for i, (name, (model, q, columns)) in enumerate(sorted(models.items())):
     ending, save = WAYS[i % len(WAYS)]
     # Bytes that do not depend on who made them would be nice; the random state inside is what differs.
     save(model, os.path.join(OUT, name + "." + ending))
+    q = q.toarray() if hasattr(q, "toarray") else q
     rows = q.values.tolist() if hasattr(q, "values") else q.tolist() if q.ndim > 1 else [[v] for v in q.tolist()]
     rows = [[None if isinstance(v, float) and math.isnan(v) else v for v in row] for row in rows]
     expected[name] = {"file": name + "." + ending, "columns": columns, "rows": rows, "answers": answers}
-with open(os.path.join(OUT, "expected.json"), "w") as out:
-    out.write("{\n" + ",\n".join(json.dumps(k) + ": " + json.dumps(v) for k, v in expected.items()) + "\n}\n")
+with open(LIST, "w") as out:
+    out.write("{\n" + ",\n".join(json.dumps(k) + ": " + json.dumps(v) for k, v in sorted(expected.items())) + "\n}\n")
 print(VERSION, len(expected), "models")

@@ -103,6 +103,14 @@ final class Assembly {
         k.put("StackingRegressor", Ensembles::stacking);
         k.put("BaggingClassifier", Ensembles::baggingClassifier);
         k.put("BaggingRegressor", Ensembles::baggingRegressor);
+        k.put("AdaBoostClassifier", Ada::classifier);
+        k.put("AdaBoostRegressor", Ada::regressor);
+        k.put("OneVsRestClassifier", Duels::oneAgainstRest);
+        k.put("OneVsOneClassifier", Duels::oneAgainstOne);
+        k.put("MultiOutputRegressor", Targets::regressor);
+        k.put("MultiOutputClassifier", Targets::classifier);
+        k.put("RegressorChain", Targets::chain);
+        k.put("ClassifierChain", Targets::chain);
         k.put("CalibratedClassifierCV", Calibration::new);
         for (String search :
                 List.of("GridSearchCV", "RandomizedSearchCV", "HalvingGridSearchCV", "HalvingRandomSearchCV")) {

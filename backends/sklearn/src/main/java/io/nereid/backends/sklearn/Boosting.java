@@ -14,7 +14,7 @@ final class Boosting {
     private Boosting() {}
 
     /** Raw scores. Immutable. */
-    private static final class Scores {
+    private static final class Scores implements RawScores {
         private final String type;
         private final List<List<Tree>> stages = new ArrayList<>();
         private final double rate;
@@ -56,11 +56,27 @@ final class Boosting {
             }
         }
 
+        @Override
+        public int width() {
+            return width;
+        }
+
+        @Override
+        public int inputs(Fields f) {
+            return features();
+        }
+
+        @Override
+        public double scale() {
+            return exponential ? 2 : 1;
+        }
+
         int features() {
             return stages.get(0).get(0).features();
         }
 
-        Table scores(Table table) {
+        @Override
+        public Table scores(Table table) {
             float[] x = Tree.floats(type, table);
             Table result = first(table);
             double[] y = result.values();
@@ -105,53 +121,11 @@ final class Boosting {
     }
 
     static Estimator classifier(Fields f, Assembly assembly) {
-        return new Classes(f, new Scores(f, assembly, true));
+        return new RawScores.Classes(f, new Scores(f, assembly, true));
     }
 
     static Estimator regressor(Fields f, Assembly assembly) {
         return new Numbers(f, new Scores(f, assembly, false));
-    }
-
-    private static final class Classes extends Classifier {
-        private final Scores scores;
-
-        Classes(Fields f, Scores scores) {
-            super(f.type(), scores.features(), Labels.of(f.array("classes_")));
-            this.scores = scores;
-            int classes = labels().count();
-            if (scores.width != (classes == 2 ? 1 : classes)) {
-                throw Refusal.corrupt(f.path() + " has " + scores.width + " trees a stage for " + classes + " classes");
-            }
-        }
-
-        @Override
-        boolean hasProba() {
-            return true;
-        }
-
-        @Override
-        boolean hasDecision() {
-            return true;
-        }
-
-        @Override
-        Table decision(Table table) {
-            return scores.scores(table);
-        }
-
-        @Override
-        Table proba(Table table) {
-            Table raw = decision(table);
-            if (raw.columns() > 1) {
-                softmax(raw.values(), raw.columns());
-                return raw;
-            }
-            double[] positive = raw.values();
-            for (int i = 0; i < positive.length; i++) {
-                positive[i] = sigmoid(positive[i] * (scores.exponential ? 2 : 1));
-            }
-            return twoColumns(positive);
-        }
     }
 
     private static final class Numbers extends Regressor {

@@ -2,12 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** The attributes of one estimator of a file, by name, with refusals that say which is missing. Immutable view. */
 final class Fields {
+    /** Of a sparse matrix that is written out. */
+    private static final int MOST_CELLS = 1 << 24;
+
     private final PyObject object;
 
     Fields(PyObject object) {
@@ -90,11 +95,47 @@ final class Fields {
     }
 
     NdArray array(String... names) {
-        if (required(names) instanceof NdArray a) {
+        Object value = required(names);
+        if (value instanceof NdArray a) {
             return a;
+        }
+        if (value instanceof PyObject o && o.type().isOf("scipy.sparse")) {
+            return dense(o);
         }
         throw Refusal.unsupported(
                 path() + " has " + Values.kind(required(names)) + " for '" + names[0] + "' (expected: an array)");
+    }
+
+    /** A sparse matrix of compressed rows, written out. */
+    private NdArray dense(PyObject matrix) {
+        Fields f = new Fields(matrix);
+        if (!f.type().startsWith("csr")) {
+            throw Refusal.unsupported(path() + " with a " + f.path() + " (expected: a csr_matrix or an array)");
+        }
+        List<Object> shape = f.list("_shape", "shape");
+        double rows = shape.size() == 2 ? Values.number(shape.get(0)) : -1;
+        double columns = shape.size() == 2 ? Values.number(shape.get(1)) : -1;
+        double[] data = f.doubles("data");
+        int[] places = f.array("indices").ints();
+        int[] ends = f.array("indptr").ints();
+        if (!(rows >= 0 && columns >= 0 && rows * columns <= MOST_CELLS)
+                || ends.length != rows + 1
+                || places.length != data.length) {
+            throw Refusal.corrupt(
+                    path() + " has a sparse matrix of " + rows + " x " + columns + " (expected: at most " + MOST_CELLS
+                            + " cells, and rows that fit)");
+        }
+        ByteBuffer cells = ByteBuffer.allocate((int) (rows * columns) * 8).order(ByteOrder.LITTLE_ENDIAN);
+        for (int r = 0; r < rows; r++) {
+            for (int i = ends[r]; i < ends[r + 1]; i++) {
+                if (i < 0 || i >= data.length || places[i] < 0 || places[i] >= columns) {
+                    throw Refusal.corrupt(path() + " has a sparse matrix with a cell outside it");
+                }
+                int at = (int) (r * columns + places[i]) * 8;
+                cells.putDouble(at, cells.getDouble(at) + data[i]);
+            }
+        }
+        return new NdArray(new int[] {(int) rows, (int) columns}, DType.parse("f8"), false, cells.array());
     }
 
     double[] doubles(String... names) {

@@ -30,10 +30,7 @@ final class Forest {
     }
 
     static Estimator classifier(Fields f) {
-        if (f.integer("n_outputs_", 1) != 1) {
-            throw f.unsupported("n_outputs_");
-        }
-        return new Classes(f, trees(f));
+        return f.integer("n_outputs_", 1) == 1 ? new Classes(f, trees(f)) : new ManyClasses(f, trees(f));
     }
 
     static Estimator regressor(Fields f) {
@@ -85,6 +82,55 @@ final class Forest {
                 }
             }
             return result;
+        }
+    }
+
+    /** Probabilities of several targets, averaged. Immutable. */
+    private static final class ManyClasses extends Targets.Classes {
+        private final List<Tree> trees;
+        /** Numbers of a target at a leaf: as many as the target of most classes has. */
+        private final int most;
+
+        ManyClasses(Fields f, List<Tree> trees) {
+            super(f.type(), trees.get(0).features(), labels(f));
+            this.trees = trees;
+            this.most = trees.get(0).width() / Math.max(1, trees.get(0).outputs());
+            int greatest = labels().stream().mapToInt(Labels::count).max().orElse(0);
+            if (trees.get(0).outputs() != labels().size() || most < greatest) {
+                throw Refusal.corrupt(f.path() + " has trees for " + trees.get(0).outputs()
+                        + " targets (expected: " + labels().size() + ")");
+            }
+        }
+
+        @Override
+        Table proba(Table table) {
+            float[] x = Tree.floats(type(), table);
+            int width = width(Method.PREDICT_PROBA);
+            Table result = Table.of(table.rows(), width);
+            double[] y = result.values();
+            for (int r = 0; r < table.rows(); r++) {
+                for (Tree tree : trees) {
+                    add(tree, tree.leaf(x, r * table.columns()), y, r * width);
+                }
+                for (int c = 0; c < width; c++) {
+                    y[r * width + c] /= trees.size();
+                }
+            }
+            return result;
+        }
+
+        private void add(Tree tree, int leaf, double[] y, int from) {
+            int to = from;
+            for (int o = 0; o < labels().size(); o++) {
+                int classes = labels().get(o).count();
+                double sum = 0;
+                for (int c = 0; c < classes; c++) {
+                    sum += tree.value(leaf, o * most + c);
+                }
+                for (int c = 0; c < classes; c++) {
+                    y[to++] += sum == 0 ? 0 : tree.value(leaf, o * most + c) / sum;
+                }
+            }
         }
     }
 

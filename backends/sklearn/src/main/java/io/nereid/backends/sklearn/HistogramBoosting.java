@@ -87,7 +87,7 @@ final class HistogramBoosting {
     }
 
     /** Raw scores. Immutable. */
-    private static final class HistogramScores {
+    private static final class HistogramScores implements RawScores {
         private final String type;
         private final List<List<HistogramTree>> stages = new ArrayList<>();
         private final double[] baseline;
@@ -144,11 +144,23 @@ final class HistogramBoosting {
             return v >= 0 && v < 256 && (c == null || c.find(v, null) >= 0);
         }
 
-        int inputs(Fields f) {
+        @Override
+        public int width() {
+            return width;
+        }
+
+        @Override
+        public @Nullable Estimator before() {
+            return before;
+        }
+
+        @Override
+        public int inputs(Fields f) {
             return f.knows("n_features_in_") ? f.features() : features;
         }
 
-        Table scores(Table table) {
+        @Override
+        public Table scores(Table table) {
             Table given = before == null ? table : before.checked(Method.TRANSFORM, table);
             double[] x = given.numbers(type);
             Table result = Table.of(table.rows(), width);
@@ -167,59 +179,12 @@ final class HistogramBoosting {
     }
 
     static Estimator classifier(Fields f, Assembly assembly) {
-        return new Classes(f, new HistogramScores(f, assembly));
+        return new RawScores.Classes(f, new HistogramScores(f, assembly));
     }
 
     static Estimator regressor(Fields f, Assembly assembly) {
         boolean exp = List.of("poisson", "gamma").contains(f.text("loss", ""));
         return new Numbers(f, new HistogramScores(f, assembly), exp);
-    }
-
-    private static final class Classes extends Classifier {
-        private final HistogramScores scores;
-
-        @Override
-        @Nullable Estimator before() {
-            return scores.before;
-        }
-
-        Classes(Fields f, HistogramScores scores) {
-            super(f.type(), scores.inputs(f), Labels.of(f.array("classes_")));
-            this.scores = scores;
-            int classes = labels().count();
-            if (scores.width != (classes == 2 ? 1 : classes)) {
-                throw Refusal.corrupt(f.path() + " has " + scores.width + " trees a stage for " + classes + " classes");
-            }
-        }
-
-        @Override
-        boolean hasProba() {
-            return true;
-        }
-
-        @Override
-        boolean hasDecision() {
-            return true;
-        }
-
-        @Override
-        Table decision(Table table) {
-            return scores.scores(table);
-        }
-
-        @Override
-        Table proba(Table table) {
-            Table raw = decision(table);
-            if (raw.columns() > 1) {
-                softmax(raw.values(), raw.columns());
-                return raw;
-            }
-            double[] positive = raw.values();
-            for (int i = 0; i < positive.length; i++) {
-                positive[i] = sigmoid(positive[i]);
-            }
-            return twoColumns(positive);
-        }
     }
 
     private static final class Numbers extends Regressor {

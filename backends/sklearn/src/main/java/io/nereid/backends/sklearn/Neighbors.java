@@ -90,10 +90,7 @@ final class Neighbors {
     }
 
     static Estimator classifier(Fields f) {
-        if (f.flag("outputs_2d_", false)) {
-            throw f.unsupported("outputs_2d_");
-        }
-        return new Classes(f, new Samples(f));
+        return f.flag("outputs_2d_", false) ? new ManyClasses(f, new Samples(f)) : new Classes(f, new Samples(f));
     }
 
     static Estimator regressor(Fields f) {
@@ -140,6 +137,52 @@ final class Neighbors {
                 }
                 for (int c = 0; sum != 0 && c < classes; c++) {
                     result.values()[r * classes + c] /= sum;
+                }
+            }
+            return result;
+        }
+    }
+
+    private static final class ManyClasses extends Targets.Classes {
+        private final Samples samples;
+        private final int[] y;
+
+        ManyClasses(Fields f, Samples samples) {
+            super(f.type(), samples.features(), labels(f));
+            this.samples = samples;
+            this.y = f.array("_y").ints();
+            int targets = labels().size();
+            if (y.length != (long) samples.points.length * targets) {
+                throw Refusal.corrupt(
+                        f.path() + " has " + y.length + " classes for " + samples.points.length + " samples");
+            }
+            for (int i = 0; i < y.length; i++) {
+                if (y[i] < 0 || y[i] >= labels().get(i % targets).count()) {
+                    throw Refusal.corrupt(f.path() + " has a sample of no class");
+                }
+            }
+        }
+
+        @Override
+        Table proba(Table table) {
+            double[] x = table.finite(type());
+            int width = width(Method.PREDICT_PROBA);
+            int targets = labels().size();
+            Table result = Table.of(table.rows(), width);
+            int[] found = new int[samples.k];
+            double[] weights = new double[samples.k];
+            for (int r = 0; r < table.rows(); r++) {
+                samples.nearest(x, r * table.columns(), found, weights);
+                double sum = 0;
+                for (double w : weights) {
+                    sum += w;
+                }
+                int from = r * width;
+                for (int t = 0; t < targets; t++) {
+                    for (int i = 0; i < found.length && sum != 0; i++) {
+                        result.values()[from + y[found[i] * targets + t]] += weights[i] / sum;
+                    }
+                    from += labels().get(t).count();
                 }
             }
             return result;

@@ -11,6 +11,7 @@ import io.nereid.spi.ModelConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,8 +33,16 @@ public final class SklearnBackend implements Backend {
     static final String NAME = "sklearn";
     private static final List<String> FILES = List.of("model.pkl", "model.pickle", "model.joblib");
 
+    private final Map<String, String> environment;
+
     /** For {@link java.util.ServiceLoader}. */
-    public SklearnBackend() {}
+    public SklearnBackend() {
+        this(System.getenv());
+    }
+
+    SklearnBackend(Map<String, String> environment) {
+        this.environment = environment;
+    }
 
     @Override
     public String name() {
@@ -59,7 +68,7 @@ public final class SklearnBackend implements Backend {
     public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
         Path file = file(source, config);
         try {
-            return load(file, config, context);
+            return load(file, config, context, proba(context));
         } catch (ServingException e) {
             throw e;
         } catch (RuntimeException | StackOverflowError | OutOfMemoryError e) {
@@ -70,7 +79,14 @@ public final class SklearnBackend implements Backend {
         }
     }
 
-    private static BackendModel load(Path file, ModelConfig config, BackendContext context) {
+    /** Whether classifiers give probabilities when nothing else is said: a setting, or what KServe's servers read. */
+    private String proba(BackendContext context) {
+        return context.settings()
+                .getOrDefault("predict-proba", environment.getOrDefault("PREDICT_PROBA", "false"))
+                .strip();
+    }
+
+    private static BackendModel load(Path file, ModelConfig config, BackendContext context, String proba) {
         Estimator estimator;
         List<String> names;
         try {
@@ -81,7 +97,7 @@ public final class SklearnBackend implements Backend {
             throw ServingException.of(
                     e.code(), "model file '" + file + "' cannot be loaded: " + e.getMessage(), e.remedy());
         }
-        SklearnModel model = SklearnConfig.complete(estimator, names, config, context);
+        SklearnModel model = SklearnConfig.complete(estimator, names, config, context, proba);
         model.rehearse();
         return model;
     }

@@ -11,6 +11,7 @@ import io.nereid.tensor.Shape;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 
 /** Checks a model's configuration against its estimator and fills in what it leaves open. Stateless. */
@@ -24,15 +25,16 @@ final class SklearnConfig {
     private SklearnConfig() {}
 
     /** @throws ServingException INVALID_ARGUMENT for tensors or methods that the estimator does not have */
-    static SklearnModel complete(Estimator estimator, List<String> names, ModelConfig config, BackendContext context) {
+    static SklearnModel complete(
+            Estimator estimator, List<String> names, ModelConfig config, BackendContext context, String proba) {
         int features = estimator.features();
         List<String> columns = names.size() == features ? names : List.of();
         boolean[] texts = ColumnPlan.texts(estimator, features);
         boolean[] text = texts == null ? new boolean[0] : texts;
-        List<Method> methods = methods(estimator, config);
+        List<Method> methods = methods(estimator, config, proba);
         int rows = config.maxBatchSize() >= 0
                 ? config.maxBatchSize()
-                : context.autoComplete() && !singles(config, columns, text, features) ? defaultRows(context) : 0;
+                : context.autoComplete() ? defaultRows(context) : 0;
         List<TensorSpec> inputs =
                 config.inputs().isEmpty() ? inputs(columns, text, features, config, rows > 0) : config.inputs();
         List<TensorSpec> outputs = config.outputs();
@@ -93,8 +95,10 @@ final class SklearnConfig {
         }
         if (!separate(config, columns, texts)) {
             DataType type = count(texts) > 0 ? DataType.BYTES : numbers;
-            boolean single = type == DataType.BYTES && features == 1 && !batched;
-            return List.of(new TensorSpec(MATRIX, type, shape(single ? 0 : features, batched)));
+            return List.of(
+                    type == DataType.BYTES && features == 1
+                            ? single(MATRIX, type, batched)
+                            : new TensorSpec(MATRIX, type, shape(features, batched)));
         }
         if (features < 1) {
             throw wrong(config, "parameter inputs 'columns'", "a model that knows how many columns it takes");
@@ -102,10 +106,16 @@ final class SklearnConfig {
         List<TensorSpec> inputs = new ArrayList<>();
         for (int c = 0; c < features; c++) {
             String name = columns.isEmpty() ? "x" + c : columns.get(c);
-            inputs.add(new TensorSpec(
-                    name, c < texts.length && texts[c] ? DataType.BYTES : numbers, shape(batched ? 1 : 0, batched)));
+            inputs.add(single(name, c < texts.length && texts[c] ? DataType.BYTES : numbers, batched));
         }
         return inputs;
+    }
+
+    /** One value a row: {@code [rows, 1]} where a configuration must give rows a dimension, {@code [rows]} to the model. */
+    private static TensorSpec single(String name, DataType type, boolean batched) {
+        return batched
+                ? new TensorSpec(name, type, Shape.of(1), false, false, Shape.SCALAR)
+                : new TensorSpec(name, type, Shape.of(-1));
     }
 
     private static String layout(ModelConfig config) {
@@ -127,15 +137,7 @@ final class SklearnConfig {
         return layout(config).equals("columns") || (mixed && !layout(config).equals("matrix"));
     }
 
-    /**
-     * Whether a row is one value of each input, as in rows of JSON with names. Such inputs have the shape {@code [rows]},
-     * which a model with a batch dimension cannot say.
-     */
-    private static boolean singles(ModelConfig config, List<String> columns, boolean[] texts, int features) {
-        return config.inputs().isEmpty() && (separate(config, columns, texts) || (features == 1 && count(texts) == 1));
-    }
-
-    private static List<Method> methods(Estimator estimator, ModelConfig config) {
+    private static List<Method> methods(Estimator estimator, ModelConfig config, String proba) {
         String given = config.parameters()
                 .getOrDefault("method", config.parameters().getOrDefault("predict_fn", ""))
                 .strip();
@@ -147,7 +149,13 @@ final class SklearnConfig {
                     methods.add(method);
                 }
             }
-            return methods.isEmpty() ? List.of(estimator.methods().get(0)) : methods;
+            if (!methods.isEmpty()) {
+                return methods;
+            }
+            return List.of(
+                    estimator.can(Method.PREDICT_PROBA) && proba(config, proba)
+                            ? Method.PREDICT_PROBA
+                            : estimator.methods().get(0));
         }
         for (String text : given.split(",")) {
             Method method = Method.of(text.strip());
@@ -162,6 +170,18 @@ final class SklearnConfig {
             }
         }
         return methods;
+    }
+
+    /** Whether classifiers give probabilities when nothing else is said: for a model, or for all. */
+    private static boolean proba(ModelConfig config, String otherwise) {
+        String text = config.parameters()
+                .getOrDefault("predict_proba", otherwise)
+                .strip()
+                .toLowerCase(Locale.ROOT);
+        if (!List.of("true", "false", "1", "0").contains(text)) {
+            throw wrong(config, "predict_proba '" + text + "'", "true or false");
+        }
+        return text.equals("true") || text.equals("1");
     }
 
     private static String names(List<Method> methods) {

@@ -33,9 +33,6 @@ final class Svm {
                 throw f.unsupported("kernel");
             }
             kernel = found;
-            if (!(f.required("support_vectors_") instanceof NdArray)) {
-                throw f.unsupported("support_vectors_");
-            }
             vectors = Steps.rows(f, -1, -1, "support_vectors_");
             gamma = f.number("_gamma", 0);
             coef0 = f.number("coef0", 0);

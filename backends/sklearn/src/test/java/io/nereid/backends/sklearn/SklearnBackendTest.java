@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Code;
@@ -132,15 +133,63 @@ class SklearnBackendTest {
                 });
     }
 
+    /** One value a row: a dimension of 1 to clients, none to the model. */
+    private static TensorSpec column(String name, DataType type) {
+        return new TensorSpec(name, type, Shape.of(1), false, false, Shape.SCALAR);
+    }
+
+    @Test
+    void columnsWithoutABatchDimensionAreAsTheyWere() {
+        ModelConfig config = ModelConfig.builder("m").maxBatchSize(0).build();
+        try (BackendModel model = Models.load(Models.of(directory, "frame_model"), config)) {
+            assertThat(model.config().inputs().get(0)).isEqualTo(new TensorSpec("age", DataType.FP64, Shape.of(-1)));
+        }
+    }
+
+    @Test
+    void probabilitiesAreTheAnswerWhereTheServerOrItsEnvironmentOrTheModelSaysSo() {
+        ModelConfig plain = ModelConfig.unspecified("m");
+        assertThat(answer(Map.of("PREDICT_PROBA", "true"), Map.of(), "boost", plain)).isEqualTo("predict_proba");
+        assertThat(answer(Map.of(), Map.of("predict-proba", "true"), "boost", plain)).isEqualTo("predict_proba");
+        assertThat(answer(Map.of("PREDICT_PROBA", "true"), Map.of("predict-proba", "false"), "boost", plain))
+                .isEqualTo("predict");
+        assertThat(answer(Map.of("PREDICT_PROBA", "True"), Map.of(), "boost", Models.with("m", Map.of("method", "predict"))))
+                .isEqualTo("predict");
+        assertThat(answer(Map.of(), Map.of(), "boost", Models.with("m", Map.of("predict_proba", "true"))))
+                .isEqualTo("predict_proba");
+        // Who gives no probabilities goes on giving what it gives.
+        assertThat(answer(Map.of("PREDICT_PROBA", "true"), Map.of(), "linear", plain)).isEqualTo("predict");
+    }
+
+    private String answer(Map<String, String> environment, Map<String, String> settings, String fixture, ModelConfig config) {
+        ModelSource source = Models.of(directory, fixture);
+        try (BackendModel model = new SklearnBackend(environment)
+                .load(source, config, new BackendContext(1, source.modelDirectory(), settings))) {
+            return model.config().outputs().get(0).name();
+        }
+    }
+
+    @Test
+    void severalTargetsAreColumns() {
+        try (BackendModel model = Models.load(
+                Models.of(directory, "forest_many"), Models.with("m", Map.of("method", "predict,predict_proba")))) {
+            assertThat(model.config().outputs())
+                    .containsExactly(
+                            new TensorSpec("predict", DataType.INT64, Shape.of(2)),
+                            new TensorSpec("predict_proba", DataType.FP64, Shape.of(5)));
+        }
+    }
+
     @Test
     void aDataFrameWithTextHasAnInputForEachColumn() {
         try (BackendModel model = Models.load(Models.of(directory, "frame_model"))) {
             assertThat(model.config().inputs())
                     .containsExactly(
-                            new TensorSpec("age", DataType.FP64, Shape.of(-1)),
-                            new TensorSpec("city", DataType.BYTES, Shape.of(-1)),
-                            new TensorSpec("size", DataType.BYTES, Shape.of(-1)),
-                            new TensorSpec("income", DataType.FP64, Shape.of(-1)));
+                            column("age", DataType.FP64),
+                            column("city", DataType.BYTES),
+                            column("size", DataType.BYTES),
+                            column("income", DataType.FP64));
+            assertThat(model.config().batched()).isTrue();
             JsonNode rows = fixture("frame_model").get("rows");
             int n = rows.size();
             Shape shape = Shape.of(n);
@@ -170,6 +219,8 @@ class SklearnBackendTest {
     void aDataFrameOfNumbersIsAMatrixOrColumnsAsTheConfigurationSays() {
         try (BackendModel matrix = Models.load(Models.of(directory, "frame_numbers"))) {
             assertThat(matrix.config().inputs()).hasSize(1);
+            assertThat(matrix.config().parameters()).containsEntry("feature_names", "a,b,c,d");
+            assertThat(matrix.traits().tabular()).isTrue();
         }
         ModelConfig config = Models.with("m", Map.of("inputs", "columns", "input_type", "FP32"));
         try (BackendModel columns = Models.load(Models.of(directory, "frame_numbers"), config)) {
@@ -190,7 +241,7 @@ class SklearnBackendTest {
     void textGoesIntoTextModels() {
         try (BackendModel model = Models.load(Models.of(directory, "text_model"))) {
             assertThat(model.config().inputs())
-                    .containsExactly(new TensorSpec("input-0", DataType.BYTES, Shape.of(-1)));
+                    .containsExactly(column("input-0", DataType.BYTES));
             JsonNode rows = fixture("text_model").get("rows");
             String[] texts = new String[rows.size()];
             for (int i = 0; i < texts.length; i++) {

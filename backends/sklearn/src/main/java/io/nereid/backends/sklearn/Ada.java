@@ -1,0 +1,188 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.sklearn;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** AdaBoost: members whose votes weigh differently. Stateless. */
+final class Ada {
+    /** From this version on a member's vote counts against the other classes, too. */
+    private static final int[] SYMMETRIC = {1, 4};
+
+    private Ada() {}
+
+    private static List<Estimator> members(Fields f, Assembly assembly) {
+        List<Estimator> members = new ArrayList<>();
+        for (Object member : f.list("estimators_")) {
+            Estimator one = assembly.build(member);
+            if (one.width(Method.PREDICT) != 0) {
+                throw Refusal.unsupported(f.path() + " with a " + one.type());
+            }
+            members.add(one);
+        }
+        if (members.isEmpty() || f.doubles("estimator_weights_").length < members.size()) {
+            throw Refusal.corrupt(f.path() + " has estimators without weights");
+        }
+        return members;
+    }
+
+    static Estimator classifier(Fields f, Assembly assembly) {
+        return new Classes(f, members(f, assembly));
+    }
+
+    static Estimator regressor(Fields f, Assembly assembly) {
+        List<Estimator> members = members(f, assembly);
+        double[] weights = f.doubles("estimator_weights_");
+        return new Regressor(f.type(), members.get(0).features(), 0) {
+            @Override
+            Table predict(Table table) {
+                double[][] said = new double[members.size()][];
+                for (int m = 0; m < said.length; m++) {
+                    said[m] = members.get(m).checked(Method.PREDICT, table).values();
+                }
+                double[] result = new double[table.rows()];
+                for (int r = 0; r < result.length; r++) {
+                    result[r] = median(said, r, weights);
+                }
+                return Table.column(result);
+            }
+        };
+    }
+
+    /** The first of the sorted values at which half of the weight is reached. */
+    private static double median(double[][] said, int row, double[] weights) {
+        Integer[] order = new Integer[said.length];
+        double all = 0;
+        for (int m = 0; m < order.length; m++) {
+            order[m] = m;
+        }
+        java.util.Arrays.sort(order, (a, b) -> Double.compare(said[a][row], said[b][row]));
+        for (int m : order) {
+            all += weights[m];
+        }
+        double sum = 0;
+        for (int m : order) {
+            sum += weights[m];
+            if (sum >= 0.5 * all) {
+                return said[m][row];
+            }
+        }
+        return said[order[order.length - 1]][row];
+    }
+
+    private static boolean since(String version, int[] wanted) {
+        String[] parts = version.split("\\.", -1);
+        for (int i = 0; i < wanted.length; i++) {
+            String digits = i < parts.length ? parts[i].replaceAll("\\D.*", "") : "";
+            int part = digits.isEmpty() || digits.length() > 6 ? 0 : Integer.parseInt(digits);
+            if (part != wanted[i]) {
+                return part > wanted[i];
+            }
+        }
+        return true;
+    }
+
+    /** Immutable. */
+    private static final class Classes extends Classifier {
+        private final List<Classifier> members = new ArrayList<>();
+        private final double[] weights;
+        private final boolean real;
+        private final boolean symmetric;
+
+        Classes(Fields f, List<Estimator> estimators) {
+            super(f.type(), estimators.get(0).features(), Labels.of(f.array("classes_")));
+            weights = f.doubles("estimator_weights_");
+            symmetric = since(f.text("_sklearn_version", ""), SYMMETRIC);
+            real = f.text("algorithm", "SAMME").equals("SAMME.R");
+            for (Estimator e : estimators) {
+                if (!(e instanceof Classifier c)
+                        || c.labels().count() != labels().count()
+                        || (real && !c.hasProba())) {
+                    throw Refusal.unsupported(f.path() + " with a " + e.type() + " that knows other classes than it");
+                }
+                members.add(c);
+            }
+        }
+
+        @Override
+        boolean hasProba() {
+            return true;
+        }
+
+        @Override
+        boolean hasDecision() {
+            return true;
+        }
+
+        /** A column a class, also of two. */
+        private Table sums(Table table) {
+            int classes = labels().count();
+            Table sums = Table.of(table.rows(), classes);
+            double[] y = sums.values();
+            double all = 0;
+            for (int m = 0; m < members.size(); m++) {
+                all += weights[m];
+                if (real) {
+                    addLogarithms(members.get(m).checked(Method.PREDICT_PROBA, table), y, classes);
+                    continue;
+                }
+                int[] said = members.get(m).classes(table);
+                double against = symmetric && classes > 1 ? -1 / (classes - 1.0) * weights[m] : 0;
+                for (int i = 0; i < y.length; i++) {
+                    y[i] += said[i / classes] == i % classes ? weights[m] : against;
+                }
+            }
+            for (int i = 0; i < y.length; i++) {
+                y[i] /= all;
+            }
+            return sums;
+        }
+
+        private static void addLogarithms(Table proba, double[] y, int classes) {
+            double least = Math.ulp(1.0);
+            for (int r = 0; r < proba.rows(); r++) {
+                double mean = 0;
+                for (int c = 0; c < classes; c++) {
+                    mean += Math.log(Math.max(least, proba.at(r, c))) / classes;
+                }
+                for (int c = 0; c < classes; c++) {
+                    y[r * classes + c] += (classes - 1) * (Math.log(Math.max(least, proba.at(r, c))) - mean);
+                }
+            }
+        }
+
+        @Override
+        Table decision(Table table) {
+            Table sums = sums(table);
+            if (labels().count() != 2) {
+                return sums;
+            }
+            double[] one = new double[table.rows()];
+            for (int r = 0; r < one.length; r++) {
+                one[r] = sums.at(r, 1) - sums.at(r, 0);
+            }
+            return Table.column(one);
+        }
+
+        @Override
+        Table proba(Table table) {
+            Table scores = decision(table);
+            int classes = labels().count();
+            Table all = scores;
+            if (classes == 2) {
+                all = Table.of(table.rows(), 2);
+                for (int r = 0; r < table.rows(); r++) {
+                    all.values()[2 * r] = -scores.values()[r] / 2;
+                    all.values()[2 * r + 1] = scores.values()[r] / 2;
+                }
+            } else {
+                for (int i = 0; i < all.values().length; i++) {
+                    all.values()[i] /= classes - 1;
+                }
+            }
+            softmax(all.values(), classes);
+            return all;
+        }
+    }
+}
