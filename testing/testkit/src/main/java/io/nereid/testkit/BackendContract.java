@@ -4,6 +4,7 @@ package io.nereid.testkit;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
@@ -16,14 +17,25 @@ import io.nereid.base.Threads;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.Tensor;
+import java.io.IOException;
+import java.lang.ref.WeakReference;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Random;
 import java.util.ServiceLoader;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -33,6 +45,14 @@ import org.junit.jupiter.api.io.TempDir;
 public abstract class BackendContract {
     private static final int THREADS = 4;
     private static final int RUNS = 50;
+    private static final int DAMAGED = 100;
+    private static final int SWEEPS = 10;
+
+    /** Backends that still leave out which file they refuse. To become empty. */
+    private static final Set<String> NAMELESS = Set.of("tokenizer");
+
+    /** Contents that are no model of any format, by what they are. */
+    private static final Map<String, byte[]> FOREIGN = foreign();
 
     /** A directory of this test's own. */
     @TempDir
@@ -61,13 +81,42 @@ public abstract class BackendContract {
      */
     protected abstract List<Tensor> inputs(int seed);
 
+    /**
+     * The file that makes {@link #model} a model; by default the one in its version's directory that has a default file's
+     * name. Null when the model has none; what is demanded of files is then not tested.
+     */
+    protected @Nullable Path modelFile(ModelSource source) {
+        return backend().defaultFiles().stream()
+                .map(name -> source.versionDirectory().resolve(name))
+                .filter(Files::isRegularFile)
+                .findFirst()
+                .orElse(null);
+    }
+
+    /** Contents that the backend must refuse besides those that no format is like, by what they are: a newer version's, say. */
+    protected Map<String, byte[]> refusedContents() {
+        return Map.of();
+    }
+
+    /**
+     * Whether damaged files are also run. A native library that is known to end the process on some of them says no, and
+     * why.
+     */
+    protected boolean survivesDamage() {
+        return true;
+    }
+
     private BackendModel load() {
         ModelSource source = model(directory);
+        return load(source);
+    }
+
+    private BackendModel load(ModelSource source) {
         return backend().load(source, config(source.id().model()), context());
     }
 
     private BackendContext context() {
-        return new BackendContext(2, directory, Map.of());
+        return new BackendContext(2, directory.resolve("scratch"), Map.of());
     }
 
     private static List<String> outputs(BackendModel model) {
@@ -173,7 +222,7 @@ public abstract class BackendContract {
                     int same = 0;
                     try (Invocation invocation = model.newInvocation()) {
                         for (int i = 0; i < RUNS; i++) {
-                            same += java.util.Arrays.equals(answer(model, invocation, outputs, i), expected[i]) ? 1 : 0;
+                            same += Arrays.equals(answer(model, invocation, outputs, i), expected[i]) ? 1 : 0;
                         }
                     }
                     return same;
@@ -207,7 +256,7 @@ public abstract class BackendContract {
         try (BackendModel model = load()) {
             whole = model.config();
         }
-        try (BackendModel again = backend().load(source, whole, new BackendContext(2, directory, Map.of(), false))) {
+        try (BackendModel again = backend().load(source, whole, new BackendContext(2, directory.resolve("scratch"), Map.of(), false))) {
             assertThat(again.config()).isEqualTo(whole);
         }
     }
@@ -223,5 +272,212 @@ public abstract class BackendContract {
                     assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
                     assertThat(e.remedy()).isNotBlank();
                 });
+    }
+
+    /** See {@link Backend#defaultFiles} and {@link Backend#recognises}: a model is found without configuration. */
+    @Test
+    public void aModelIsKnownByItsFile() throws IOException {
+        Path file = fileOrSkip(model(directory));
+        assertThat(backend().defaultFiles()).contains(file.getFileName().toString());
+        assertThat(backend().recognises(file)).isTrue();
+        Path odd = directory.resolve("odd-" + file.getFileName());
+        backend().recognises(odd);
+        for (byte[] content : FOREIGN.values()) {
+            Files.write(odd, content);
+            backend().recognises(odd);
+        }
+    }
+
+    /** See {@link Backend#load}. */
+    @Test
+    public void aForeignFileIsRefusedByName() throws IOException {
+        ModelSource source = model(directory);
+        Path file = fileOrSkip(source);
+        Map<String, byte[]> contents = new TreeMap<>(FOREIGN);
+        contents.putAll(refusedContents());
+        for (Map.Entry<String, byte[]> content : contents.entrySet()) {
+            refused(content.getKey(), with(source, file, content.getValue()), file);
+        }
+    }
+
+    /** See {@link Backend#load}. What is cut off may also be nothing that matters: then the answers are the same. */
+    @Test
+    public void aFileThatIsCutOffIsRefusedByName() throws IOException {
+        ModelSource source = model(directory);
+        Path file = fileOrSkip(source);
+        byte[] whole = Files.readAllBytes(file);
+        byte[] expected = answer(source);
+        for (double share : new double[] {0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99}) {
+            byte[] cut = Arrays.copyOf(whole, (int) (whole.length * share));
+            ModelSource variant = with(source, file, cut);
+            if (share <= 0.5 || !loads(variant)) {
+                refused("the first " + cut.length + " bytes of " + whole.length, variant, file);
+            } else {
+                assertThat(answer(variant)).isEqualTo(expected);
+            }
+        }
+    }
+
+    private boolean loads(ModelSource source) {
+        try {
+            load(source).close();
+            return true;
+        } catch (ServingException e) {
+            return false;
+        }
+    }
+
+    private byte[] answer(ModelSource source) {
+        try (BackendModel model = load(source);
+                Invocation invocation = model.newInvocation()) {
+            return answer(model, invocation, outputs(model), 1);
+        }
+    }
+
+    /** A damaged file is refused, or is a model of its own; whatever it is, the process lives on. */
+    @Test
+    public void aDamagedFileIsRefusedOrServed() throws IOException {
+        ModelSource source = model(directory);
+        Path file = fileOrSkip(source);
+        assumeTrue(survivesDamage(), "NOT TESTED: the library of " + backend().name() + " does not survive damaged files");
+        byte[] whole = Files.readAllBytes(file);
+        Random random = new Random(1);
+        for (int i = 0; i < DAMAGED; i++) {
+            byte[] damaged = whole.clone();
+            for (int n = 1 + random.nextInt(3); n > 0; n--) {
+                damaged[random.nextInt(damaged.length)] = (byte) random.nextInt(256);
+            }
+            ModelSource variant = with(source, file, damaged);
+            try (BackendModel model = load(variant);
+                    Invocation invocation = model.newInvocation()) {
+                List<String> names =
+                        model.config().feeds().stream().map(TensorSpec::name).toList();
+                List<Tensor> inputs = inputs(i);
+                if (names.equals(inputs.stream().map(Tensor::name).toList())) {
+                    Tensor.closeAll(run(model, invocation, inputs, outputs(model)));
+                } else {
+                    Tensor.closeAll(inputs);
+                }
+            } catch (ServingException e) {
+                assertThat(e.getMessage()).isNotBlank();
+                if (e.code() == Code.INTERNAL) {
+                    assertThat(e).as("an INTERNAL error comes from a run, not from loading").hasMessageContaining("model");
+                }
+            }
+        }
+    }
+
+    /** See {@link BackendModel#close}: nothing refers to the model, and its files are neither open nor mapped. */
+    @Test
+    public void aClosedModelIsGone() throws Exception {
+        WeakReference<BackendModel> model = loadRunAndClose();
+        for (int i = 0; i < SWEEPS && (model.get() != null || !held().isEmpty()); i++) {
+            LeakSweep.sweep();
+        }
+        assertThat(model.get()).as("something still refers to the closed model").isNull();
+        assertThat(held()).as("files that are still open or mapped").isEmpty();
+    }
+
+    /** A frame of its own, so that it holds nothing. */
+    private WeakReference<BackendModel> loadRunAndClose() {
+        try (BackendModel model = load();
+                Invocation invocation = model.newInvocation()) {
+            assertThat(answer(model, invocation, outputs(model), 3)).isNotNull();
+            return new WeakReference<>(model);
+        }
+    }
+
+    /** Files below {@link #directory} that this process has open or mapped, where the system tells. */
+    private List<String> held() throws IOException {
+        List<String> held = new ArrayList<>();
+        Path descriptors = Path.of("/proc/self/fd");
+        if (!Files.isDirectory(descriptors)) {
+            return held;
+        }
+        String place = directory.toRealPath().toString();
+        try (Stream<Path> open = Files.list(descriptors)) {
+            for (Path descriptor : open.toList()) {
+                try {
+                    String target = Files.readSymbolicLink(descriptor).toString();
+                    if (target.startsWith(place)) {
+                        held.add(target);
+                    }
+                } catch (IOException e) {
+                    // Closed since, such as the one that lists the directory.
+                }
+            }
+        }
+        for (String line : Files.readAllLines(Path.of("/proc/self/maps"))) {
+            if (line.contains(place)) {
+                held.add(line);
+            }
+        }
+        return held;
+    }
+
+    private Path fileOrSkip(ModelSource source) {
+        Path file = modelFile(source);
+        assumeTrue(file != null, "the models of " + backend().name() + " have no file");
+        return Objects.requireNonNull(file);
+    }
+
+    /** A copy of the model with another content of its file. */
+    private ModelSource with(ModelSource source, Path file, byte[] content) throws IOException {
+        Path from = source.modelDirectory();
+        Path to = Files.createTempDirectory(directory, "variant")
+                .resolve(from.getFileName().toString());
+        try (Stream<Path> walk = Files.walk(from)) {
+            for (Path p : walk.toList()) {
+                Path target = to.resolve(from.relativize(p).toString());
+                if (Files.isDirectory(p)) {
+                    Files.createDirectories(target);
+                } else if (p.equals(file)) {
+                    Files.write(target, content);
+                } else {
+                    Files.copy(p, target);
+                }
+            }
+        }
+        return new ModelSource(
+                source.id(), to, to.resolve(from.relativize(source.versionDirectory()).toString()));
+    }
+
+    private void refused(String what, ModelSource variant, Path file) {
+        assertThatThrownBy(() -> load(variant).close())
+                .as(what)
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).as(what).isIn(Code.INVALID_ARGUMENT, Code.FAILED_PRECONDITION);
+                    if (!NAMELESS.contains(backend().name())) {
+                        assertThat(e)
+                                .as(what)
+                                .hasMessageContaining(file.getFileName().toString());
+                    }
+                    assertThat(e.remedy()).as(what).isNotBlank();
+                });
+    }
+
+    private static Map<String, byte[]> foreign() {
+        byte[] noise = new byte[4096];
+        new Random(7).nextBytes(noise);
+        Map<String, byte[]> contents = new TreeMap<>();
+        contents.put("nothing", new byte[0]);
+        contents.put("noise", noise);
+        contents.put("zeros", new byte[4096]);
+        contents.put("a picture", bytes("\u0089PNG\r\n\u001a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\b\2\0\0\0"));
+        contents.put("a page of a login form", bytes("<!DOCTYPE html><html><body>Sign in</body></html>"));
+        contents.put(
+                "a pointer to a large file",
+                bytes("version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab".repeat(32) + "\nsize 1234\n"));
+        contents.put("a program", bytes("\u007fELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0>\0" + "\0".repeat(200)));
+        contents.put("a document of other software", bytes("{\"name\": \"settings\", \"values\": [1, 2, 3]}"));
+        contents.put("a line of text", bytes("to be done\n"));
+        contents.put("an empty archive", bytes("PK\5\6" + "\0".repeat(18)));
+        contents.put("the beginning of an archive", bytes("PK\3\4\24\0\0\0\b\0" + "\0".repeat(64)));
+        contents.put("something compressed", bytes("\u001f\u008b\b\0\0\0\0\0\0\3" + "x".repeat(40)));
+        return Map.copyOf(contents);
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.ISO_8859_1);
     }
 }

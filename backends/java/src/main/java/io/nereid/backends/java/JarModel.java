@@ -49,12 +49,7 @@ final class JarModel {
             throw e;
         } catch (Exception | LinkageError | ServiceConfigurationError e) {
             opened.close();
-            throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
-                    "cannot load model '" + config.name() + "' from " + jar + ": "
-                            + (e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage()),
-                    "check the class and what it needs; it sees the JDK, its jar and Nereid's model interfaces",
-                    e);
+            throw JarErrors.loading(config.name(), jar, e);
         }
     }
 
@@ -93,7 +88,15 @@ final class JarModel {
                         "class '" + name + "' in " + jar + " is no model",
                         "let it implement " + JavaModel.class.getName());
             }
-            return (JavaModel) type.getConstructor().newInstance();
+            try {
+                return (JavaModel) type.getConstructor().newInstance();
+            } catch (NoSuchMethodException | IllegalAccessException | InstantiationException e) {
+                throw ServingException.wrap(
+                        Code.INVALID_ARGUMENT,
+                        "class '" + name + "' in " + jar + " cannot be made a model of",
+                        "let it be public, not abstract, and have a public constructor without arguments",
+                        e);
+            }
         }
         Iterator<JavaModel> models = ServiceLoader.load(JavaModel.class, loader).iterator();
         if (!models.hasNext()) {
@@ -105,7 +108,10 @@ final class JarModel {
         JavaModel model = models.next();
         if (models.hasNext()) {
             throw ServingException.invalidArgument(
-                    jar + " offers more than one model", "name the class in the parameter 'class'");
+                    jar + " offers more than one model: "
+                            + model.getClass().getName() + " and "
+                            + models.next().getClass().getName(),
+                    "name the one that is meant in the parameter 'class'");
         }
         return model;
     }
@@ -125,7 +131,13 @@ final class JarModel {
     }
 
     /** The model's tensors in its order, narrowed to what the configuration says of them. */
-    private static List<TensorSpec> matched(ModelConfig c, String kind, List<TensorSpec> given, List<TensorSpec> own) {
+    private static List<TensorSpec> matched(
+            ModelConfig c, String kind, List<TensorSpec> given, @Nullable List<TensorSpec> own) {
+        if (own == null) {
+            throw ServingException.invalidArgument(
+                    "the class of model '" + c.name() + "' gives null for its " + kind + "s",
+                    "let it give a list, which may be empty for inputs");
+        }
         for (TensorSpec g : given) {
             TensorSpec o = named(own, g.name());
             if (o == null

@@ -189,7 +189,8 @@ class JarModelTest {
                 Jars.DOUBLER,
                 "com.example.Other",
                 Jars.DOUBLER.replace("Doubler", "Other"));
-        assertThatThrownBy(this::load).hasMessageContaining("offers more than one model");
+        assertThatThrownBy(this::load).hasMessageContaining(
+                        "offers more than one model: com.example.Doubler and com.example.Other");
         try (BackendModel model = load(config(Map.of("class", "com.example.Other")))) {
             assertThat(run(model, 1)).isEqualTo(2);
         }
@@ -201,6 +202,98 @@ class JarModelTest {
         assertThatThrownBy(() -> load(config(Map.of("class", "com.example.Gone"))))
                 .hasMessageContaining("there is no class");
         assertThatThrownBy(() -> load(config(Map.of("class", "com.example.X")))).hasMessageContaining("is no model");
+        assertThat(scratch).isEmptyDirectory();
+    }
+
+    private void refused(String message, String remedy) {
+        assertThatThrownBy(this::load).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e).hasMessageContaining("model.jar").hasMessageContaining(message);
+            assertThat(e.remedy()).contains(remedy);
+        });
+        assertThat(scratch).isEmptyDirectory();
+    }
+
+    @Test
+    void aConstructorThatCannotBeCalledIsTold() {
+        String arguments = Jars.DOUBLER.replace(
+                "public class Doubler implements JavaModel {",
+                "public class Doubler implements JavaModel { public Doubler(int size) {}");
+        jar(List.of("com.example.Doubler"), "com.example.Doubler", arguments);
+        refused("com.example.Doubler Unable to get public no-arg constructor", "constructor without arguments");
+        String hidden = Jars.DOUBLER
+                .replace("public class Doubler", "class Hidden")
+                .replace("implements JavaModel {", "implements JavaModel { public Hidden() {}");
+        jar(List.of(), "com.example.Doubler", arguments, "com.example.Hidden", hidden);
+        for (String name : List.of("Doubler", "Hidden")) {
+            assertThatThrownBy(() -> load(config(Map.of("class", "com.example." + name))))
+                    .isInstanceOfSatisfying(ServingException.class, e -> {
+                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e).hasMessageContaining(
+                                "class 'com.example." + name + "' in " + version.resolve("model.jar") + " cannot be made");
+                        assertThat(e.remedy()).contains("public, not abstract");
+                    });
+        }
+        assertThat(scratch).isEmptyDirectory();
+    }
+
+    @Test
+    void whatAConstructorThrowsIsTold() {
+        String throwing = Jars.DOUBLER.replace(
+                "implements JavaModel {",
+                "implements JavaModel { public Doubler() { throw new IllegalStateException(\"no licence\"); }");
+        jar(List.of("com.example.Doubler"), "com.example.Doubler", throwing);
+        refused("no licence", "META-INF/services");
+        jar(
+                List.of("com.example.Doubler"),
+                "com.example.Doubler",
+                Jars.DOUBLER.replace(
+                        "implements JavaModel {", "implements JavaModel { static final int N = Integer.parseInt(\"two\");"));
+        refused("For input string: \"two\"", "");
+    }
+
+    @Test
+    void aClassThatTheJarOnlyPromisesIsTold() {
+        jar(List.of("com.example.Gone"), "com.example.Doubler", Jars.DOUBLER);
+        refused("com.example.Gone", "META-INF/services/io.nereid.backends.java.JavaModel");
+        jar(List.of("com.example.X"), "com.example.X", "package com.example; public class X {}");
+        refused("com.example.X", "implement it");
+    }
+
+    @Test
+    void aLibraryThatIsNotInTheJarIsNamed() {
+        Jars.jar(
+                version.resolve("model.jar"),
+                Map.of(
+                        "com.example.Doubler",
+                        Jars.DOUBLER.replace(
+                                "implements JavaModel {", "implements JavaModel { private final Lib lib = new Lib();"),
+                        "com.example.Lib",
+                        "package com.example; class Lib {}"),
+                List.of("com.example.Doubler"),
+                List.of("com/example/Lib.class"));
+        refused("it needs class 'com.example.Lib', which is not in it", "put the libraries that the model needs into its jar");
+    }
+
+    @Test
+    void aClassForANewerJavaIsTold() throws IOException {
+        Path jar = version.resolve("model.jar");
+        doubler();
+        Files.write(jar, Jars.forJava(jar, 99));
+        refused("more recent version of the Java Runtime", "javac --release " + Runtime.version().feature());
+    }
+
+    @Test
+    void aModelWithoutListsIsTold() {
+        jar(
+                List.of("com.example.Doubler"),
+                "com.example.Doubler",
+                Jars.DOUBLER.replace(
+                        "return List.of(new TensorSpec(\"x\", DataType.FP32, Shape.of(-1)));", "return null;"));
+        assertThatThrownBy(this::load)
+                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
+                        .isEqualTo(Code.INVALID_ARGUMENT))
+                .hasMessage("the class of model 'm' gives null for its inputs");
         assertThat(scratch).isEmptyDirectory();
     }
 

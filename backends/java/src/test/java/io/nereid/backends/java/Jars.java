@@ -4,6 +4,7 @@ package io.nereid.backends.java;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.URI;
@@ -13,6 +14,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.jar.JarEntry;
+import java.util.jar.JarInputStream;
 import java.util.jar.JarOutputStream;
 import java.util.stream.Stream;
 import javax.tools.JavaCompiler;
@@ -45,6 +47,11 @@ final class Jars {
 
     /** A jar of classes by their full names, which offers {@code services} as models. */
     static Path jar(Path target, Map<String, String> sources, List<String> services) {
+        return jar(target, sources, services, List.of());
+    }
+
+    /** As {@link #jar(Path, Map, List)}, with some of the compiled files left out. */
+    static Path jar(Path target, Map<String, String> sources, List<String> services, List<String> without) {
         try {
             Path classes = Files.createTempDirectory(
                     target.toAbsolutePath().getParent().getParent(), "classes");
@@ -60,8 +67,11 @@ final class Jars {
             try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(target));
                     Stream<Path> walk = Files.walk(classes)) {
                 for (Path file : walk.filter(Files::isRegularFile).toList()) {
-                    out.putNextEntry(
-                            new JarEntry(classes.relativize(file).toString().replace('\\', '/')));
+                    String name = classes.relativize(file).toString().replace('\\', '/');
+                    if (without.contains(name)) {
+                        continue;
+                    }
+                    out.putNextEntry(new JarEntry(name));
                     out.write(Files.readAllBytes(file));
                 }
                 out.putNextEntry(new JarEntry("META-INF/services/" + JavaModel.class.getName()));
@@ -71,6 +81,24 @@ final class Jars {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+    }
+
+    /** The bytes of a jar whose classes say that they are for the Java of this class file version. */
+    static byte[] forJava(Path jar, int major) throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (JarInputStream in = new JarInputStream(Files.newInputStream(jar));
+                JarOutputStream out = new JarOutputStream(bytes)) {
+            for (JarEntry entry = in.getNextJarEntry(); entry != null; entry = in.getNextJarEntry()) {
+                byte[] content = in.readAllBytes();
+                if (entry.getName().endsWith(".class")) {
+                    content[6] = (byte) (major >> 8);
+                    content[7] = (byte) major;
+                }
+                out.putNextEntry(new JarEntry(entry.getName()));
+                out.write(content);
+            }
+        }
+        return bytes.toByteArray();
     }
 
     private static final class Source extends SimpleJavaFileObject {

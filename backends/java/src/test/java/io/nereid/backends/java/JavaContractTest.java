@@ -48,6 +48,33 @@ class JavaContractTest extends BackendContract {
     }
 
     @Override
+    protected Map<String, byte[]> refusedContents() {
+        Path jars = directory.resolve("refused/jars");
+        Path good = jar(jars.resolve("good.jar"), "com.example.Doubler");
+        try {
+            return Map.of(
+                    "for a Java of the future",
+                    Jars.forJava(good, 99),
+                    "a jar without a model",
+                    Files.readAllBytes(Jars.jar(
+                            jars.resolve("none.jar"), Map.of("com.example.Doubler", Jars.DOUBLER), List.of())),
+                    "a jar that promises a class it does not have",
+                    Files.readAllBytes(jar(jars.resolve("gone.jar"), "com.example.Gone")));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static Path jar(Path target, String service) {
+        try {
+            Files.createDirectories(target.getParent());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return Jars.jar(target, Map.of("com.example.Doubler", Jars.DOUBLER), List.of(service));
+    }
+
+    @Override
     protected List<Tensor> inputs(int seed) {
         Tensor x = Tensor.allocate("x", DataType.FP32, Shape.of(5));
         for (int i = 0; i < 5; i++) {

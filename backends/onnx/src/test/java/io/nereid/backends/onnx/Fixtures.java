@@ -37,11 +37,15 @@ final class Fixtures {
 
     /** The version directory with the fixture as its model file. */
     ModelSource source(String fixture) {
+        return source(fixture, bytes(fixture));
+    }
+
+    static byte[] bytes(String fixture) {
         try (InputStream in = Fixtures.class.getResourceAsStream("/models/" + fixture + ".onnx")) {
             if (in == null) {
                 throw new IllegalArgumentException("no fixture " + fixture);
             }
-            return source(fixture, in.readAllBytes());
+            return in.readAllBytes();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -9,6 +9,7 @@ import io.nereid.tensor.Tensor;
 import io.nereid.testkit.BackendContract;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 
 class OnnxContractTest extends BackendContract {
     @Override
@@ -24,6 +25,16 @@ class OnnxContractTest extends BackendContract {
     @Override
     protected ModelSource brokenModel(Path root) {
         return new Fixtures(root).source("truncated");
+    }
+
+    @Override
+    protected Map<String, byte[]> refusedContents() {
+        return Map.of(
+                "of a future operator set", Fixtures.bytes("future_opset"),
+                "with an operator that nobody has", Fixtures.bytes("custom_domain"),
+                "with a tensor that nothing makes", Fixtures.bytes("dangling"),
+                "with weights in a file that is not there", Fixtures.bytes("external_data_missing"),
+                "with weights outside its directory", Fixtures.bytes("external_data_escape"));
     }
 
     @Override
