@@ -15,14 +15,14 @@ class TritonPythonModel:
         auto_complete_model_config.set_max_batch_size(0)
         return auto_complete_model_config
 
+    # One expression to the end of the file, so that a file that is cut off is no program.
     def execute(self, requests):
-        responses = []
-        for request in requests:
-            given = pb_utils.get_input_tensor_by_name(request, "IN")
-            numbers = struct.unpack("<4i", given.raw())
-            double = struct.pack("<4i", *(2 * n for n in numbers))
-            responses.append(pb_utils.InferenceResponse([
-                pb_utils.Tensor.of("DOUBLE", "TYPE_INT32", [4], double),
-                pb_utils.Tensor.of("SAME", "TYPE_INT32", [4], bytes(given.raw())),
-            ]))
-        return responses
+        return [
+            pb_utils.InferenceResponse([
+                pb_utils.Tensor.of(
+                    "DOUBLE", "TYPE_INT32", [4],
+                    struct.pack("<4i", *(2 * n for n in struct.unpack("<4i", request.inputs()[0].raw())))),
+                pb_utils.Tensor.of("SAME", "TYPE_INT32", [4], bytes(request.inputs()[0].raw())),
+            ])
+            for request in requests
+        ]

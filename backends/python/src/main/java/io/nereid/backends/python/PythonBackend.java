@@ -88,7 +88,7 @@ public final class PythonBackend implements Backend {
                 first.abandon();
                 plan = plan.decoupled(complete.decoupled());
                 first = PythonModel.connected(plan, label);
-                first.order(PythonModel.loading(plan, null), settings.loadTimeout(), "load");
+                first.order(PythonModel.loading(plan, null), settings.loadTimeout(), "load " + file.getFileName());
             }
             PythonModel.initialise(plan, first, complete, ConfigTree.of(complete), group, label, 0);
             model = new PythonModel(plan, complete, first);
@@ -117,7 +117,7 @@ public final class PythonBackend implements Backend {
         Map<String, Object> reply = worker.order(
                 PythonModel.loading(plan, autoComplete ? ConfigTree.of(config) : null),
                 plan.settings().loadTimeout(),
-                "load");
+                "load " + plan.file().getFileName());
         return reply.containsKey("config")
                 ? ConfigTree.completed(config, Frames.map(reply.get("config")))
                 : config;

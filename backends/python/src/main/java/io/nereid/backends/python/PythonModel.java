@@ -107,7 +107,7 @@ final class PythonModel implements BackendModel {
     Worker start(int seat) {
         Worker worker = connected(plan, label(seat));
         try {
-            worker.order(loading(plan, null), plan.settings().loadTimeout(), "load");
+            worker.order(loading(plan, null), plan.settings().loadTimeout(), "load " + plan.file().getFileName());
             initialise(plan, worker, config, tree, seatGroup(seat), label(seat), seat);
             return worker;
         } catch (RuntimeException e) {
@@ -165,7 +165,7 @@ final class PythonModel implements BackendModel {
         worker.order(
                 Map.of("t", "init", "args", args, "decoupled", plan.decoupled(), "types", types),
                 plan.settings().loadTimeout(),
-                "initialize");
+                "initialize " + plan.file().getFileName());
     }
 
     @Override

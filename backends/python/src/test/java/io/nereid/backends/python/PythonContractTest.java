@@ -75,6 +75,12 @@ class PythonContractTest extends BackendContract {
         return Fixtures.written("broken", "class TritonPythonModel:\n    def execute(self, requests)\n", directory);
     }
 
+    /** A damaged program is another program, whose runs may fail in any way. */
+    @Override
+    protected boolean survivesDamage() {
+        return false;
+    }
+
     @Override
     protected List<Tensor> inputs(int seed) {
         Tensor tensor = Tensor.allocate("IN", DataType.INT32, Shape.of(4));
