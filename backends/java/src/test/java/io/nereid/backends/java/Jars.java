@@ -53,6 +53,7 @@ final class Jars {
     /** As {@link #jar(Path, Map, List)}, with some of the compiled files left out. */
     static Path jar(Path target, Map<String, String> sources, List<String> services, List<String> without) {
         try {
+            Files.createDirectories(target.toAbsolutePath().getParent());
             Path classes = Files.createTempDirectory(
                     target.toAbsolutePath().getParent().getParent(), "classes");
             JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
@@ -63,7 +64,6 @@ final class Jars {
                     "-d", classes.toString(), "-classpath", System.getProperty("java.class.path"), "-proc:none");
             assertThat(compiler.getTask(null, null, null, options, null, units).call())
                     .isTrue();
-            Files.createDirectories(target.toAbsolutePath().getParent());
             try (JarOutputStream out = new JarOutputStream(Files.newOutputStream(target));
                     Stream<Path> walk = Files.walk(classes)) {
                 for (Path file : walk.filter(Files::isRegularFile).toList()) {
