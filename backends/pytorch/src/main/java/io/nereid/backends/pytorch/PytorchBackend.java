@@ -1,0 +1,134 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.pytorch;
+
+import ai.djl.pytorch.engine.PtSymbolBlock;
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Runs TorchScript archives on libtorch, on processors. Thread-safe; the engine is started on first use, under a lock.
+ *
+ * <p>All invocations of a version share one module and run side by side, each on the thread that calls it.
+ */
+public final class PytorchBackend implements Backend {
+    static final String NAME = "pytorch";
+    static final String PLATFORM = "pytorch_libtorch";
+
+    private static final List<String> FILES = List.of("model.pt", "model.pth", "model.pt2", "model.mar");
+
+    private @Nullable PtRuntime runtime;
+    private @Nullable String failure;
+
+    /** The backend; nothing native is loaded yet. */
+    public PytorchBackend() {}
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of(PLATFORM, "torch_aoti");
+    }
+
+    /** The last two only to be refused by name. */
+    @Override
+    public List<String> defaultFiles() {
+        return FILES;
+    }
+
+    @Override
+    public boolean recognises(Path file) {
+        return Files.isRegularFile(file) && TorchArchive.recognises(file);
+    }
+
+    @Override
+    public @Nullable String unavailable() {
+        return unavailable(PtSettings.read(Map.of(), Map.of()), Path.of(System.getProperty("java.io.tmpdir", "/tmp")));
+    }
+
+    private synchronized @Nullable String unavailable(PtSettings settings, Path scratch) {
+        if (runtime == null && failure == null) {
+            try {
+                runtime = PtRuntime.start(settings, scratch);
+            } catch (LinkageError | RuntimeException | IOException e) {
+                Throwable cause = e;
+                while (cause.getCause() != null) {
+                    cause = cause.getCause();
+                }
+                failure = "PyTorch cannot be loaded on this machine (" + System.getProperty("os.name") + ", "
+                        + System.getProperty("os.arch") + "): " + cause.getMessage();
+            }
+        }
+        return failure;
+    }
+
+    private synchronized PtRuntime started(PtSettings settings, Path scratch) {
+        String reason = unavailable(settings, scratch);
+        PtRuntime started = runtime;
+        if (started == null) {
+            throw PtRuntime.missing(reason);
+        }
+        return started;
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        PtSettings settings = PtSettings.read(config.parameters(), context.settings());
+        if (!config.operatorLibraries().isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "model '" + config.name() + "' wants libraries of operators, which the pytorch backend does not load",
+                    "remove model_operations, or export the model with standard operators");
+        }
+        Path file = find(source, config);
+        try {
+            Script script = TorchArchive.read(config.name(), file);
+            Completion completion = new Completion(config, script, context.autoComplete());
+            PtRuntime engine = started(settings, context.scratch());
+            engine.threads(config.name(), settings.intraThreads());
+            ModelConfig complete = completion.complete(Math.max(1, context.cores() / engine.threads()));
+            PtSymbolBlock block = engine.load(config.name(), file);
+            return new PtModel(
+                    complete, completion.wiring(complete), engine, block, settings.optimize(), Files.size(file));
+        } catch (IOException e) {
+            throw ServingException.wrap(
+                    Code.INVALID_ARGUMENT,
+                    "cannot read '" + file + "' of model '" + config.name() + "': "
+                            + e.getClass().getSimpleName(),
+                    "check that the server may read it",
+                    e);
+        }
+    }
+
+    private static Path find(ModelSource source, ModelConfig config) {
+        Path directory = source.versionDirectory().normalize();
+        List<String> names = config.modelFile().isEmpty() ? FILES : List.of(config.modelFile());
+        for (String name : names) {
+            Path place = directory.resolve(name).normalize();
+            if (!place.startsWith(directory)) {
+                throw ServingException.invalidArgument(
+                        "model file '" + name + "' lies outside the version's directory",
+                        "name a file inside " + directory);
+            }
+            if (Files.isRegularFile(place)) {
+                return place;
+            }
+        }
+        throw ServingException.invalidArgument(
+                "unable to find '" + directory.resolve(names.get(0)) + "' for model '" + config.name() + "'",
+                "put model.pt there, or name the file in default_model_filename");
+    }
+}

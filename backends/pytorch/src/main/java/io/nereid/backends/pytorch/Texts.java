@@ -1,0 +1,74 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.pytorch;
+
+import io.nereid.base.ServingException;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Texts between clients' form and the binding's, which is Java's. Immutable. */
+final class Texts {
+    private Texts() {}
+
+    /**
+     * The elements of a tensor of texts.
+     *
+     * @throws ServingException INVALID_ARGUMENT for what would not arrive unharmed: NUL, characters beyond the first
+     *     65,536, and bytes that are no UTF-8
+     */
+    static List<String> decode(String input, ByteBuffer bytes) {
+        List<String> texts = new ArrayList<>();
+        while (bytes.hasRemaining()) {
+            int length = bytes.getInt();
+            String text;
+            try {
+                text = StandardCharsets.UTF_8
+                        .newDecoder()
+                        .decode(bytes.slice(bytes.position(), length))
+                        .toString();
+            } catch (CharacterCodingException e) {
+                throw refused(input);
+            }
+            bytes.position(bytes.position() + length);
+            if (text.indexOf('\0') >= 0 || text.chars().anyMatch(c -> Character.isSurrogate((char) c))) {
+                throw refused(input);
+            }
+            texts.add(text);
+        }
+        return texts;
+    }
+
+    private static ServingException refused(String input) {
+        return ServingException.invalidArgument(
+                "input '" + input + "' has a text that the engine's binding does not take",
+                "send UTF-8 without NUL and without characters beyond U+FFFF");
+    }
+
+    static Tensor encode(String name, Shape shape, List<String> texts) {
+        List<byte[]> all = new ArrayList<>();
+        int size = 0;
+        for (String text : texts) {
+            byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+            all.add(bytes);
+            size += 4 + bytes.length;
+        }
+        ByteBuffer out = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
+        for (byte[] bytes : all) {
+            out.putInt(bytes.length).put(bytes);
+        }
+        return Tensor.over(
+                name,
+                io.nereid.tensor.DataType.BYTES,
+                shape,
+                MemoryRegion.copyOf(out.array(), 0, size),
+                0,
+                size);
+    }
+}
