@@ -120,7 +120,8 @@ public final class WireWriter {
     /** Bytes as a field, the empty ones too. */
     public void bytesField(int field, byte[] value) {
         bytesHeader(field, value.length);
-        System.arraycopy(value, 0, bytes, room(value.length), value.length);
+        int at = room(value.length);
+        System.arraycopy(value, 0, bytes, at, value.length);
     }
 
     /** A copy of what was written. */
