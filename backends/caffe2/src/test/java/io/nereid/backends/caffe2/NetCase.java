@@ -1,0 +1,117 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.caffe2;
+
+import io.nereid.backend.ModelSource;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** A net of the test resources with what Caffe2 answers. Immutable. */
+record NetCase(String name, boolean auto, List<Known> inputs, List<Known> outputs) {
+    private static final List<String> FILES =
+            List.of("model.netdef", "init_model.netdef", "predict_net.pb", "init_net.pb");
+
+    /** A tensor. Immutable. */
+    record Known(String name, DataType type, Shape shape, double[] values) {
+        Tensor tensor() {
+            ByteBuffer bytes = ByteBuffer.allocate(values.length * 8).order(ByteOrder.LITTLE_ENDIAN);
+            for (double v : values) {
+                switch (type) {
+                    case FP32 -> bytes.putFloat((float) v);
+                    case INT32 -> bytes.putInt((int) v);
+                    default -> bytes.putLong((long) v);
+                }
+            }
+            int length = bytes.position();
+            MemoryRegion region = MemoryRegion.copyOf(bytes.array(), 0, length);
+            return Tensor.over(name, type, shape, region, 0, length);
+        }
+
+        TensorSpec spec() {
+            return new TensorSpec(name, type, shape);
+        }
+    }
+
+    static double[] values(Tensor tensor) {
+        ByteBuffer in = tensor.buffer().order(ByteOrder.LITTLE_ENDIAN);
+        double[] values = new double[Math.toIntExact(tensor.shape().elementCount())];
+        for (int i = 0; i < values.length; i++) {
+            values[i] = switch (tensor.dataType()) {
+                case FP32 -> in.getFloat();
+                case INT32 -> in.getInt();
+                case INT64 -> in.getLong();
+                default -> in.get();
+            };
+        }
+        return values;
+    }
+
+    static NetCase of(String name) {
+        List<Known> inputs = new ArrayList<>();
+        List<Known> outputs = new ArrayList<>();
+        String[] lines = new String(bytes(name, "case.txt"), StandardCharsets.UTF_8).split("\n", -1);
+        for (String line : Arrays.asList(lines).subList(1, lines.length)) {
+            String[] words = line.split(" ", -1);
+            if (words.length < 4) {
+                continue;
+            }
+            long[] dims = words[3].equals("-")
+                    ? new long[0]
+                    : Arrays.stream(words[3].split(",", -1))
+                            .mapToLong(Long::parseLong)
+                            .toArray();
+            double[] values = Arrays.stream(words).skip(4).mapToDouble(Double::parseDouble).toArray();
+            (words[0].equals("input") ? inputs : outputs)
+                    .add(new Known(words[1], DataType.valueOf(words[2]), Shape.of(dims), values));
+        }
+        return new NetCase(name, lines[0].equals("auto"), List.copyOf(inputs), List.copyOf(outputs));
+    }
+
+    static byte[] bytes(String name, String file) {
+        try (InputStream in = NetCase.class.getResourceAsStream("/nets/" + name + "/" + file)) {
+            return in == null ? new byte[0] : in.readAllBytes();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** The files as a repository has them. */
+    ModelSource layOut(Path root) {
+        try {
+            Path version = Files.createDirectories(root.resolve(name).resolve("1"));
+            for (String file : FILES) {
+                byte[] bytes = bytes(name, file);
+                if (bytes.length > 0) {
+                    Files.write(version.resolve(file), bytes);
+                }
+            }
+            return new ModelSource(new ServableId(name, 1), root.resolve(name), version);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Inputs with all dimensions; no batches. */
+    ModelConfig config() {
+        return ModelConfig.builder(name)
+                .maxBatchSize(0)
+                .inputs(inputs.stream().map(Known::spec).toList())
+                .build();
+    }
+}
