@@ -713,6 +713,10 @@ def test_the_ssl_file_encrypts_and_is_read_again(own, tmp_path):
                 return None
 
     until(lambda: predict(cert) == [2.5], "the encrypted port answers")
+    (tmp_path / "unverified.config").write_text(file.read_text().replace("client_verify: false", "client_verify: true"))
+    with pytest.raises(RuntimeError) as nobody:
+        Server("--model_name=m", f"--model_base_path={base}", f"--ssl_config_file={tmp_path / 'unverified.config'}")
+    assert "custom_ca" in str(nobody.value)
     other, second = certificate(tmp_path, "second")
     write(other, second)
     until(lambda: predict(second) == [2.5], "the new certificate is shown", timeout=30)

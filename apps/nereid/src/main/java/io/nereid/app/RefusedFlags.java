@@ -25,7 +25,7 @@ final class RefusedFlags {
             Map.entry("--allow-gpu-metrics", GPU),
             Map.entry(
                     "--backend-directory",
-                    "backends are jars on the class path; libtriton_*.so libraries are not loaded"),
+                    "backends are built in or plugins (nereid plugins list); libtriton_*.so libraries are not loaded"),
             Map.entry(
                     "--repoagent-directory",
                     "the checksum agent is built in; libtritonrepoagent_*.so libraries are not loaded"),

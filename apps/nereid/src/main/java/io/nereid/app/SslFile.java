@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import io.nereid.base.ServingException;
 import io.nereid.repository.SslConfig;
 import io.nereid.transport.TlsOptions;
 import io.nereid.transport.TlsOptions.ClientVerify;
@@ -19,6 +20,11 @@ final class SslFile {
         TlsOptions tls = TlsOptions.of(
                 part(file, SslConfig::serverCert), part(file, SslConfig::serverKey));
         if (now.customCa().isEmpty()) {
+            if (now.clientVerify()) {
+                throw ServingException.invalidArgument(
+                        "'" + file + "' asks for clients to be verified (client_verify), but not by whose certificates",
+                        "add custom_ca with the certificates of those who sign your clients' certificates");
+            }
             return tls;
         }
         return tls.withClients(

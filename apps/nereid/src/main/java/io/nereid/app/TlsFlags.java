@@ -47,7 +47,7 @@ final class TlsFlags {
     @Option(
             names = "--tls-reload-interval",
             paramLabel = "TIME",
-            description = "How often the files are looked at (default: 5s).")
+            description = "How often the files are looked at (default: 3s).")
     String reloadInterval;
 
     @Option(
