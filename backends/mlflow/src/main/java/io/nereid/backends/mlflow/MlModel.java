@@ -29,6 +29,7 @@ import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 record MlModel(
         Path file, Map<String, Map<String, Object>> flavors, @Nullable Schema inputs, Map<String, String> facts) {
     static final String FILE = "MLmodel";
+    private static final String LAST_KEY = "utc_time_created";
     private static final int LARGEST = 4 << 20;
     private static final int LARGEST_EXAMPLE = 16 << 10;
     private static final String SAVE_AGAIN = "save the model again with MLflow";
@@ -76,6 +77,9 @@ record MlModel(
         map(map(root).get("flavors")).forEach((name, settings) -> flavors.put(name, map(settings)));
         if (flavors.isEmpty()) {
             throw refused(file, "names no flavours");
+        }
+        if (!map(root).containsKey(LAST_KEY)) {
+            throw refused(file, "is cut off: it lacks '" + LAST_KEY + "', which MLflow writes last");
         }
         Map<String, Object> signature = map(map(root).get("signature"));
         Schema inputs = schema(file, text(signature.get("inputs")));

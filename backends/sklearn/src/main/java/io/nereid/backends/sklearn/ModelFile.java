@@ -23,6 +23,9 @@ final class ModelFile {
      * @throws ServingException INVALID_ARGUMENT for what cannot be read, without the file's name
      */
     static Object read(Path file, MemoryLimit memory) {
+        if (isZip(file)) {
+            return SkopsReader.read(file, memory);
+        }
         try (InputStream raw = new BufferedInputStream(Files.newInputStream(file), BUFFER)) {
             return read(raw, memory);
         } catch (IOException e) {
@@ -52,6 +55,14 @@ final class ModelFile {
             }
         }
         return new PickleReader(new ByteSource(in, memory)).read();
+    }
+
+    private static boolean isZip(Path file) {
+        try (InputStream in = Files.newInputStream(file)) {
+            return starts(in.readNBytes(4), 'P', 'K', 3, 4);
+        } catch (IOException e) {
+            return false;
+        }
     }
 
     private static InputStream gzip(InputStream raw) {

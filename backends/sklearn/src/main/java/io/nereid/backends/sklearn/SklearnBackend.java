@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class SklearnBackend implements Backend {
     static final String NAME = "sklearn";
-    private static final List<String> FILES = List.of("model.pkl", "model.pickle", "model.joblib");
+    private static final List<String> FILES = List.of("model.pkl", "model.pickle", "model.joblib", "model.skops");
 
     private final Map<String, String> environment;
 
