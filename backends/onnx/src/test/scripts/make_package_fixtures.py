@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 PLACE = Path(__file__).resolve().parent.parent / "resources" / "packages"
-ROWS = 5
+ROWS = 4
 OPSET = {"": 17, "ai.onnx.ml": 3}
 expected = {}
 

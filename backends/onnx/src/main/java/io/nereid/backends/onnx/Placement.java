@@ -125,6 +125,13 @@ record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> librari
         }
     }
 
+    /** What a Python package calls its operators' library: it needs the interpreter around it. */
+    private static boolean pythonModule(Path library, String text) {
+        return String.valueOf(library.getFileName()).contains(".cpython-")
+                || text.contains("undefined symbol: Py")
+                || text.contains("undefined symbol: _Py");
+    }
+
     /** Sets a new session up. */
     void applyTo(SessionOptions options) throws OrtException {
         for (Path library : libraries) {
@@ -135,7 +142,7 @@ record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> librari
                 throw ServingException.wrap(
                         Code.INVALID_ARGUMENT,
                         "cannot load the operators in '" + library + "': " + text,
-                        text.contains("undefined symbol: Py") || text.contains("undefined symbol: _Py")
+                        pythonModule(library, text)
                                 ? "the library is a module for Python; take the one for Java "
                                         + "(libonnxruntime_extensions4j_jni.so in the jar "
                                         + "com.microsoft.onnxruntime:onnxruntime-extensions), or one built from its sources"

@@ -423,6 +423,15 @@ class OnnxConfigTest {
                 "cannot load the operators in",
                 "libmine.so",
                 "must be built for this machine");
+        String module = "_extensions_pydll.cpython-311-x86_64-linux-gnu.so";
+        Files.writeString(source.versionDirectory().resolve(module), "no library");
+        assertRefused(
+                () -> Fixtures.BACKEND.load(
+                        source,
+                        config.operatorLibraries(List.of(module)).build(),
+                        fixtures().context(Map.of())),
+                "cannot load the operators in",
+                "is a module for Python");
     }
 
     @Test
