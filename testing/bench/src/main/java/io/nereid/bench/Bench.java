@@ -72,6 +72,7 @@ public final class Bench {
         rows.put("rest-big", new CompareRow("V2 REST binary, 4.8 MB", Bodies::restBig, Served.IDENTITY, 1.25, 0, 0));
         rows.put("grpc-big", new CompareRow("V2 gRPC raw, 4.8 MB", Bodies::grpcBig, Served.IDENTITY, 1.25, 0, 0));
         rows.put("json-floats", new JsonRow());
+        rows.put("python", new PythonRow());
         rows.put("batcher", new BatcherRow());
         rows.put("engine", new EngineRow());
         rows.put("ensemble", new EnsembleRow());

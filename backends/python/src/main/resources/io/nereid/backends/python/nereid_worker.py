@@ -198,8 +198,11 @@ class Worker:
                 self.calls.pop(key, None)
         # Half a surrogate pair, which no UTF-8 can say, becomes a question mark.
         body = json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
-        with self._send_lock:
-            self._socket.sendall(_LENGTH.pack(len(body)) + body)
+        try:
+            with self._send_lock:
+                self._socket.sendall(_LENGTH.pack(len(body)) + body)
+        except OSError:
+            self.end()
 
     @staticmethod
     def _taken(queue):
@@ -214,7 +217,10 @@ class Worker:
         buffer = self._buffer
         frames = []
         while not frames:
-            data = self._socket.recv(1 << 18)
+            try:
+                data = self._socket.recv(1 << 18)
+            except OSError:
+                data = b""
             if not data:
                 self.end()
             buffer += data
@@ -677,7 +683,11 @@ def main():
     pb._worker = worker
     threading.Thread(target=_watch, args=(lifeline, worker), name="lifeline", daemon=True).start()
     worker.transmit({"t": "hello", "pid": os.getpid(), "python": sys.version.split()[0]})
-    worker.run()
+    try:
+        worker.run()
+    except BaseException:
+        traceback.print_exc()
+    worker.end()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 package io.nereid.backends.python;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
@@ -24,6 +25,8 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.RecordingRequest;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -223,6 +226,24 @@ class NumpyModelTest {
                 assertThat(bytes(r.answers().get(0).outputs().get(0))).isEqualTo(random(1000 + i));
             }
         }
+    }
+
+    @Test
+    void unloadingGivesTheSharedMemoryBack() throws IOException {
+        assumeTrue(Files.isReadable(Path.of("/proc/self/status")));
+        byte[] large = random(20 << 20);
+        for (int i = 0; i < 20; i++) {
+            try (BackendModel model = load("echo", echo(DataType.UINT8), null);
+                    Invocation invocation = model.newInvocation()) {
+                assertThat(answered(invocation, tensor(DataType.UINT8, large, large.length), Map.of("how", "copy")))
+                        .hasSameSizeAs(large);
+            }
+        }
+        String resident = Files.readAllLines(Path.of("/proc/self/status")).stream()
+                .filter(line -> line.startsWith("RssShmem:"))
+                .findFirst()
+                .orElse("RssShmem: 0 kB");
+        assertThat(Integer.parseInt(resident.replaceAll("\\D", ""))).isLessThan(60_000);
     }
 
     @Test
