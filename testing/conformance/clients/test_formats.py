@@ -31,7 +31,9 @@ def read_expected(file):
 
 
 MODELS = [*trees("xgboost"), *trees("lightgbm")]
-PLAIN = ["bagging", "elasticnet", "boost", "calibrated"]
+PLAIN = ["bagging", "elasticnet", "boost", "calibrated", "ada", "rest", "forest_many", "sgd_sparse"]
+CATBOOST = ROOT / "backends" / "catboost" / "src" / "test" / "resources" / "models"
+CATBOOST_EXPECTED = json.loads((CATBOOST / "expected.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +49,14 @@ def server(tmp_path_factory):
                 file = SKLEARN / version / listed[name]["file"]
                 (repository / f"sklearn-{version}-{name}" / "1").mkdir(parents=True)
                 shutil.copy(file, repository / f"sklearn-{version}-{name}" / "1" / ("model" + file.suffix))
+    for name in CATBOOST_EXPECTED:
+        (repository / f"catboost-{name}" / "1").mkdir(parents=True)
+        shutil.copy(CATBOOST / f"{name}.json", repository / f"catboost-{name}" / "1" / "model.json")
+    newest = sorted(p.name for p in SKLEARN.iterdir() if p.is_dir())[-1]
+    for name in ["frame_numbers", "frame_model", "linear"]:
+        file = SKLEARN / newest / json.loads((SKLEARN / newest / "expected.json").read_text())[name]["file"]
+        (repository / name / "1").mkdir(parents=True)
+        shutil.copy(file, repository / name / "1" / ("model" + file.suffix))
     server = Server(repository)
     yield server
     assert server.stop() in (0, 143, -15)
@@ -70,11 +80,17 @@ def ask_all_ways(server, client, model, x):
     status, _, answer = server.ask("POST", f"/v2/models/{model}/infer", json.dumps(body))
     assert status == 200, answer
     outputs = {o["name"]: o for o in json.loads(answer)["outputs"]}
-    yield "REST", np.array(outputs[output]["data"], dtype=np.float64).reshape(outputs[output]["shape"])
+    yield "REST", numbers(outputs[output]["data"]).reshape(outputs[output]["shape"])
     status, _, answer = server.ask("POST", f"/v1/models/{model}:predict", json.dumps({"instances": x.tolist()}))
     assert status == 200, answer
     rows = json.loads(answer)["predictions"]
-    yield "V1", np.array([row[output] if isinstance(row, dict) else row for row in rows], dtype=np.float64)
+    yield "V1", numbers([row[output] if isinstance(row, dict) else row for row in rows])
+
+
+def numbers(data):
+    """As doubles, unless they are texts."""
+    values = np.array(data)
+    return values if values.dtype.kind in "UO" else values.astype(np.float64)
 
 
 @pytest.mark.parametrize("name,file,expected", MODELS, ids=[m[0] for m in MODELS])
@@ -89,6 +105,84 @@ def test_trees_answer_as_their_packages(server, client, name, file, expected):
         pytest.skip("no row of the fixture survives 32 bits")
     for way, got in ask_all_ways(server, client, name, x):
         assert np.allclose(got.reshape(answers.shape), answers, rtol=1e-6, atol=1e-6), way
+
+
+def infer(server, model, inputs):
+    status, _, answer = server.ask("POST", f"/v2/models/{model}/infer", json.dumps({"inputs": inputs}))
+    assert status == 200, answer
+    return json.loads(answer)["outputs"]
+
+
+def sklearn_newest(name):
+    newest = sorted(p.name for p in SKLEARN.iterdir() if p.is_dir())[-1]
+    return json.loads((SKLEARN / newest / "expected.json").read_text())[name]
+
+
+@pytest.mark.parametrize("datatype", ["FP64", "FP32", "INT64", "INT32", "INT8", "UINT8"])
+@pytest.mark.parametrize("name", ["input-0", "whatever"])
+def test_numbers_of_any_type_and_the_only_input_under_any_name(server, client, datatype, name):
+    x = np.array([[1, 2, 3, 4], [5, 6, 7, 8]])
+    plain = infer(server, "linear", [{"name": "input-0", "shape": [2, 4], "datatype": "FP64", "data": x.ravel().tolist()}])
+    got = infer(server, "linear", [{"name": name, "shape": [2, 4], "datatype": datatype, "data": x.ravel().tolist()}])
+    assert got[0]["data"] == plain[0]["data"]
+    tensor = triton.InferInput(name, [2, 4], datatype)
+    kinds = {"FP64": "f8", "FP32": "f4", "INT64": "i8", "INT32": "i4", "INT8": "i1", "UINT8": "u1"}
+    tensor.set_data_from_numpy(x.astype(kinds[datatype]))
+    assert client.infer("linear", [tensor]).as_numpy("predict").tolist() == plain[0]["data"]
+
+
+@pytest.mark.parametrize("upright", [False, True])
+def test_a_data_frame_comes_as_one_input_for_each_column(server, upright):
+    case = sklearn_newest("frame_numbers")
+    x = np.array(case["rows"])
+    shape = [len(x), 1] if upright else [len(x)]
+    inputs = [{"name": c, "shape": shape, "datatype": "FP64", "data": x[:, i].tolist()} for i, c in enumerate(case["columns"])]
+    got = infer(server, "frame_numbers", inputs[::-1])
+    assert np.allclose(got[0]["data"], case["answers"]["predict"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("upright", [False, True])
+def test_columns_of_numbers_and_texts_are_found_by_name(server, upright):
+    case = sklearn_newest("frame_model")
+    rows = case["rows"]
+    shape = [len(rows), 1] if upright else [len(rows)]
+    inputs = []
+    for i, c in enumerate(case["columns"]):
+        text = isinstance(rows[0][i], str)
+        data = [row[i] if row[i] is not None else float("nan") for row in rows]
+        inputs.append({"name": c, "shape": shape, "datatype": "BYTES" if text else "FP32", "data": data})
+    got = infer(server, "frame_model", inputs)
+    assert got[0]["data"] == case["answers"]["predict"]
+    instances = [dict(zip(case["columns"], row)) for row in rows if None not in row]
+    status, _, answer = server.ask("POST", "/v1/models/frame_model:predict", json.dumps({"instances": instances}))
+    assert status == 200, answer
+    wanted = [a for a, row in zip(case["answers"]["predict"], rows) if None not in row]
+    assert json.loads(answer)["predictions"] == wanted
+
+
+@pytest.mark.parametrize("name", sorted(CATBOOST_EXPECTED))
+def test_catboost_answers_as_itself(server, client, name):
+    case = CATBOOST_EXPECTED[name]
+    wanted = case["answers"]["predict"]
+    rows = [[float("nan") if v is None else v for v in row] for row in case["rows"]]
+    metadata = client.get_model_metadata(f"catboost-{name}")
+    if case["columns"] is None:
+        ways = dict(ask_all_ways(server, client, f"catboost-{name}", np.array(rows)))
+    else:
+        assert [i.name for i in metadata.inputs] == case["columns"]
+        inputs = [
+            {"name": i.name, "shape": [len(rows)], "datatype": i.datatype, "data": [row[c] for row in rows]}
+            for c, i in enumerate(metadata.inputs)]
+        ways = {"REST": np.array(infer(server, f"catboost-{name}", inputs)[0]["data"])}
+        instances = [dict(zip(case["columns"], row)) for row in rows]
+        status, _, answer = server.ask("POST", f"/v1/models/catboost-{name}:predict", json.dumps({"instances": instances}))
+        assert status == 200, answer
+        ways["V1"] = np.array(json.loads(answer)["predictions"])
+    for way, got in ways.items():
+        if isinstance(wanted[0], str):
+            assert [v.decode() if isinstance(v, bytes) else str(v) for v in got.ravel()] == wanted, way
+        else:
+            assert np.allclose(np.array(got, dtype=float).ravel(), np.array(wanted, dtype=float).ravel(), rtol=1e-6, atol=1e-6), way
 
 
 def sklearn_cases():

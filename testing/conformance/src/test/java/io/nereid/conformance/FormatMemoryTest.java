@@ -143,6 +143,19 @@ class FormatMemoryTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"onnx", "sklearn-pickle", "xgboost-classifier", "lightgbm-booster"})
+    void anUnloadedModelOfMlflowGivesItsMemoryBack(String saved) throws Exception {
+        Path from = root().resolve("backends/mlflow/src/test/resources/mlflow").resolve(saved);
+        Path version = Files.createDirectories(directory.resolve("models").resolve(saved).resolve("1"));
+        try (Stream<Path> files = Files.list(from)) {
+            for (Path file : files.toList()) {
+                Files.copy(file, version.resolve(file.getFileName()));
+            }
+        }
+        flat(churn(saved), 8 * MB);
+    }
+
+    @ParameterizedTest
     @CsvSource({"identity", "add_sub"})
     void aBuiltInModelGivesItsMemoryBack(String builtIn) throws Exception {
         config(
