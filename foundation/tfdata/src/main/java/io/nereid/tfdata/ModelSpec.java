@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tfdata;
 
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.spi.ModelRef;
 import io.nereid.wire.NameCache;
 import io.nereid.wire.WireReader;
@@ -37,12 +39,17 @@ public record ModelSpec(String name, long version, @Nullable String label, Strin
         return read(wire, names, null);
     }
 
-    /** As {@link #read(WireReader, NameCache)}, for a field that came before: what is not said now stays. */
+    /**
+     * As {@link #read(WireReader, NameCache)}, for a field that came before: what is not said now stays.
+     *
+     * @throws ServingException NOT_FOUND for a version below 0
+     */
     public static ModelSpec read(WireReader wire, NameCache names, @Nullable ModelSpec before) {
         String name = before == null ? "" : before.name;
         long version = before == null ? ModelRef.ANY : before.version;
         String label = before == null ? null : before.label;
         String signature = before == null ? "" : before.signature;
+        long given = 0;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
@@ -60,14 +67,23 @@ public record ModelSpec(String name, long version, @Nullable String label, Strin
                         }
                     }
                     wire.leave(outer);
+                    given = version;
                 }
                 case 3 << 3 | WireReader.BYTES -> signature = wire.readText(names);
                 case 4 << 3 | WireReader.BYTES -> {
                     label = wire.readText(names);
                     version = ModelRef.ANY;
+                    given = 0;
                 }
                 default -> wire.skipField(tag);
             }
+        }
+        if (given < 0) {
+            // -1 is nobody's version, though here it stands for none being named
+            throw ServingException.of(
+                    Code.NOT_FOUND,
+                    "Servable not found for request: Specific(" + name + ", " + given + ")",
+                    "versions are whole numbers from 0 on");
         }
         return new ModelSpec(name, version, label, signature);
     }

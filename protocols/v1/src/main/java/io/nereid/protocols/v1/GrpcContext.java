@@ -88,10 +88,6 @@ final class GrpcContext {
         if (spec.name().isEmpty()) {
             throw ServingException.invalidArgument("ModelSpec has no name specified.");
         }
-        ModelRef ref = spec.ref();
-        if (ref.version() < 0 && ref.version() != ModelRef.ANY) {
-            throw notFound(ref, "versions are whole numbers from 0 on");
-        }
         return spec;
     }
 
