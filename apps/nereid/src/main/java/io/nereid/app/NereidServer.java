@@ -71,7 +71,9 @@ final class NereidServer {
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
         this.tracing = new Tracing(traces, clock);
         Observation observation = new ServerObservation(engine, tracing, logging);
-        V1Options.Builder first = V1Options.builder(clock).extraMetrics(() -> TfsFigures.write(recorder.counts()));
+        V1Options.Builder first = V1Options.builder(clock)
+                .extraMetrics(() -> TfsFigures.write(recorder.counts()))
+                .queueDepths(engine::waiting);
         v1.accept(first);
         List<ProtocolCodec> codecs = List.of(
                 new V2Codec(recorder, engine, observation, clock, codecPool, v2),

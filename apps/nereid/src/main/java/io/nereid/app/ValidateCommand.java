@@ -4,12 +4,19 @@ package io.nereid.app;
 
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
+import io.nereid.recording.Recorder;
 import io.nereid.repository.Problem;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.RepositoryValidator;
+import io.nereid.repository.ServedModelList;
+import io.nereid.repository.ServedModelSource;
+import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.ModelStatus;
+import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import java.io.PrintWriter;
@@ -19,7 +26,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletionException;
 import java.util.logging.Level;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -31,13 +40,23 @@ import picocli.CommandLine.Spec;
         name = "validate",
         mixinStandardHelpOptions = true,
         description = {
-            "Check a directory of models without serving it: every problem, with file, line and remedy.",
+            "Check a directory of models, or a list of models, without serving it: every problem, with file, line and"
+                    + " remedy.",
             "Exit code 0 when every model can be served, 1 when not."
         })
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class ValidateCommand implements Callable<Integer> {
-    @Parameters(paramLabel = "DIR", description = "The directory of models.")
-    private Path directory;
+    private static final String LOADING = "loading models to check them";
+    private static final Duration LONGEST_LOAD = Duration.ofHours(1);
+
+    @Parameters(arity = "0..1", paramLabel = "DIR", description = "The directory of models.")
+    private @Nullable Path directory;
+
+    @Option(
+            names = {"--model_config_file", "--model-config-file"},
+            paramLabel = "FILE",
+            description = "A list of models in TensorFlow Serving's format, instead of a directory.")
+    private @Nullable Path modelConfigFile;
 
     @Option(names = "--files-only", description = "Do not load the models into their backends.")
     private boolean filesOnly;
@@ -48,11 +67,73 @@ final class ValidateCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Logging.configure(Logging.Format.TEXT, Level.SEVERE);
+        Path models = directory;
+        Path list = modelConfigFile;
+        if (models != null && list == null) {
+            return directory(models);
+        }
+        if (list != null && models == null) {
+            return list(list);
+        }
+        throw ServingException.invalidArgument(
+                (models == null ? "nothing" : "both a directory and a list") + " to validate is given",
+                "give a directory of models, or --model_config_file FILE");
+    }
+
+    private int list(Path file) {
+        List<ServedModel> models = ServedModelList.read(file);
+        Recorder.check(models);
+        List<ModelChange> changes =
+                filesOnly ? tried(models, true) : Progress.during(LOADING, err(), () -> tried(models, false));
+        PrintWriter out = spec.commandLine().getOut();
+        long errors = 0;
+        for (ModelChange change : changes) {
+            ServingException error = change.error();
+            if (error == null && change.load().isEmpty()) {
+                error = ServingException.of(
+                        Code.NOT_FOUND,
+                        "Could not find any versions of model " + change.model(),
+                        "its base path should hold a directory named by a number");
+            }
+            if (error == null) {
+                out.println("ok: model '" + change.model() + "', versions " + change.load());
+            } else {
+                errors++;
+                String remedy = error.remedy();
+                out.println("error: " + error.getMessage() + (remedy == null ? "" : "\n  " + remedy));
+            }
+        }
+        out.println(errors == 0 ? "no problems" : errors + " of " + changes.size() + " models cannot be served as listed");
+        out.flush();
+        return errors == 0 ? 0 : 1;
+    }
+
+    /** What an engine makes of a list, or would make of it from what lies on the disk. */
+    private static List<ModelChange> tried(List<ServedModel> models, boolean dryRun) {
+        EngineOptions options = EngineOptions.builder(List.of())
+                .listing(ServedModelSource.Options.DEFAULT
+                        .withSettle(Duration.ZERO)
+                        .withPollInterval(Duration.ZERO))
+                .reloadTimeout(LONGEST_LOAD)
+                .scratch(Scratch.directory())
+                .build();
+        try (Engine engine = new Engine(options, Backends.find(), Clock.system())) {
+            engine.start().toCompletableFuture().join();
+            return engine.configure(models, dryRun).toCompletableFuture().join();
+        } catch (CompletionException e) {
+            throw ServingException.from(ModelLists.cause(e));
+        }
+    }
+
+    private PrintWriter err() {
+        return spec.commandLine().getErr();
+    }
+
+    private int directory(Path models) {
         List<Backend> backends = Backends.find();
-        List<Problem> problems = new ArrayList<>(new RepositoryValidator(backends).validate(directory));
+        List<Problem> problems = new ArrayList<>(new RepositoryValidator(backends).validate(models));
         if (!filesOnly) {
-            problems.addAll(Progress.during(
-                    "loading models to check them", spec.commandLine().getErr(), () -> load(backends, problems)));
+            problems.addAll(Progress.during(LOADING, err(), () -> load(models, backends, problems)));
         }
         PrintWriter out = spec.commandLine().getOut();
         long errors = 0;
@@ -69,7 +150,7 @@ final class ValidateCommand implements Callable<Integer> {
     }
 
     /** What goes wrong when the models are loaded and warmed up as they would be to serve, members of ensembles first. */
-    private List<Problem> load(List<Backend> backends, List<Problem> known) {
+    private static List<Problem> load(Path directory, List<Backend> backends, List<Problem> known) {
         List<Problem> found = new ArrayList<>();
         try (Engine engine = new Engine(
                 EngineOptions.builder(List.of(directory))

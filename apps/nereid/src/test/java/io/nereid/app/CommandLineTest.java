@@ -51,8 +51,8 @@ class CommandLineTest {
 
     @Test
     void optionsOfTritonserverAreTakenOrRefusedWithASentence(@TempDir Path dir) {
-        assertThat(run("serve", dir.toString(), "--grpc-use-ssl=true")).isEqualTo(2);
-        assertThat(err.toString()).contains("--grpc-use-ssl is not supported: connections are not encrypted");
+        assertThat(run("serve", dir.toString(), "--reuse-http-port=true")).isEqualTo(2);
+        assertThat(err.toString()).contains("--reuse-http-port is not supported: one process listens on a port");
         assertThat(run("serve", dir.toString(), "--rate-limit-resource", "R:1")).isEqualTo(1);
         assertThat(err.toString()).contains("--rate-limit-resource needs --rate-limit=execution_count");
         assertThat(run("serve", dir.toString(), "--cache-config", "local,size=1", "--cache-config", "redis,host=h"))
@@ -107,6 +107,39 @@ class CommandLineTest {
         Files.write(model.resolve("1/model.onnx"), new byte[] {1});
         assertThat(run("validate", dir.toString(), "--files-only")).isEqualTo(1);
         assertThat(out.toString()).contains("config.pbtxt:2:1").contains("max_batch_size");
+    }
+
+    @Test
+    void validateTellsOfEachModelOfAListWhetherItCanBeServed(@TempDir Path dir) throws Exception {
+        Files.createDirectories(dir.resolve("good/3"));
+        Files.writeString(dir.resolve("good/config.pbtxt"), "backend: \"square\"\n");
+        Files.createDirectories(dir.resolve("bad/1"));
+        Files.write(dir.resolve("bad/1/model.onnx"), new byte[] {1});
+        Files.createDirectories(dir.resolve("empty"));
+        Path list = dir.resolve("models.config");
+        String one = "config { name: '%s' base_path: '" + dir + "/%s' model_platform: 'tensorflow' %s }\n";
+        Files.writeString(
+                list,
+                "model_config_list {\n" + one.formatted("good", "good", "") + one.formatted("bad", "bad", "")
+                        + one.formatted("empty", "empty", "") + "}\n");
+        assertThat(run("validate", "--model_config_file", list.toString())).isEqualTo(1);
+        assertThat(out.toString())
+                .contains("ok: model 'good', versions [3]")
+                .contains("error: model 'bad' did not become available as listed: version 1: ")
+                .contains("No versions of servable empty found under base path")
+                .contains("2 of 3 models cannot be served as listed");
+        Files.writeString(list, "model_config_list {\n" + one.formatted("good", "good", "") + "}\n");
+        assertThat(run("validate", "--model_config_file", list.toString(), "--files-only"))
+                .isZero();
+        String label = "version_labels { key: 'stable' value: 4 }";
+        Files.writeString(list, "model_config_list {\n" + one.formatted("good", "good", label) + "}\n");
+        assertThat(run("validate", "--model_config_file", list.toString())).isEqualTo(1);
+        assertThat(err.toString()).contains("stable").contains("4");
+        Files.writeString(list, "model_config_list {\n  config { nam: 'x' }\n}\n");
+        assertThat(run("validate", "--model_config_file", list.toString())).isEqualTo(1);
+        assertThat(err.toString()).contains("models.config:2:");
+        assertThat(run("validate")).isEqualTo(1);
+        assertThat(err.toString()).contains("nothing to validate is given");
     }
 
     @Test

@@ -183,11 +183,13 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     /** Validates and submits; owns {@code handle} and the request from here on. */
     static Call submit(
             EngineServable servable, AutoCloseable handle, InferenceRequest asIs, ResponseSink to, Clock clock) {
+        InferenceRequest request = asIs;
+        ResponseSink sink = to;
         RowScalars scalars = servable.rowScalars();
-        boolean named =
-                scalars != null && asIs.options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE);
-        InferenceRequest request = named ? scalars.fed(asIs) : asIs;
-        ResponseSink sink = named ? scalars.answered(to) : to;
+        if (scalars != null && asIs.options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE)) {
+            request = scalars.fed(asIs);
+            sink = scalars.answered(to);
+        }
         InferenceRequest checked = request;
         EngineServable asked = servable;
         int rows = 0;
@@ -302,6 +304,15 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     /** The figures of all models in Prometheus' text format. */
     public String metrics() {
         return new MetricsPage(servables.shown(), options.metrics()).write(host, servables.cacheFigures(), shadows, manager.memoryBytes(), manager.memoryLimit());
+    }
+
+    /** Requests that wait to be run, by model; models whose versions do not serve are not in it. */
+    public Map<String, Long> waiting() {
+        Map<String, Long> waiting = new TreeMap<>();
+        for (EngineServable servable : servables.shown()) {
+            waiting.merge(servable.metadata().id().model(), (long) servable.queued(), Long::sum);
+        }
+        return waiting;
     }
 
     /**

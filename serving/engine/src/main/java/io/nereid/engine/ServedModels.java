@@ -161,12 +161,11 @@ final class ServedModels implements AutoCloseable {
     }
 
     private static String told(List<ModelChange> plan) {
-        return String.join(
-                ", ",
-                plan.stream()
-                        .filter(c -> c.action() != Action.KEPT)
-                        .map(c -> c.model() + " " + c.action())
-                        .toList());
+        List<String> told = plan.stream()
+                .filter(c -> c.action() != Action.KEPT)
+                .map(c -> c.model() + " " + c.action())
+                .toList();
+        return told.isEmpty() ? "nothing changes" : String.join(", ", told);
     }
 
     /** Completes when everything that changes has settled, or fails when that takes too long. */
@@ -228,14 +227,15 @@ final class ServedModels implements AutoCloseable {
                 reasons.add("version " + version + ": " + state.reason());
             }
         }
+        boolean serves = states.stream().anyMatch(s -> s.phase() == Phase.AVAILABLE);
         if (!reasons.isEmpty()) {
             return ServingException.of(
                     late ? Code.DEADLINE_EXCEEDED : Code.FAILED_PRECONDITION,
                     "model '" + model + "' did not become available as listed: " + String.join("; ", reasons),
-                    late ? "it goes on loading; ask for its status" : "what served before goes on to serve");
+                    late ? "it goes on loading; ask for its status"
+                            : serves ? "what served before goes on to serve" : "no version of it serves");
         }
-        if (change.action() != Action.KEPT
-                && states.stream().noneMatch(s -> s.phase() == Phase.AVAILABLE)) {
+        if (change.action() != Action.KEPT && !serves) {
             return ServingException.of(
                     Code.NOT_FOUND,
                     "Could not find any versions of model " + model,
