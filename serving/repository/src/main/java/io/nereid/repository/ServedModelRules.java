@@ -43,7 +43,8 @@ final class ServedModelRules {
         }
         if (!ModelNames.valid(name)) {
             throw ServingException.invalidArgument(
-                    "invalid model name " + Problems.quote(name), "use letters, digits, '_', '-', '.'");
+                    "invalid model name " + Problems.quote(name),
+                    "a name has no '/' and no '\\\\', does not begin with '.', and has at most 255 characters");
         }
     }
 

@@ -51,7 +51,7 @@ import org.slf4j.LoggerFactory;
  *       is read in full when that differs, was less than two seconds ago, when it has not settled yet, and by turns, so
  *       that 256 looks see every change of a file in place.
  *   <li>When a look takes more than 0.5 % of the poll interval the next one is put off until it does not, by up to a
- *       minute; a line of the log says so. Looking at ten thousand models stays below 1 % of a processor so.
+ *       minute; a line of the log says so when that is much. Looking at ten thousand models stays below 1 % of a processor so.
  * </ul>
  *
  * <p>Together with other sources it is started behind a {@link SourceGate}. Thread-safe: one lock guards reading and
@@ -126,6 +126,9 @@ public final class ServedModelSource implements Source {
 
     /** Looking takes up to one part in so many of the time, so that with all that it entails it stays below 1 %. */
     private static final int SHARE = 200;
+
+    /** Looks so many times rarer than asked for are told of. */
+    private static final int NOTABLE = 4;
 
     private static final Duration LONGEST_STRETCH = Duration.ofMinutes(1);
 
@@ -483,8 +486,10 @@ public final class ServedModelSource implements Source {
         Duration wanted = Duration.ofNanos(nanos).multipliedBy(SHARE);
         Duration most = longer(LONGEST_STRETCH, options.pollInterval);
         Duration stretched = longer(options.pollInterval, wanted.compareTo(most) > 0 ? most : wanted);
-        boolean was = interval.compareTo(options.pollInterval) > 0;
-        boolean is = stretched.compareTo(options.pollInterval) > 0 && !options.pollInterval.isZero();
+        // A slow look or two is nothing to tell anybody about.
+        Duration notable = options.pollInterval.multipliedBy(NOTABLE);
+        boolean was = interval.compareTo(notable) > 0;
+        boolean is = stretched.compareTo(notable) > 0 && !options.pollInterval.isZero();
         if (is && !was) {
             LOG.info(
                     "a look at {} base paths takes {} ms, so the next one comes after {} ms instead of {} ms:"
@@ -496,7 +501,7 @@ public final class ServedModelSource implements Source {
         } else if (was && !is) {
             LOG.info("a look at {} base paths comes every {} ms again", paths.size(), options.pollInterval.toMillis());
         }
-        interval = is ? stretched : options.pollInterval;
+        interval = options.pollInterval.isZero() ? options.pollInterval : stretched;
     }
 
     private static Duration longer(Duration a, Duration b) {
