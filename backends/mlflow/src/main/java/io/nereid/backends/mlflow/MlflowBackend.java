@@ -32,6 +32,8 @@ import org.jspecify.annotations.Nullable;
 public final class MlflowBackend implements Backend {
     static final String NAME = "mlflow";
     private static final String FEATURE_NAMES = "feature_names";
+    private static final String MAX_ROWS = "default-max-batch-size";
+    private static final int ROWS = 1 << 20;
 
     private final List<Backend> others;
 
@@ -150,10 +152,13 @@ public final class MlflowBackend implements Backend {
         }
 
         private BackendModel load(ModelConfig inside, boolean complete) {
+            // Clients of MLflow send tables of any length.
+            Map<String, String> settings = new HashMap<>(context.settings());
+            settings.putIfAbsent(MAX_ROWS, String.valueOf(ROWS));
             BackendContext its = new BackendContext(
                     context.cores(),
                     context.scratch(),
-                    context.settings(),
+                    Map.copyOf(settings),
                     complete,
                     context.engine(),
                     context.control(),
@@ -172,7 +177,7 @@ public final class MlflowBackend implements Backend {
             if (flavor.labels()) {
                 boolean batched = config.maxBatchSize() > 0
                         || (config.maxBatchSize() < 0 && !frame() && !"0".equals(
-                                context.settings().getOrDefault("default-max-batch-size", "")));
+                                context.settings().getOrDefault(MAX_ROWS, "")));
                 outputs = outputs.isEmpty()
                         ? List.of(new TensorSpec(
                                 MlflowModel.LABEL, DataType.INT64, batched ? Shape.SCALAR : Shape.of(-1)))

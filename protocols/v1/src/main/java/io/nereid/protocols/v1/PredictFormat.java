@@ -38,6 +38,7 @@ final class PredictFormat {
     private final JsonWriter writer = new JsonWriter(1024);
     private final List<Column> columns = new ArrayList<>();
     private int used;
+    private String featureNames = "";
 
     PredictFormat(RestBody body, FloatStyle floats) {
         this.body = body;
@@ -53,6 +54,17 @@ final class PredictFormat {
 
     /** The named tensors of the open body, owned by the caller. */
     List<Tensor> decode(Signature signature) {
+        return decode(signature, "");
+    }
+
+    /**
+     * As {@link #decode(Signature)}.
+     *
+     * @param names the names of a table's columns, separated by commas; a row may then be a list of a value for each input
+     *     that has one of these names
+     */
+    List<Tensor> decode(Signature signature, String names) {
+        featureNames = names;
         int instances = body.instances();
         int inputs = body.inputs();
         if (instances >= 0 && inputs >= 0) {
@@ -105,6 +117,10 @@ final class PredictFormat {
             return readNamedRows();
         }
         if (used != 1) {
+            List<Column> table = reader.peek() == JsonToken.ARRAY ? table() : List.of();
+            if (!table.isEmpty()) {
+                return readTable(table);
+            }
             throw ServingException.invalidArgument(
                     "instances is a plain list, but expecting list of objects as multiple input tensors required as per"
                             + " tensorinfo_map",
@@ -120,6 +136,58 @@ final class PredictFormat {
         }
         column.dims = tensors.dims();
         return List.of(column.tensor(Shape.of(column.dims)));
+    }
+
+    /** The columns of a table that have an input of their own, in the table's order; none unless all have. */
+    private List<Column> table() {
+        List<Column> table = new ArrayList<>();
+        for (String name : featureNames.isEmpty() ? new String[0] : featureNames.split(",", -1)) {
+            for (int i = 0; i < used; i++) {
+                if (columns.get(i).spec.name().equals(name)) {
+                    table.add(columns.get(i));
+                    break;
+                }
+            }
+        }
+        return table.size() == featureNames.split(",", -1).length ? table : List.of();
+    }
+
+    /** Reads rows that are lists of a value for each column; the reader stands at the first. */
+    private List<Tensor> readTable(List<Column> table) {
+        int row = 0;
+        do {
+            int given = 0;
+            reader.beginArray();
+            while (reader.hasNext()) {
+                if (given < table.size()) {
+                    Column column = table.get(given);
+                    try {
+                        column.read();
+                    } catch (ServingException e) {
+                        throw ServingException.of(
+                                e.code(),
+                                "Failed to process element: " + row + " of 'instances' list, '" + column.spec.name()
+                                        + "'. Error: INVALID_ARGUMENT: " + e.getMessage(),
+                                e.remedy());
+                    }
+                } else {
+                    reader.skipValue();
+                }
+                given++;
+            }
+            if (given != table.size()) {
+                throw ServingException.invalidArgument(
+                        "Failed to process element: " + row + " of 'instances' list. It has " + given
+                                + " values (expected: " + table.size() + ")",
+                        "a row has a value for each of " + featureNames + ", in this order, or names them");
+            }
+            row++;
+        } while (reader.hasNext());
+        List<Tensor> result = new ArrayList<>(table.size());
+        for (Column column : table) {
+            result.add(column.tensor(Shape.of(column.dims).prepend(row)));
+        }
+        return result;
     }
 
     /** Reads rows that are objects of named values; the reader stands at the first. */

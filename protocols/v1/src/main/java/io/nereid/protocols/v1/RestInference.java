@@ -108,7 +108,8 @@ final class RestInference {
                 List<Tensor> inputs;
                 long count = 0;
                 if (api == Api.PREDICT) {
-                    inputs = f.predict.decode(signature);
+                    inputs = f.predict.decode(
+                            signature, metadata.properties().getOrDefault(ExampleTensors.COLUMNS, ""));
                 } else {
                     Examples examples = f.examples.decode();
                     count = examples.size();
