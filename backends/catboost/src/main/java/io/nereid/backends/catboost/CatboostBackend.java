@@ -1,0 +1,143 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.catboost;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelSource;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.json.JsonReader;
+import io.nereid.spi.ModelConfig;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Models of CatBoost, as JSON. A model of numbers has one input of so many values as it has columns, not a number for
+ * what is missing; one with categories has an input for each column, by name. The output {@code predict} is what the
+ * library's {@code predict} gives; {@code predict_proba}, {@code predict_log_proba} and {@code margin}, the sums, are
+ * given where the configuration names them or the parameter {@code prediction_type} asks for them:
+ *
+ * <ul>
+ *   <li>{@code prediction_type}: {@code Class}, {@code Probability}, {@code LogProbability} or {@code RawFormulaVal}
+ * </ul>
+ *
+ * Thread-safe.
+ */
+public final class CatboostBackend implements Backend {
+    static final String NAME = "catboost";
+    private static final List<String> FILES = List.of("model.json", "model.cbm");
+    private static final String SAVE = "save it with model.save_model(\"model.json\", format=\"json\"), with"
+            + " pool=train_pool if it has categorical features";
+    /** Bytes by which a file is recognised. */
+    private static final int HEAD = 4096;
+
+    /** For {@link java.util.ServiceLoader}. */
+    public CatboostBackend() {}
+
+    @Override
+    public String name() {
+        return NAME;
+    }
+
+    @Override
+    public List<String> platforms() {
+        return List.of(NAME);
+    }
+
+    @Override
+    public List<String> defaultFiles() {
+        return FILES;
+    }
+
+    @Override
+    public boolean recognises(Path file) {
+        byte[] head;
+        try (InputStream in = Files.newInputStream(file)) {
+            head = in.readNBytes(HEAD);
+        } catch (IOException e) {
+            return false;
+        }
+        String text = new String(head, StandardCharsets.ISO_8859_1);
+        int first = text.indexOf('"');
+        return text.startsWith("CBM1")
+                || (text.stripLeading().startsWith("{")
+                        && (text.startsWith("\"ctr_data\"", first)
+                                || text.startsWith("\"features_info\"", first)
+                                || text.startsWith("\"oblivious_trees\"", first)));
+    }
+
+    @Override
+    public @Nullable String unavailable() {
+        return null;
+    }
+
+    @Override
+    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        Path file = file(source, config);
+        byte[] bytes;
+        int length;
+        try (InputStream in = Files.newInputStream(file)) {
+            long size = Files.size(file);
+            if (size > Integer.MAX_VALUE - 64) {
+                throw refused(file, "it has " + size + " bytes (expected: < 2 GiB)", "make the model smaller");
+            }
+            bytes = new byte[(int) size + JsonReader.SLACK];
+            length = in.readNBytes(bytes, 0, (int) size);
+        } catch (IOException e) {
+            throw ServingException.wrap(
+                    Code.INVALID_ARGUMENT,
+                    "cannot read model file '" + file + "': " + e.getClass().getSimpleName(),
+                    "check that the server may read it",
+                    e);
+        }
+        if (length >= 4 && bytes[0] == 'C' && bytes[1] == 'B' && bytes[2] == 'M') {
+            throw refused(file, "it is CatBoost's binary format", SAVE);
+        }
+        Parsed parsed;
+        try {
+            parsed = ModelReader.read(bytes, length);
+        } catch (ServingException e) {
+            String own = e.remedy();
+            throw refused(file, e.getMessage(), own == null ? "it may be damaged: " + SAVE + " again" : own);
+        } catch (ArithmeticException | IndexOutOfBoundsException e) {
+            throw refused(file, "its contents do not fit each other", "it may be damaged: " + SAVE + " again");
+        }
+        return new CatboostModel(parsed, CatboostConfig.complete(parsed, config, context));
+    }
+
+    private static ServingException refused(Path file, String why, String remedy) {
+        return ServingException.invalidArgument("model file '" + file + "' cannot be loaded: " + why, remedy);
+    }
+
+    private static Path file(ModelSource source, ModelConfig config) {
+        Path directory = source.versionDirectory().normalize();
+        List<String> names = config.modelFile().isEmpty() ? FILES : List.of(config.modelFile());
+        List<Path> found = new ArrayList<>();
+        for (String name : names) {
+            Path file = directory.resolve(name).normalize();
+            if (!file.startsWith(directory)) {
+                throw ServingException.invalidArgument(
+                        "model file '" + name + "' lies outside the version's directory",
+                        "name a file inside " + directory);
+            }
+            if (Files.isRegularFile(file)) {
+                found.add(file);
+            }
+        }
+        if (found.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "unable to find '" + directory.resolve(names.get(0)) + "' for model '" + config.name() + "'",
+                    "put " + names.get(0) + " there, or name the file in default_model_filename");
+        }
+        // Beside its JSON a model may lie in the binary format, too.
+        return found.get(0);
+    }
+}

@@ -1,0 +1,198 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.catboost;
+
+import io.nereid.backend.BackendContext;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+
+/** Checks a configuration against a model and fills in what it leaves open. Stateless. */
+final class CatboostConfig {
+    private static final String MATRIX = "input-0";
+    private static final String FEATURE_NAMES = "feature_names";
+    private static final int ROWS = 1 << 20;
+    private static final int MOST_NAMES = 1 << 16;
+    private static final List<DataType> NUMBERS =
+            List.of(DataType.FP32, DataType.FP64, DataType.INT32, DataType.INT64);
+
+    private CatboostConfig() {}
+
+    /** @throws ServingException INVALID_ARGUMENT for a configuration that the model does not fit */
+    static ModelConfig complete(Parsed model, ModelConfig config, BackendContext context) {
+        int rows = config.maxBatchSize() >= 0 ? config.maxBatchSize() : context.autoComplete() ? rows(context) : 0;
+        boolean batched = rows > 0;
+        List<TensorSpec> inputs = config.inputs().isEmpty() ? inputs(model, batched) : config.inputs();
+        List<TensorSpec> outputs = config.outputs();
+        if (outputs.isEmpty()) {
+            Output asked = asked(model, config);
+            int width = asked.width(model);
+            Shape shape = width == 1 ? Shape.SCALAR : Shape.of(width);
+            outputs = List.of(
+                    new TensorSpec(asked.toString(), asked.type(model), batched ? shape : shape.prepend(-1)));
+        }
+        ModelConfig complete = config.completed(
+                CatboostBackend.NAME,
+                CatboostBackend.NAME,
+                rows,
+                inputs,
+                outputs,
+                config.batching(),
+                config.instances() > 0 ? config.instances() : Math.max(1, context.cores()));
+        String names = String.join(",", names(model));
+        if (!config.parameters().containsKey(FEATURE_NAMES)
+                && names.length() <= MOST_NAMES
+                && model.features().stream().noneMatch(f -> f.name().contains(","))) {
+            Map<String, String> parameters = new HashMap<>(config.parameters());
+            parameters.put(FEATURE_NAMES, names);
+            complete = complete.toBuilder().parameters(Map.copyOf(parameters)).build();
+        }
+        checkInputs(model, complete);
+        for (TensorSpec spec : complete.fetches()) {
+            checkOutput(model, spec, complete);
+        }
+        return complete;
+    }
+
+    /** Of the columns; made up where the file has none, or one twice. */
+    static List<String> names(Parsed model) {
+        List<String> names = new ArrayList<>();
+        Set<String> seen = new HashSet<>();
+        for (Feature f : model.features()) {
+            boolean own = !f.name().isEmpty() && seen.add(f.name());
+            names.add(own ? f.name() : "x" + f.place());
+        }
+        return names;
+    }
+
+    private static List<TensorSpec> inputs(Parsed model, boolean batched) {
+        if (!model.hasCategories()) {
+            Shape shape = Shape.of(model.features().size());
+            return List.of(new TensorSpec(MATRIX, DataType.FP32, batched ? shape : shape.prepend(-1)));
+        }
+        List<TensorSpec> inputs = new ArrayList<>();
+        List<String> names = names(model);
+        for (int i = 0; i < names.size(); i++) {
+            DataType type = model.features().get(i).categorical() ? DataType.BYTES : DataType.FP32;
+            inputs.add(
+                    batched
+                            ? new TensorSpec(names.get(i), type, Shape.of(1), false, false, Shape.SCALAR)
+                            : new TensorSpec(names.get(i), type, Shape.of(-1)));
+        }
+        return inputs;
+    }
+
+    private static Output asked(Parsed model, ModelConfig config) {
+        String type = config.parameters().getOrDefault("prediction_type", "").strip();
+        if (type.isEmpty()) {
+            return Output.PREDICT;
+        }
+        for (Output output : Output.values()) {
+            if (output.predictionType.toLowerCase(Locale.ROOT).equals(type.toLowerCase(Locale.ROOT))
+                    && output.suits(model)
+                    && (output != Output.PREDICT || model.classifies())) {
+                return output;
+            }
+        }
+        throw wrong(
+                config,
+                "has prediction_type '" + type + "'",
+                model.classifies() ? "Class, Probability, LogProbability or RawFormulaVal" : "RawFormulaVal or none");
+    }
+
+    private static int rows(BackendContext context) {
+        String text = context.settings().getOrDefault("default-max-batch-size", String.valueOf(ROWS));
+        try {
+            int rows = Integer.parseInt(text.strip());
+            if (rows >= 0) {
+                return rows;
+            }
+        } catch (NumberFormatException e) {
+            // Refused below.
+        }
+        throw ServingException.invalidArgument(
+                "setting 'default-max-batch-size' is '" + text + "' (expected: a whole number >= 0)");
+    }
+
+    private static void checkInputs(Parsed model, ModelConfig config) {
+        List<TensorSpec> feeds = config.feeds();
+        int outer = config.batched() ? 0 : 1;
+        if (!model.hasCategories() && feeds.size() == 1 && model.features().size() != 1) {
+            TensorSpec spec = feeds.get(0);
+            Shape shape = spec.modelShape();
+            long last = shape.rank() == outer + 1 ? shape.dim(outer) : 0;
+            if (spec.optional()
+                    || !NUMBERS.contains(spec.dataType())
+                    || (last != -1 && last != model.features().size())) {
+                throw wrong(
+                        config,
+                        "has input '" + spec.name() + "' " + spec.dataType() + shape,
+                        "TYPE_FP32 with dims [ " + (outer == 1 ? "-1, " : "") + model.features().size() + " ]");
+            }
+            return;
+        }
+        if (feeds.size() != model.features().size()) {
+            throw wrong(config, "has " + feeds.size() + " inputs", model.features().size() + ", one for each column");
+        }
+        List<String> names = names(model);
+        for (TensorSpec spec : feeds) {
+            int place = feeds.size() == 1 ? 0 : names.indexOf(spec.name());
+            boolean text = place >= 0 && model.features().get(place).categorical();
+            Shape shape = spec.modelShape();
+            boolean fits = shape.rank() == outer
+                    || (shape.rank() == outer + 1 && (shape.dim(outer) == 1 || shape.dim(outer) == -1));
+            if (place < 0
+                    || spec.optional()
+                    || !fits
+                    || (text ? spec.dataType() != DataType.BYTES : !NUMBERS.contains(spec.dataType()))) {
+                throw wrong(
+                        config,
+                        "has input '" + spec.name() + "' " + spec.dataType() + shape,
+                        "columns " + names + ", TYPE_STRING for categories, TYPE_FP32 for numbers, one value a row");
+            }
+        }
+    }
+
+    private static void checkOutput(Parsed model, TensorSpec spec, ModelConfig config) {
+        Output output = Output.of(spec.name());
+        if (output == null || !output.suits(model)) {
+            throw wrong(
+                    config,
+                    "has output '" + spec.name() + "'",
+                    model.classifies() ? Arrays.toString(Output.values()) : "predict or margin");
+        }
+        int width = output.width(model);
+        int outer = config.batched() ? 0 : 1;
+        Shape shape = spec.modelShape();
+        boolean fits = shape.rank() == outer
+                ? width == 1
+                : shape.rank() == outer + 1 && (shape.dim(outer) == -1 || shape.dim(outer) == width);
+        boolean text = output.type(model) == DataType.BYTES;
+        boolean typed = text
+                ? spec.dataType() == DataType.BYTES
+                : spec.dataType() == output.type(model)
+                        || spec.dataType() == DataType.FP32
+                        || spec.dataType() == DataType.FP64;
+        if (!fits || !typed) {
+            throw wrong(
+                    config,
+                    "has output '" + spec.name() + "' " + spec.dataType() + shape,
+                    output.type(model) + " with dims [ " + (outer == 1 ? "-1, " : "") + width + " ]");
+        }
+    }
+
+    static ServingException wrong(ModelConfig config, String what, String expected) {
+        return ServingException.invalidArgument(
+                "model '" + config.name() + "' " + what + " (expected: " + expected + ")", "correct its configuration");
+    }
+}

@@ -1,0 +1,200 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.catboost;
+
+import io.nereid.backend.Invocation;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Runs of a shared model, row by row. Confined to one run at a time, but for {@link #cancel}. */
+final class CatboostInvocation implements Invocation {
+    /** The hash of a category that was not learned. */
+    private static final int UNKNOWN = 0x7fff_ffff;
+
+    private final CatboostModel model;
+    private final Parsed parsed;
+    private final Ensemble ensemble;
+    private final List<String> names;
+    /** By column its place among the numbers or the categories. */
+    private final int[] places;
+
+    private final float[] numbers;
+    private final int[] hashes;
+    private final int[] bins;
+    private final double[] sums;
+    private final double[] answer;
+    private volatile boolean cancelled;
+
+    CatboostInvocation(CatboostModel model) {
+        this.model = model;
+        this.parsed = model.parsed();
+        this.ensemble = parsed.ensemble();
+        this.names = CatboostConfig.names(parsed);
+        this.places = new int[parsed.features().size()];
+        int floats = 0;
+        int categories = 0;
+        for (int i = 0; i < places.length; i++) {
+            places[i] = parsed.features().get(i).categorical() ? categories++ : floats++;
+        }
+        this.numbers = new float[floats];
+        this.hashes = new int[categories];
+        this.bins = new int[ensemble.slots()];
+        this.sums = new double[ensemble.outputs()];
+        this.answer = new double[Math.max(ensemble.outputs(), 1 + parsed.labels().size())];
+    }
+
+    /** A column, or all of them. Confined to one run. */
+    private record Column(int first, int width, DataType type, ByteBuffer values) {}
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        cancelled = false;
+        boolean matrix = inputs.size() == 1 && !parsed.hasCategories();
+        long rows = matrix && places.length == 1
+                ? inputs.get(0).shape().elementCount()
+                : inputs.get(0).shape().rank() == 0 ? 1 : inputs.get(0).shape().dim(0);
+        List<Column> columns = new ArrayList<>(inputs.size());
+        for (Tensor t : inputs) {
+            int width = matrix ? places.length : 1;
+            if (t.shape().elementCount() != rows * width) {
+                throw ServingException.invalidArgument(
+                        "input '" + t.name() + "' is of shape " + t.shape() + " (expected: [" + rows
+                                + (width == 1 ? "" : "," + width) + "])",
+                        "give a value for each column, NaN for what is missing");
+            }
+            columns.add(new Column(matrix ? 0 : names.indexOf(t.name()), width, t.dataType(), t.buffer()));
+        }
+        List<Writer> writers = new ArrayList<>();
+        for (String name : outputs) {
+            writers.add(new Writer(name, (int) rows));
+        }
+        for (int row = 0; row < rows; row++) {
+            if ((row & 1023) == 0 && cancelled) {
+                throw ServingException.of(Code.CANCELLED, "the run was stopped");
+            }
+            for (Column column : columns) {
+                read(column, row);
+            }
+            ensemble.bin(numbers, hashes, bins);
+            ensemble.sum(bins, sums);
+            for (Writer writer : writers) {
+                writer.put();
+            }
+        }
+        List<Tensor> results = new ArrayList<>(writers.size());
+        for (Writer writer : writers) {
+            results.add(writer.tensor((int) rows));
+        }
+        return results;
+    }
+
+    private void read(Column column, int row) {
+        ByteBuffer b = column.values();
+        if (column.type() == DataType.BYTES) {
+            byte[] text = new byte[b.getInt()];
+            b.get(text);
+            hashes[places[column.first()]] =
+                    parsed.hashes().getOrDefault(new String(text, StandardCharsets.UTF_8), UNKNOWN);
+            return;
+        }
+        int from = row * column.width();
+        for (int i = 0; i < column.width(); i++) {
+            int at = from + i;
+            numbers[places[column.first() + i]] = switch (column.type()) {
+                case FP32 -> b.getFloat(4 * at);
+                case FP64 -> (float) b.getDouble(8 * at);
+                case INT64 -> b.getLong(8 * at);
+                default -> b.getInt(4 * at);
+            };
+        }
+    }
+
+    /** Collects the answers of an output. Confined to one run. */
+    private final class Writer {
+        private final TensorSpec spec;
+        private final Output output;
+        private final int width;
+        private final double[] values;
+        private int at;
+
+        Writer(String name, int rows) {
+            Output found = Output.of(name);
+            TensorSpec of = null;
+            for (TensorSpec s : model.config().fetches()) {
+                of = s.name().equals(name) ? s : of;
+            }
+            if (found == null || of == null) {
+                throw ServingException.invalidArgument(
+                        "unexpected output '" + name + "' for model '" + model.config().name() + "'");
+            }
+            spec = of;
+            output = found;
+            width = output.width(parsed);
+            values = new double[Math.multiplyExact(rows, width)];
+        }
+
+        void put() {
+            output.answer(parsed, sums, answer);
+            System.arraycopy(answer, 0, values, at, width);
+            at += width;
+        }
+
+        Tensor tensor(int rows) {
+            int outer = model.config().batched() ? 0 : 1;
+            Shape shape = spec.modelShape().rank() > outer ? Shape.of(rows, width) : Shape.of(rows);
+            boolean labels = output == Output.PREDICT && parsed.classifies() && !parsed.manyLabels();
+            if (spec.dataType() == DataType.BYTES) {
+                return texts(shape);
+            }
+            Tensor tensor = Tensor.allocate(spec.name(), spec.dataType(), shape);
+            ByteBuffer to = tensor.buffer();
+            for (double v : values) {
+                double value = labels && parsed.labels().get((int) v) instanceof Double d ? d : v;
+                switch (spec.dataType()) {
+                    case FP32 -> to.putFloat((float) value);
+                    case FP64 -> to.putDouble(value);
+                    case INT64 -> to.putLong((long) value);
+                    default -> to.put((byte) (value != 0 ? 1 : 0));
+                }
+            }
+            return tensor;
+        }
+
+        private Tensor texts(Shape shape) {
+            byte[][] texts = new byte[parsed.labels().size()][];
+            for (int i = 0; i < texts.length; i++) {
+                texts[i] = String.valueOf(parsed.labels().get(i)).getBytes(StandardCharsets.UTF_8);
+            }
+            int size = 0;
+            for (double v : values) {
+                size = Math.addExact(size, 4 + texts[(int) v].length);
+            }
+            MemoryRegion region = MemoryRegion.allocate(size);
+            int place = 0;
+            for (double v : values) {
+                byte[] text = texts[(int) v];
+                region.setInt(place, text.length);
+                region.setBytes(place + 4, text, 0, text.length);
+                place += 4 + text.length;
+            }
+            return Tensor.over(spec.name(), DataType.BYTES, shape, region, 0, size);
+        }
+    }
+
+    @Override
+    public void cancel() {
+        cancelled = true;
+    }
+
+    @Override
+    public void close() {}
+}

@@ -1,0 +1,120 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.catboost;
+
+import java.util.List;
+
+/**
+ * A number for a combination of categories: how often what was learned had it, and with which answers. Immutable.
+ *
+ * @param table what was counted
+ * @param kind how counts become a number
+ * @param elements of the combination, in the order in which they are hashed
+ * @param targetBorder which classes count as good
+ */
+record Ctr(
+        Table table,
+        Kind kind,
+        List<Element> elements,
+        float priorNumerator,
+        float priorDenominator,
+        float shift,
+        float scale,
+        int targetBorder,
+        float[] borders) {
+    private static final long MULTIPLIER = 0x4906ba494954cb65L;
+
+    /** How counts become a number. */
+    enum Kind {
+        BORDERS,
+        BUCKETS,
+        BINARIZED_TARGET_MEAN_VALUE,
+        FLOAT_TARGET_MEAN_VALUE,
+        COUNTER,
+        FEATURE_FREQ
+    }
+
+    /**
+     * A part of a combination. Immutable.
+     *
+     * @param kind what of the column
+     * @param column among the numbers, or among the categories
+     * @param border above which a number is
+     * @param value a category's hash
+     */
+    record Element(Part kind, int column, float border, int value) {}
+
+    /** What of a column; the order is that of hashing. */
+    enum Part {
+        CATEGORY,
+        NUMBER_ABOVE,
+        CATEGORY_IS
+    }
+
+    /**
+     * What was counted, by the hash of a combination. Immutable.
+     *
+     * @param hashes open addressing: a power of two of places
+     * @param used whether a place holds one
+     * @param counts so many for each place
+     * @param width counts of a place
+     * @param denominator of counters
+     */
+    record Table(long[] hashes, boolean[] used, double[] counts, int width, float denominator) {
+        static int slot(long hash, int mask) {
+            return (int) (hash ^ (hash >>> 32)) & mask;
+        }
+
+        /** The place of a hash, or -1. */
+        int find(long hash) {
+            int mask = hashes.length - 1;
+            int at = slot(hash, mask);
+            while (used[at]) {
+                if (hashes[at] == hash) {
+                    return at;
+                }
+                at = (at + 1) & mask;
+            }
+            return -1;
+        }
+    }
+
+    /** The number for a row. */
+    float value(float[] numbers, int numbersFrom, int[] categories) {
+        long hash = 0;
+        for (Element e : elements) {
+            long part =
+                    switch (e.kind()) {
+                        case CATEGORY -> categories[e.column()];
+                        case NUMBER_ABOVE -> numbers[numbersFrom + e.column()] > e.border() ? 1 : 0;
+                        case CATEGORY_IS -> categories[e.column()] == e.value() ? 1 : 0;
+                    };
+            hash = MULTIPLIER * (hash + MULTIPLIER * part);
+        }
+        int at = table.find(hash);
+        double[] counts = table.counts();
+        int from = at * table.width();
+        switch (kind) {
+            case BINARIZED_TARGET_MEAN_VALUE, FLOAT_TARGET_MEAN_VALUE:
+                return at < 0 ? calc(0, 0) : calc(counts[from], counts[from + 1]);
+            case COUNTER, FEATURE_FREQ:
+                return calc(at < 0 ? 0 : counts[from], table.denominator());
+            default:
+                if (at < 0) {
+                    return calc(0, 0);
+                }
+        }
+        double good = 0;
+        double all = 0;
+        for (int c = 0; c < table.width(); c++) {
+            all += counts[from + c];
+            good += kind == Kind.BUCKETS ? (c == targetBorder ? counts[from + c] : 0) : c > targetBorder ? counts[from + c] : 0;
+        }
+        return calc(good, all);
+    }
+
+    private float calc(double good, double all) {
+        float ratio = ((float) good + priorNumerator) / ((float) all + priorDenominator);
+        return (ratio + shift) * scale;
+    }
+}

@@ -1,0 +1,617 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.catboost;
+
+import io.nereid.backends.catboost.Ctr.Element;
+import io.nereid.backends.catboost.Ctr.Part;
+import io.nereid.backends.catboost.Ensemble.Exact;
+import io.nereid.base.ServingException;
+import io.nereid.json.JsonReader;
+import io.nereid.json.JsonToken;
+import io.nereid.tensor.DataType;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Reads a model from JSON. Confined to one call. */
+final class ModelReader {
+    private static final int MOST_COLUMNS = 1 << 20;
+    private static final int MOST_OUTPUTS = 1 << 14;
+    private static final int DEEPEST = 512;
+    private static final Set<String> BINARY = Set.of("Logloss", "CrossEntropy", "Focal");
+    private static final Set<String> MULTI = Set.of("MultiClass", "MultiClassOneVsAll");
+
+    private final JsonReader in = new JsonReader(DEEPEST);
+    private @Nullable Map<String, Object> features;
+    private @Nullable Map<String, Object> info;
+    private final Map<String, Counted> counted = new HashMap<>();
+    private final List<Split> splits = new ArrayList<>();
+    private final Ints starts = new Ints();
+    private final Ints leafStarts = new Ints();
+    private final Ints left = new Ints();
+    private final Ints right = new Ints();
+    private double[] leaves = new double[64];
+    private int leafValues;
+    /** Values of a leaf; 0 before the first one is known. */
+    private int perLeaf;
+
+    private boolean symmetric;
+    private boolean trees;
+    private double scale = 1;
+    private double[] biases = {};
+
+    private final List<Feature> floats = new ArrayList<>();
+    private final List<Feature> categories = new ArrayList<>();
+    private final List<Exact> exact = new ArrayList<>();
+    private final List<Ctr> ctrs = new ArrayList<>();
+
+    /** As the file has it. */
+    private record Split(String type, int column, double border, int value, int index) {}
+
+    /** As the file has it. */
+    private record Counted(int stride, double denominator, long[] hashes, double[] counts) {}
+
+    /** Whole numbers that become more. Confined to one reader. */
+    private static final class Ints {
+        private int[] items = new int[64];
+        private int size;
+
+        int add(int value) {
+            if (size == items.length) {
+                items = Arrays.copyOf(items, size * 2);
+            }
+            items[size] = value;
+            return size++;
+        }
+
+        int[] toArray() {
+            return Arrays.copyOf(items, size);
+        }
+    }
+
+    private ModelReader() {}
+
+    /**
+     * The model in the first {@code length} bytes, behind which there are {@link JsonReader#SLACK} more.
+     *
+     * @throws ServingException INVALID_ARGUMENT for what is damaged, or has what is not served
+     */
+    static Parsed read(byte[] bytes, int length) {
+        ModelReader reader = new ModelReader();
+        reader.in.reset(bytes, 0, length);
+        reader.document();
+        return reader.model();
+    }
+
+    private void document() {
+        in.beginObject();
+        while (in.nextField()) {
+            switch (in.key()) {
+                case "features_info" -> features = Json.map(Json.value(in));
+                case "model_info" -> info = Json.map(Json.value(in));
+                case "ctr_data" -> ctrData();
+                case "oblivious_trees" -> symmetricTrees();
+                case "trees" -> otherTrees();
+                case "scale_and_bias" -> scaleAndBias();
+                default -> in.skipValue();
+            }
+        }
+        in.expectEnd();
+    }
+
+    private void scaleAndBias() {
+        in.beginArray();
+        if (in.hasNext()) {
+            scale = in.readDouble();
+        }
+        if (in.hasNext()) {
+            biases = Json.doubles(in);
+        }
+        while (in.hasNext()) {
+            in.skipValue();
+        }
+    }
+
+    private void begin(boolean asSymmetric) {
+        if (trees) {
+            throw bad("it has trees twice");
+        }
+        trees = true;
+        symmetric = asSymmetric;
+    }
+
+    private void symmetricTrees() {
+        begin(true);
+        in.beginArray();
+        while (in.hasNext()) {
+            starts.add(splits.size());
+            double[] values = {};
+            int levels = splits.size();
+            in.beginObject();
+            while (in.nextField()) {
+                switch (in.key()) {
+                    case "splits" -> {
+                        if (!in.tryNull()) {
+                            in.beginArray();
+                            while (in.hasNext()) {
+                                splits.add(split());
+                            }
+                        }
+                    }
+                    case "leaf_values" -> values = Json.doubles(in);
+                    default -> in.skipValue();
+                }
+            }
+            levels = splits.size() - levels;
+            if (levels > 24 || values.length == 0 || values.length % (1 << levels) != 0) {
+                throw bad("a tree has " + levels + " splits and " + values.length + " leaf values");
+            }
+            leaf(values, values.length >> levels);
+        }
+        starts.add(splits.size());
+    }
+
+    /** Notes where a tree's leaves begin, and the leaves. */
+    private void leaf(double[] values, int each) {
+        leafStarts.add(append(values, each));
+    }
+
+    private int append(double[] values, int each) {
+        if (perLeaf == 0) {
+            perLeaf = each;
+        }
+        if (each != perLeaf || each < 1 || each > MOST_OUTPUTS) {
+            throw bad("a leaf has " + each + " values, others have " + perLeaf);
+        }
+        int first = leafValues / perLeaf;
+        if (leaves.length - leafValues < values.length) {
+            leaves = Arrays.copyOf(leaves, Math.addExact(leafValues, Math.max(leafValues, values.length)));
+        }
+        System.arraycopy(values, 0, leaves, leafValues, values.length);
+        leafValues += values.length;
+        return first;
+    }
+
+    private void otherTrees() {
+        begin(false);
+        in.beginArray();
+        while (in.hasNext()) {
+            starts.add(splits.size());
+            int root = node();
+            leafStarts.add(root < 0 ? ~root : 0);
+        }
+        starts.add(splits.size());
+    }
+
+    /** A node's number, or {@code ~leaf}; a node stands before those below it. */
+    private int node() {
+        int number = -1;
+        int no = 0;
+        int yes = 0;
+        boolean inner = false;
+        double[] values = {};
+        Split split = null;
+        int place = in.position();
+        in.beginObject();
+        boolean ordered = false;
+        // Children come before the split in the file; a node needs its number first.
+        while (in.nextField()) {
+            String key = in.key();
+            if (key.equals("left") || key.equals("right")) {
+                if (number < 0) {
+                    number = splits.size();
+                    splits.add(new Split("", 0, 0, 0, 0));
+                    left.add(0);
+                    right.add(0);
+                }
+                inner = true;
+                int child = node();
+                if (key.equals("left")) {
+                    no = child;
+                } else {
+                    yes = child;
+                    ordered = true;
+                }
+            } else if (key.equals("split")) {
+                split = split();
+            } else if (key.equals("value")) {
+                values = Json.doubles(in);
+            } else {
+                in.skipValue();
+            }
+        }
+        if (!inner) {
+            return ~append(values, values.length);
+        }
+        if (split == null || !ordered) {
+            throw bad("the node at byte " + place + " has no split or but one side");
+        }
+        splits.set(number, split);
+        left.items[number] = no;
+        right.items[number] = yes;
+        return number;
+    }
+
+    private Split split() {
+        Map<String, Object> s = Json.map(Json.value(in));
+        String type = String.valueOf(s.get("split_type"));
+        int index = s.containsKey("split_index") ? Json.whole(s.get("split_index"), "split_index") : -1;
+        return switch (type) {
+            case "FloatFeature" ->
+                new Split(
+                        type,
+                        Json.whole(s.get("float_feature_index"), "float_feature_index"),
+                        Json.number(s.get("border"), "border"),
+                        0,
+                        index);
+            case "OneHotFeature" ->
+                new Split(
+                        type,
+                        Json.whole(s.get("cat_feature_index"), "cat_feature_index"),
+                        0,
+                        Json.whole(s.get("value"), "value"),
+                        index);
+            case "OnlineCtr" -> new Split(type, 0, Json.number(s.get("border"), "border"), 0, index);
+            default -> throw unsupported("splits of the type '" + type + "'");
+        };
+    }
+
+    private void ctrData() {
+        in.beginObject();
+        while (in.nextField()) {
+            String key = in.key();
+            int stride = 0;
+            double denominator = 0;
+            List<Long> hashes = new ArrayList<>();
+            double[] counts = new double[64];
+            int size = 0;
+            in.beginObject();
+            while (in.nextField()) {
+                switch (in.key()) {
+                    case "counter_denominator" -> denominator = in.readDouble();
+                    case "hash_stride" -> stride = in.readInt();
+                    case "hash_map" -> {
+                        in.beginArray();
+                        while (in.hasNext()) {
+                            // Hashes are texts, because they have 64 bits.
+                            if (in.peek() == JsonToken.STRING) {
+                                hashes.add(hash(in.readString()));
+                            } else {
+                                counts = size == counts.length ? Arrays.copyOf(counts, size * 2) : counts;
+                                counts[size++] = in.readDouble();
+                            }
+                        }
+                    }
+                    default -> in.skipValue();
+                }
+            }
+            if (stride < 2 || (long) hashes.size() * (stride - 1) != size) {
+                throw bad("counts of categories do not fit their stride of " + stride);
+            }
+            counted.put(
+                    key,
+                    new Counted(
+                            stride,
+                            denominator,
+                            hashes.stream().mapToLong(Long::longValue).toArray(),
+                            Arrays.copyOf(counts, size)));
+        }
+    }
+
+    private static long hash(String text) {
+        try {
+            return Long.parseUnsignedLong(text);
+        } catch (NumberFormatException e) {
+            throw bad("a category's hash is '" + (text.length() > 40 ? text.substring(0, 40) + "…" : text) + "'");
+        }
+    }
+
+    private Parsed model() {
+        Map<String, Object> columns = features;
+        if (columns == null || !trees) {
+            throw bad("it has no 'features_info' or no trees");
+        }
+        for (String other : List.of("text_features", "embedding_features", "estimated_features")) {
+            if (!Json.list(columns.get(other)).isEmpty()) {
+                throw unsupported("a model with " + other.replace('_', ' '));
+            }
+        }
+        Ints ctrOf = new Ints();
+        Ints ctrBin = new Ints();
+        int numbering = columns(columns);
+        for (Object c : Json.list(columns.get("ctrs"))) {
+            Ctr ctr = ctr(Json.map(c));
+            for (int b = 0; b < ctr.borders().length; b++) {
+                ctrOf.add(ctrs.size());
+                ctrBin.add(b);
+            }
+            ctrs.add(ctr);
+        }
+        int outputs = Math.max(1, perLeaf);
+        double[] added = biases.length == outputs ? biases : new double[outputs];
+        if (biases.length == 1 && outputs > 1) {
+            Arrays.fill(added, biases[0]);
+        } else if (biases.length > 1 && biases.length != outputs) {
+            throw bad("'scale_and_bias' has " + biases.length + " values (expected: " + outputs + ")");
+        }
+        int[] slots = new int[splits.size()];
+        int[] bins = new int[splits.size()];
+        Map<Exact, Integer> places = new HashMap<>();
+        for (Split s : splits) {
+            if (s.type().equals("OneHotFeature")) {
+                Exact one = new Exact(s.column(), s.value());
+                if (places.putIfAbsent(one, places.size()) == null) {
+                    exact.add(one);
+                }
+            }
+        }
+        for (int i = 0; i < slots.length; i++) {
+            Split s = splits.get(i);
+            switch (s.type()) {
+                case "FloatFeature" -> {
+                    Feature f = within(floats, s.column());
+                    slots[i] = s.column();
+                    int found = Arrays.binarySearch(f.borders(), (float) s.border());
+                    if (found < 0) {
+                        throw bad("a split asks for the border " + s.border() + ", which its column does not have");
+                    }
+                    bins[i] = found;
+                }
+                case "OneHotFeature" -> {
+                    within(categories, s.column());
+                    slots[i] = floats.size() + places.getOrDefault(new Exact(s.column(), s.value()), 0);
+                }
+                default -> {
+                    int at = s.index() - numbering;
+                    if (at < 0 || at >= ctrOf.size) {
+                        throw bad("a split asks for combination " + at + " of " + ctrOf.size);
+                    }
+                    slots[i] = floats.size() + exact.size() + ctrOf.items[at];
+                    bins[i] = ctrBin.items[at];
+                    float border = ctrs.get(ctrOf.items[at]).borders()[bins[i]];
+                    if (border != (float) s.border()) {
+                        throw bad("a split asks for the border " + s.border() + " of a combination that has " + border);
+                    }
+                }
+            }
+        }
+        Ensemble ensemble = new Ensemble(
+                floats,
+                categories.size(),
+                exact,
+                ctrs,
+                slots,
+                bins,
+                starts.toArray(),
+                leafStarts.toArray(),
+                symmetric ? new int[0] : left.toArray(),
+                symmetric ? new int[0] : right.toArray(),
+                Arrays.copyOf(leaves, leafValues),
+                outputs,
+                scale,
+                added);
+        return described(ensemble, hashes(columns));
+    }
+
+    private static Feature within(List<Feature> all, int column) {
+        if (column < 0 || column >= all.size()) {
+            throw bad("a split asks for column " + column + " of " + all.size());
+        }
+        return all.get(column);
+    }
+
+    /** Notes the columns; how many splits are numbered before those of combinations is returned. */
+    private int columns(Map<String, Object> columns) {
+        int numbering = 0;
+        for (Object o : Json.list(columns.get("float_features"))) {
+            Map<String, Object> f = Json.map(o);
+            float[] borders = Json.floats(f.get("borders"));
+            for (int i = 1; i < borders.length; i++) {
+                if (!(borders[i] > borders[i - 1])) {
+                    throw bad("borders of a column do not ascend");
+                }
+            }
+            numbering += borders.length;
+            floats.add(new Feature(
+                    name(f),
+                    place(f),
+                    false,
+                    borders,
+                    "AsTrue".equals(f.get("nan_value_treatment")) ? Feature.Nan.ABOVE : Feature.Nan.BELOW));
+            indexed(f, floats.size() - 1);
+        }
+        for (Object o : Json.list(columns.get("categorical_features"))) {
+            Map<String, Object> f = Json.map(o);
+            numbering += Json.list(f.get("values")).size();
+            categories.add(new Feature(name(f), place(f), true, new float[0], Feature.Nan.BELOW));
+            indexed(f, categories.size() - 1);
+        }
+        return numbering;
+    }
+
+    private static void indexed(Map<String, Object> feature, int place) {
+        if (feature.containsKey("feature_index") && Json.whole(feature.get("feature_index"), "feature_index") != place) {
+            throw bad("columns do not stand in their order");
+        }
+    }
+
+    private static String name(Map<String, Object> feature) {
+        return feature.get("feature_name") instanceof String s ? s : feature.get("feature_id") instanceof String s ? s : "";
+    }
+
+    private static int place(Map<String, Object> feature) {
+        int place = Json.whole(feature.get("flat_feature_index"), "flat_feature_index");
+        if (place < 0 || place >= MOST_COLUMNS) {
+            throw bad("a column has the place " + place);
+        }
+        return place;
+    }
+
+    private Ctr ctr(Map<String, Object> c) {
+        List<Element> elements = new ArrayList<>();
+        for (Object o : Json.list(c.get("elements"))) {
+            Map<String, Object> e = Json.map(o);
+            String kind = String.valueOf(e.get("combination_element"));
+            elements.add(
+                    switch (kind) {
+                        case "cat_feature_value" ->
+                            new Element(Part.CATEGORY, column(e, "cat_feature_index", categories), 0, 0);
+                        case "float_feature" ->
+                            new Element(
+                                    Part.NUMBER_ABOVE,
+                                    column(e, "float_feature_index", floats),
+                                    (float) Json.number(e.get("border"), "border"),
+                                    0);
+                        case "cat_feature_exact_value" ->
+                            new Element(
+                                    Part.CATEGORY_IS,
+                                    column(e, "cat_feature_index", categories),
+                                    0,
+                                    Json.whole(e.containsKey("value") ? e.get("value") : e.get("exact_value"), "value"));
+                        default -> throw unsupported("combinations with '" + kind + "'");
+                    });
+        }
+        elements.sort(Comparator.comparing(Element::kind));
+        String type = String.valueOf(c.get("ctr_type"));
+        Ctr.Kind kind = null;
+        for (Ctr.Kind k : Ctr.Kind.values()) {
+            kind = k.name().replace("_", "").equals(type.toUpperCase(Locale.ROOT)) ? k : kind;
+        }
+        if (kind == null) {
+            throw unsupported("combinations of the type '" + type + "'");
+        }
+        Counted counts = counted.get(String.valueOf(c.get("identifier")));
+        if (counts == null) {
+            throw bad("a combination of categories has no counts in 'ctr_data'");
+        }
+        Ctr.Table table = table(counts);
+        boolean mean = kind == Ctr.Kind.BINARIZED_TARGET_MEAN_VALUE || kind == Ctr.Kind.FLOAT_TARGET_MEAN_VALUE;
+        if (mean && table.width() != 2) {
+            throw bad("a combination has " + table.width() + " counts (expected: a sum and a count)");
+        }
+        Object target = c.get("target_border_idx");
+        return new Ctr(
+                table,
+                kind,
+                List.copyOf(elements),
+                (float) Json.number(c.get("prior_numerator"), "prior_numerator"),
+                (float) Json.number(
+                        c.containsKey("prior_denomerator") ? c.get("prior_denomerator") : c.get("prior_denominator"),
+                        "prior_denomerator"),
+                (float) Json.number(c.get("shift"), "shift"),
+                (float) Json.number(c.get("scale"), "scale"),
+                target == null ? 0 : Json.whole(target, "target_border_idx"),
+                Json.floats(c.get("borders")));
+    }
+
+    private static int column(Map<String, Object> element, String key, List<Feature> all) {
+        int column = Json.whole(element.get(key), key);
+        within(all, column);
+        return column;
+    }
+
+    private static Ctr.Table table(Counted counted) {
+        int width = counted.stride() - 1;
+        int n = counted.hashes().length;
+        int size = Math.max(4, Integer.highestOneBit(Math.max(1, n)) * 4);
+        long[] hashes = new long[size];
+        boolean[] used = new boolean[size];
+        double[] counts = new double[Math.multiplyExact(size, width)];
+        for (int i = 0; i < n; i++) {
+            int at = Ctr.Table.slot(counted.hashes()[i], size - 1);
+            while (used[at] && hashes[at] != counted.hashes()[i]) {
+                at = (at + 1) & (size - 1);
+            }
+            used[at] = true;
+            hashes[at] = counted.hashes()[i];
+            System.arraycopy(counted.counts(), i * width, counts, at * width, width);
+        }
+        return new Ctr.Table(hashes, used, counts, width, (float) counted.denominator());
+    }
+
+    private Map<String, Integer> hashes(Map<String, Object> columns) {
+        Map<String, Integer> hashes = new HashMap<>();
+        for (Object o : Json.list(columns.get("cat_features_hash"))) {
+            Map<String, Object> one = Json.map(o);
+            hashes.put(String.valueOf(one.get("value")), Json.whole(one.get("hash"), "hash"));
+        }
+        if (hashes.isEmpty() && (!ctrs.isEmpty() || !exact.isEmpty())) {
+            throw ServingException.invalidArgument(
+                    "it has categorical features but not what their values are hashed to ('cat_features_hash')",
+                    "save it with model.save_model(\"model.json\", format=\"json\", pool=train_pool)");
+        }
+        return hashes;
+    }
+
+    private Parsed described(Ensemble ensemble, Map<String, Integer> hashes) {
+        List<Feature> all = new ArrayList<>(floats);
+        all.addAll(categories);
+        all.sort(Comparator.comparingInt(Feature::place));
+        for (int i = 0; i < all.size(); i++) {
+            if (all.get(i).place() != i) {
+                throw bad("there is no column " + i);
+            }
+        }
+        Map<String, Object> about = info == null ? Map.of() : info;
+        String loss = "";
+        if (about.get("params") instanceof Map<?, ?> p && p.get("loss_function") instanceof Map<?, ?> l) {
+            loss = String.valueOf(l.get("type"));
+        }
+        List<Object> labels = new ArrayList<>();
+        DataType type = DataType.INT64;
+        if (about.get("class_params") instanceof Map<?, ?> classes) {
+            String kind = String.valueOf(classes.get("class_label_type"));
+            type = switch (kind) {
+                case "String" -> DataType.BYTES;
+                case "Float" -> DataType.FP64;
+                case "Boolean" -> DataType.BOOL;
+                default -> DataType.INT64;
+            };
+            for (Object name : Json.list(classes.get("class_names"))) {
+                labels.add(
+                        type == DataType.BYTES
+                                ? String.valueOf(name)
+                                : name instanceof Boolean b ? (b ? 1.0 : 0.0) : Json.number(name, "class_names"));
+            }
+        }
+        // Classes that were given as numbers from 0 on have no names.
+        if (labels.isEmpty() && (BINARY.contains(loss) || MULTI.contains(loss))) {
+            type = DataType.INT64;
+            for (int i = 0; i < Math.max(2, ensemble.outputs()); i++) {
+                labels.add((double) i);
+            }
+        }
+        boolean several = loss.equals("MultiLogloss") || loss.equals("MultiCrossEntropy");
+        int wanted = ensemble.outputs() == 1 ? 2 : ensemble.outputs();
+        if (!labels.isEmpty() && !several && labels.size() != wanted) {
+            throw bad("it has " + labels.size() + " classes for " + ensemble.outputs() + " sums");
+        }
+        double threshold = 0;
+        Object given = about.get("binclass_probability_threshold");
+        if (given != null) {
+            double p;
+            try {
+                p = Double.parseDouble(String.valueOf(given));
+            } catch (NumberFormatException e) {
+                throw bad("'binclass_probability_threshold' is '" + given + "'");
+            }
+            threshold = Math.log(p / (1 - p));
+        }
+        return new Parsed(ensemble, all, hashes, loss, labels, type, threshold);
+    }
+
+    private static ServingException bad(String what) {
+        return ServingException.invalidArgument(what);
+    }
+
+    private static ServingException unsupported(String what) {
+        return ServingException.invalidArgument(
+                what + " are not served", "export the model to ONNX with model.save_model(\"model.onnx\", format=\"onnx\")");
+    }
+}

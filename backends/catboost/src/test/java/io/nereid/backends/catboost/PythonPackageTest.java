@@ -1,0 +1,74 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.catboost;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.backend.BackendModel;
+import io.nereid.spi.ModelConfig;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+
+/** Answers are those of the Python package, for every trained model. */
+class PythonPackageTest {
+    private static final Map<String, String> TYPES = Map.of(
+            "margin", "RawFormulaVal", "predict_proba", "Probability", "predict_log_proba", "LogProbability");
+
+    @TestFactory
+    List<DynamicTest> answersAreThoseOfCatboost() {
+        List<DynamicTest> tests = new ArrayList<>();
+        for (Map.Entry<String, JsonNode> e : References.expected().properties()) {
+            for (Map.Entry<String, JsonNode> answer : e.getValue().get("answers").properties()) {
+                tests.add(DynamicTest.dynamicTest(
+                        e.getKey() + " " + answer.getKey(),
+                        () -> compare(e.getKey(), e.getValue(), answer.getKey(), answer.getValue())));
+            }
+        }
+        return tests;
+    }
+
+    @Test
+    void thereAreManyModels() {
+        assertThat(References.expected().size()).isGreaterThan(30);
+    }
+
+    private static void compare(String name, JsonNode fixture, String method, JsonNode wanted) {
+        ModelConfig.Builder config = ModelConfig.builder("m");
+        if (TYPES.containsKey(method)) {
+            config.parameters(Map.of("prediction_type", TYPES.get(method)));
+        }
+        JsonNode rows = fixture.get("rows");
+        try (BackendModel model = References.load(name, config)) {
+            assertThat(model.config().outputs().get(0).name()).isEqualTo(method);
+            same(References.run(model, References.inputs(model, rows, 0, rows.size()), method), wanted, 0, rows.size());
+            for (int row = 0; row < rows.size(); row += 3) {
+                same(References.run(model, References.inputs(model, rows, row, 1), method), wanted, row, 1);
+            }
+        }
+    }
+
+    private static void same(List<Object> got, JsonNode wanted, int from, int rows) {
+        int width = got.size() / rows;
+        assertThat(wanted.get(0).isArray() ? wanted.get(0).size() : 1).isEqualTo(width);
+        for (int i = 0; i < got.size(); i++) {
+            JsonNode row = wanted.get(from + i / width);
+            JsonNode cell = row.isArray() ? row.get(i % width) : row;
+            Object value = got.get(i);
+            if (value instanceof Double d) {
+                assertThat(d)
+                        .as("row %d", from + i / width)
+                        .isCloseTo(cell.asDouble(), within(1e-6 * Math.max(1, Math.abs(cell.asDouble()))));
+            } else if (value instanceof Boolean b) {
+                assertThat(b).isEqualTo(cell.asText().equalsIgnoreCase("true"));
+            } else {
+                assertThat(value).isEqualTo(cell.asText());
+            }
+        }
+    }
+}
