@@ -74,7 +74,9 @@ final class ConfigTree {
             s.put("dims", Arrays.stream(spec.shape().dims()).boxed().toList());
             Shape reshape = spec.reshape();
             if (reshape != null) {
-                s.put("reshape", Map.of("shape", Arrays.stream(reshape.dims()).boxed().toList()));
+                s.put(
+                        "reshape",
+                        Map.of("shape", Arrays.stream(reshape.dims()).boxed().toList()));
             }
             s.put("is_shape_tensor", false);
             if (inputs) {
@@ -113,9 +115,12 @@ final class ConfigTree {
         for (Object entry : Frames.list(tree, side)) {
             Map<String, Object> s = Frames.map(entry);
             String name = Frames.string(s, "name");
-            TensorSpec spec = new TensorSpec(name, type(config, side, s), shape(config, side, s), Frames.yes(s, "optional"));
+            TensorSpec spec =
+                    new TensorSpec(name, type(config, side, s), shape(config, side, s), Frames.yes(s, "optional"));
             for (TensorSpec g : given) {
-                if (g.name().equals(name) && g.dataType() == spec.dataType() && g.shape().equals(spec.shape())) {
+                if (g.name().equals(name)
+                        && g.dataType() == spec.dataType()
+                        && g.shape().equals(spec.shape())) {
                     spec = new TensorSpec(
                             name, g.dataType(), g.shape(), spec.optional(), g.ragged(), g.reshape(), g.unchecked());
                 }

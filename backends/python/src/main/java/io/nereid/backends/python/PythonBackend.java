@@ -118,8 +118,6 @@ public final class PythonBackend implements Backend {
                 PythonModel.loading(plan, autoComplete ? ConfigTree.of(config) : null),
                 plan.settings().loadTimeout(),
                 "load " + plan.file().getFileName());
-        return reply.containsKey("config")
-                ? ConfigTree.completed(config, Frames.map(reply.get("config")))
-                : config;
+        return reply.containsKey("config") ? ConfigTree.completed(config, Frames.map(reply.get("config"))) : config;
     }
 }

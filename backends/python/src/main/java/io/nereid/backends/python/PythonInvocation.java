@@ -49,7 +49,7 @@ final class PythonInvocation implements Invocation {
     }
 
     private void watch(Worker worker) {
-        worker.death().thenAccept(reason -> died(worker, reason));
+        var unused = worker.death().thenAccept(reason -> died(worker, reason));
     }
 
     private synchronized void died(Worker worker, ServingException reason) {
@@ -65,14 +65,13 @@ final class PythonInvocation implements Invocation {
         }
         deaths = now() - startedAt > SOON.toNanos() ? 1 : deaths + 1;
         lastFailure = reason;
-        long pause = deaths == 1
-                ? 0
-                : Math.min(LONGEST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(16, deaths - 2));
+        long pause = deaths == 1 ? 0 : Math.min(LONGEST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(16, deaths - 2));
         pausedUntil = now() + TimeUnit.MILLISECONDS.toNanos(pause);
         CompletableFuture<Worker> next = new CompletableFuture<>();
         current = next;
         try {
-            model.timer().schedule(() -> model.starters().execute(() -> begin(next)), pause, TimeUnit.MILLISECONDS);
+            var unused = model.timer()
+                    .schedule(() -> model.starters().execute(() -> begin(next)), pause, TimeUnit.MILLISECONDS);
         } catch (RejectedExecutionException e) {
             next.completeExceptionally(reason);
         }

@@ -15,10 +15,14 @@ import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.Deque;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import org.jspecify.annotations.Nullable;
@@ -63,13 +67,26 @@ final class PythonModel implements BackendModel {
         ready.add(first);
     }
 
-    /** Starts what is missing of the configured instances. */
+    /** Starts what is missing of the configured instances, several at a time. */
     void fill() {
+        List<CompletableFuture<Worker>> starting = new ArrayList<>();
         for (int i = 1; i < config.instances(); i++) {
-            Worker worker = start(i);
-            synchronized (this) {
-                ready.addLast(worker);
+            int seat = i;
+            starting.add(CompletableFuture.supplyAsync(() -> start(seat), starters));
+        }
+        RuntimeException problem = null;
+        for (CompletableFuture<Worker> next : starting) {
+            try {
+                Worker worker = next.join();
+                synchronized (this) {
+                    ready.addLast(worker);
+                }
+            } catch (CompletionException e) {
+                problem = ServingException.from(e.getCause() == null ? e : e.getCause());
             }
+        }
+        if (problem != null) {
+            throw problem;
         }
     }
 
@@ -107,7 +124,10 @@ final class PythonModel implements BackendModel {
     Worker start(int seat) {
         Worker worker = connected(plan, label(seat));
         try {
-            worker.order(loading(plan, null), plan.settings().loadTimeout(), "load " + plan.file().getFileName());
+            worker.order(
+                    loading(plan, null),
+                    plan.settings().loadTimeout(),
+                    "load " + plan.file().getFileName());
             initialise(plan, worker, config, tree, seatGroup(seat), label(seat), seat);
             return worker;
         } catch (RuntimeException e) {
@@ -121,7 +141,10 @@ final class PythonModel implements BackendModel {
                 plan,
                 label,
                 new WorkerProcess(
-                        label, plan.interpreter(), plan.script(), plan.settings().connectTimeout()));
+                        label,
+                        plan.interpreter(),
+                        plan.script(),
+                        plan.settings().connectTimeout()));
     }
 
     /** The order to import the model, and to complete a configuration if there is one. */
@@ -150,10 +173,14 @@ final class PythonModel implements BackendModel {
             int seat) {
         Map<String, Object> args = new LinkedHashMap<>();
         args.put("model_config", Frames.text(tree));
-        args.put("model_instance_kind", group.kind() == InstanceGroup.Kind.AUTO ? "CPU" : group.kind().name());
+        args.put(
+                "model_instance_kind",
+                group.kind() == InstanceGroup.Kind.AUTO ? "CPU" : group.kind().name());
         args.put(
                 "model_instance_device_id",
-                group.gpus().isEmpty() ? "0" : String.valueOf(group.gpus().get(seat % group.gpus().size())));
+                group.gpus().isEmpty()
+                        ? "0"
+                        : String.valueOf(group.gpus().get(seat % group.gpus().size())));
         args.put("model_instance_name", label);
         args.put("model_repository", plan.modelDirectory().toAbsolutePath().toString());
         args.put("model_version", String.valueOf(plan.id().version()));

@@ -93,9 +93,8 @@ record PythonSettings(
         } catch (NumberFormatException e) {
             // Refused below.
         }
-        throw ServingException.invalidArgument(
-                "setting '" + key + "' of the python backend is '" + text + "' (expected: a whole number from " + least
-                        + " to " + most + ")");
+        throw ServingException.invalidArgument("setting '" + key + "' of the python backend is '" + text
+                + "' (expected: a whole number from " + least + " to " + most + ")");
     }
 
     /**
@@ -108,8 +107,8 @@ record PythonSettings(
         if (text.isEmpty()) {
             return python;
         }
-        Path path = Path.of(
-                text.replace(MODEL_DIRECTORY, source.modelDirectory().toAbsolutePath().toString()));
+        Path path = Path.of(text.replace(
+                MODEL_DIRECTORY, source.modelDirectory().toAbsolutePath().toString()));
         if (Files.isDirectory(path)) {
             for (String name : List.of("python", "python3")) {
                 Path candidate = path.resolve("bin").resolve(name);

@@ -44,20 +44,13 @@ final class Questions {
     private final Worker worker;
     private final @Nullable InferenceEngine engine;
     private final @Nullable ModelControl control;
-    private final Arena arena;
     private final PeerSlabs peers;
     private final Map<Long, Question> open = new ConcurrentHashMap<>();
 
-    Questions(
-            Worker worker,
-            @Nullable InferenceEngine engine,
-            @Nullable ModelControl control,
-            Arena arena,
-            PeerSlabs peers) {
+    Questions(Worker worker, @Nullable InferenceEngine engine, @Nullable ModelControl control, PeerSlabs peers) {
         this.worker = worker;
         this.engine = engine;
         this.control = control;
-        this.arena = arena;
         this.peers = peers;
     }
 
@@ -138,7 +131,12 @@ final class Questions {
     }
 
     private static JsonWriter begun(Map<String, Object> frame) {
-        return new JsonWriter(64).beginObject().name("t").value("value").name("n").value(Frames.number(frame, "n", 0));
+        return new JsonWriter(64)
+                .beginObject()
+                .name("t")
+                .value("value")
+                .name("n")
+                .value(Frames.number(frame, "n", 0));
     }
 
     /** Loading, unloading, and whether a model is ready. */
@@ -159,7 +157,9 @@ final class Questions {
                                     path.startsWith("file:") ? path.substring(5) : path,
                                     Base64.getDecoder().decode(text.toString())));
                     String config = Frames.string(frame, "config");
-                    then(frame, control.load(model, new ModelControl.LoadOptions(config.isEmpty() ? null : config, files)));
+                    then(
+                            frame,
+                            control.load(model, new ModelControl.LoadOptions(config.isEmpty() ? null : config, files)));
                     break;
                 default:
                     then(frame, control.unload(model, Frames.yes(frame, "dependents")));
@@ -171,7 +171,8 @@ final class Questions {
 
     private static boolean ready(ModelControl control, String model, String version) {
         try {
-            return control.ready(version.isEmpty() ? ModelRef.latest(model) : ModelRef.exact(model, Long.parseLong(version)));
+            return control.ready(
+                    version.isEmpty() ? ModelRef.latest(model) : ModelRef.exact(model, Long.parseLong(version)));
         } catch (ServingException e) {
             return false;
         } catch (NumberFormatException e) {
@@ -184,15 +185,22 @@ final class Questions {
             if (e == null) {
                 value(frame, true);
             } else {
-                failed(frame, ServingException.from(
-                        e instanceof CompletionException c && c.getCause() != null ? c.getCause() : e));
+                failed(
+                        frame,
+                        ServingException.from(
+                                e instanceof CompletionException c && c.getCause() != null ? c.getCause() : e));
             }
         });
     }
 
     private void failed(Map<String, Object> frame, ServingException e) {
         JsonWriter json = begun(frame);
-        json.name("e").beginArray().value(number(e.code())).value(e.describe()).endArray().endObject();
+        json.name("e")
+                .beginArray()
+                .value(number(e.code()))
+                .value(e.describe())
+                .endArray()
+                .endObject();
         worker.send(Frames.framed(json), true);
     }
 
@@ -233,7 +241,13 @@ final class Questions {
         public void next(InferenceResponse response, boolean last) {
             JsonWriter json = new JsonWriter(256);
             List<Chunk> chunks = new ArrayList<>();
-            json.beginObject().name("t").value("answer").name("k").value(key).name("z").value(last);
+            json.beginObject()
+                    .name("t")
+                    .value("answer")
+                    .name("k")
+                    .value(key)
+                    .name("z")
+                    .value(last);
             try (response) {
                 if (!response.outputs().isEmpty() || !last) {
                     json.name("o").beginArray();
@@ -257,8 +271,18 @@ final class Questions {
         @Override
         public void fail(ServingException e) {
             JsonWriter json = new JsonWriter(256);
-            json.beginObject().name("t").value("answer").name("k").value(key).name("z").value(true);
-            json.name("e").beginArray().value(number(e.code())).value(e.describe()).endArray();
+            json.beginObject()
+                    .name("t")
+                    .value("answer")
+                    .name("k")
+                    .value(key)
+                    .name("z")
+                    .value(true);
+            json.name("e")
+                    .beginArray()
+                    .value(number(e.code()))
+                    .value(e.describe())
+                    .endArray();
             send(json, true);
         }
 

@@ -98,7 +98,7 @@ final class Worker {
         this.channel = process.channel();
         this.arena = new Arena(settings, this::announce);
         this.peers = new PeerSlabs(arena, this::flushFreed);
-        this.questions = new Questions(this, plan.engine(), plan.control(), arena, peers);
+        this.questions = new Questions(this, plan.engine(), plan.control(), peers);
         process.onExit(() -> die(null));
         reader.execute(this::read);
     }
@@ -315,7 +315,9 @@ final class Worker {
         }
         Sequence sequence = request.options().sequence();
         if (sequence != null) {
-            json.name("g").value((sequence.start() ? 1 : 0) | (sequence.end() ? 2 : 0)).name("c");
+            json.name("g")
+                    .value((sequence.start() ? 1 : 0) | (sequence.end() ? 2 : 0))
+                    .name("c");
             if (sequence.id() instanceof Long id) {
                 json.unsignedValue(id);
             } else {
@@ -513,7 +515,9 @@ final class Worker {
                 }
                 in.compact();
                 if (needed + 4 > in.capacity()) {
-                    in = ByteBuffer.allocate(needed * 2).order(ByteOrder.LITTLE_ENDIAN).put(in.flip());
+                    in = ByteBuffer.allocate(needed * 2)
+                            .order(ByteOrder.LITTLE_ENDIAN)
+                            .put(in.flip());
                 }
                 if (channel.read(in) < 0) {
                     throw new EOFException("it has closed its socket");

@@ -106,8 +106,8 @@ final class WorkerProcess {
     }
 
     private static Process started(String interpreter, Path script, Path address) throws IOException {
-        ProcessBuilder builder = new ProcessBuilder(interpreter, "-u", script.toString(), address.toString())
-                .redirectErrorStream(true);
+        ProcessBuilder builder =
+                new ProcessBuilder(interpreter, "-u", script.toString(), address.toString()).redirectErrorStream(true);
         builder.environment().remove("PYTHONHOME");
         Path binaries = Path.of(interpreter).getParent();
         Path environment = binaries == null ? null : binaries.getParent();
@@ -177,7 +177,7 @@ final class WorkerProcess {
 
     /** Runs {@code then} when the process has ended, on some thread. */
     void onExit(Runnable then) {
-        process.onExit().thenRun(then);
+        var unused = process.onExit().thenRun(then);
     }
 
     /** Waits for its end; false when it takes longer. */

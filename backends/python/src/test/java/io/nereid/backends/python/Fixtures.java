@@ -18,9 +18,9 @@ final class Fixtures {
 
     static ModelSource copied(String name, Path directory) {
         try {
-            Path from = Path.of(Objects.requireNonNull(
-                            Fixtures.class.getResource("/models/" + name + "/1/model.py"), name)
-                    .toURI());
+            Path from =
+                    Path.of(Objects.requireNonNull(Fixtures.class.getResource("/models/" + name + "/1/model.py"), name)
+                            .toURI());
             Path version = Files.createDirectories(directory.resolve(name).resolve("1"));
             Files.copy(from, version.resolve("model.py"), StandardCopyOption.REPLACE_EXISTING);
             return new ModelSource(new ServableId(name, 1), version.getParent(), version);

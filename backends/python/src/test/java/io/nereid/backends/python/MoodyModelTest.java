@@ -118,7 +118,8 @@ class MoodyModelTest {
     @Test
     void theModelLearnsAllThatTheRequestSays() {
         Options options = new Options(0, 5_000_000, new Sequence(-2L, true, false), null);
-        try (RecordingRequest request = new RecordingRequest(List.of(text("MOOD", "about")), List.of("SAID"), options)) {
+        try (RecordingRequest request =
+                new RecordingRequest(List.of(text("MOOD", "about")), List.of("SAID"), options)) {
             String said = said(request);
             assertThat(said)
                     .contains("\"correlation\": 18446744073709551614")
@@ -204,6 +205,39 @@ class MoodyModelTest {
         assertThat(e.getMessage()).contains("ended (signal 9) before it had answered");
         try (RecordingRequest request = mood("pid")) {
             assertThat(said(request)).isNotEqualTo(before);
+        }
+    }
+
+    @Test
+    void aProcessThatDiesWithoutARequestIsReplacedToo() throws Exception {
+        long before;
+        try (RecordingRequest request = mood("pid")) {
+            before = Long.parseLong(said(request));
+        }
+        ProcessHandle.of(before).ifPresent(ProcessHandle::destroyForcibly);
+        awaitEnd(before);
+        // The request that comes first may still meet the dead process; it is not lost, for nobody has begun it.
+        try (RecordingRequest request = mood("pid")) {
+            invocation.execute(List.of(request));
+            assertThat(request.ends()).hasSize(1);
+        }
+        try (RecordingRequest request = mood("pid")) {
+            assertThat(said(request)).isNotEqualTo(String.valueOf(before));
+        }
+    }
+
+    @Test
+    void numpyIsNeededOnlyWhereValuesAreTouched() {
+        try (RecordingRequest request = mood("numpy")) {
+            invocation.execute(List.of(request));
+            ServingException failure = request.failure();
+            if (failure != null) {
+                assertThat(failure.getMessage())
+                        .contains("numpy cannot be imported by ")
+                        .contains("EXECUTION_ENV_PATH");
+            } else {
+                assertThat(said(request.answers().get(0))).isEqualTo("numpy is there");
+            }
         }
     }
 

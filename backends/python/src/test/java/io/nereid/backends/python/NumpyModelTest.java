@@ -162,8 +162,10 @@ class NumpyModelTest {
         byte[] texts = {2, 0, 0, 0, 'a', 0, 0, 0, 0, 0, 3, 0, 0, 0, (byte) 0xff, 'b', 'c'};
         try (BackendModel model = load("echo", echo(DataType.BYTES), null);
                 Invocation invocation = model.newInvocation()) {
-            assertThat(answered(invocation, tensor(DataType.BYTES, texts, 3), Map.of())).isEqualTo(texts);
-            assertThat(answered(invocation, tensor(DataType.BYTES, texts, 3), Map.of("how", "copy"))).isEqualTo(texts);
+            assertThat(answered(invocation, tensor(DataType.BYTES, texts, 3), Map.of()))
+                    .isEqualTo(texts);
+            assertThat(answered(invocation, tensor(DataType.BYTES, texts, 3), Map.of("how", "copy")))
+                    .isEqualTo(texts);
         }
     }
 
@@ -172,7 +174,8 @@ class NumpyModelTest {
         byte[] values = random(8);
         try (BackendModel model = load("echo", echo(DataType.BF16), null);
                 Invocation invocation = model.newInvocation()) {
-            assertThat(answered(invocation, tensor(DataType.BF16, values, 4), Map.of("how", "raw"))).isEqualTo(values);
+            assertThat(answered(invocation, tensor(DataType.BF16, values, 4), Map.of("how", "raw")))
+                    .isEqualTo(values);
         }
     }
 
@@ -192,7 +195,8 @@ class NumpyModelTest {
                     .isEqualTo(turned);
             assertThat(answered(invocation, tensor(DataType.FP32, values, 2, 2), Map.of("how", "view")))
                     .isEqualTo(view);
-            assertThat(answered(invocation, tensor(DataType.FP32, new byte[0], 0), Map.of("how", "copy"))).isEmpty();
+            assertThat(answered(invocation, tensor(DataType.FP32, new byte[0], 0), Map.of("how", "copy")))
+                    .isEmpty();
         }
     }
 
@@ -250,10 +254,12 @@ class NumpyModelTest {
     void aTensorOfAnAnsweredRequestIsNotGivenToAnother() {
         try (BackendModel model = load("echo", echo(DataType.FP32), null);
                 Invocation invocation = model.newInvocation()) {
-            ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale")).close();
+            ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale"))
+                    .close();
             try (RecordingRequest r = ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale"))) {
                 // The tensor's name is not that of an output, so that nothing is answered with; its values are gone.
-                assertThat(r.failure() == null ? r.answers().get(0).outputs() : List.of()).isEmpty();
+                assertThat(r.failure() == null ? r.answers().get(0).outputs() : List.of())
+                        .isEmpty();
             }
         }
     }
@@ -330,12 +336,17 @@ class NumpyModelTest {
             asked.add(request);
             if (!request.model().model().equals("other")) {
                 request.release();
-                sink.fail(ServingException.of(Code.NOT_FOUND, "no model '" + request.model().model() + "'"));
+                sink.fail(ServingException.of(
+                        Code.NOT_FOUND, "no model '" + request.model().model() + "'"));
                 return () -> {};
             }
             for (int i = 0; i < answers; i++) {
-                Tensor out = request.inputs().get(0).retainAs("OUT", request.inputs().get(0).shape());
-                sink.next(new InferenceResponse(new ServableId("other", 1), "", List.of(out), Map.of()), i == answers - 1);
+                Tensor out = request.inputs()
+                        .get(0)
+                        .retainAs("OUT", request.inputs().get(0).shape());
+                sink.next(
+                        new InferenceResponse(new ServableId("other", 1), "", List.of(out), Map.of()),
+                        i == answers - 1);
             }
             request.release();
             return () -> {};
@@ -370,8 +381,7 @@ class NumpyModelTest {
             assertThat(asked.id()).isEqualTo("from echo");
             assertThat(asked.parameters()).isEqualTo(Map.of("deep", 1L));
             assertThat(asked.options().sequence()).isEqualTo(new InferenceRequest.Sequence("seq", true, false));
-            try (RecordingRequest r =
-                    ask(invocation, tensor(DataType.FP32, values, 100), asking("ask", "nobody"))) {
+            try (RecordingRequest r = ask(invocation, tensor(DataType.FP32, values, 100), asking("ask", "nobody"))) {
                 assertThat(r.failure()).isNotNull();
                 assertThat(r.failure().code()).isEqualTo(Code.NOT_FOUND);
                 assertThat(r.failure().getMessage()).isEqualTo("no model 'nobody'");

@@ -83,14 +83,14 @@ class StartTest {
     @Test
     void aFileWithoutTheClassIsRefused() {
         assertThat(refused("x = 1\n", config(), Map.of()).getMessage()).contains("has no class TritonPythonModel");
-        assertThat(refused("class TritonPythonModel:\n    pass\n", config(), Map.of()).getMessage())
+        assertThat(refused("class TritonPythonModel:\n    pass\n", config(), Map.of())
+                        .getMessage())
                 .contains("has no method execute");
     }
 
     @Test
     void aModelWithoutOutputsIsRefused() {
-        ServingException e =
-                refused("class TritonPythonModel:\n" + EXECUTE, ModelConfig.unspecified("m"), Map.of());
+        ServingException e = refused("class TritonPythonModel:\n" + EXECUTE, ModelConfig.unspecified("m"), Map.of());
         assertThat(e.getMessage()).isEqualTo("model 'm' names no outputs");
         assertThat(e.remedy()).contains("auto_complete_config");
     }
@@ -116,10 +116,8 @@ class StartTest {
             assertThat(model.config().decoupled()).isTrue();
             assertThat(model.config().maxBatchSize()).isEqualTo(3);
             assertThat(model.config().batching()).isNotNull();
-            assertThat(model.config().outputs())
-                    .containsExactly(new TensorSpec("y", DataType.BYTES, Shape.of(-1, 2)));
-            assertThat(model.config().inputs())
-                    .containsExactly(new TensorSpec("o", DataType.FP16, Shape.of(1), true));
+            assertThat(model.config().outputs()).containsExactly(new TensorSpec("y", DataType.BYTES, Shape.of(-1, 2)));
+            assertThat(model.config().inputs()).containsExactly(new TensorSpec("o", DataType.FP16, Shape.of(1), true));
         }
     }
 
@@ -131,8 +129,8 @@ class StartTest {
 
     @Test
     void aStartThatTakesTooLongIsEnded() {
-        ServingException e = refused(
-                "import time\ntime.sleep(60)\n", config(), Map.of("initialize-timeout-seconds", "1"));
+        ServingException e =
+                refused("import time\ntime.sleep(60)\n", config(), Map.of("initialize-timeout-seconds", "1"));
         assertThat(e.getMessage()).isEqualTo("model 'm' took longer than 1 s to load model.py");
     }
 
@@ -164,7 +162,8 @@ class StartTest {
 
     @Test
     void aModelMayHaveAnEnvironmentOfItsOwn() throws IOException {
-        Path binaries = Files.createDirectories(directory.resolve("m").resolve("env").resolve("bin"));
+        Path binaries =
+                Files.createDirectories(directory.resolve("m").resolve("env").resolve("bin"));
         Path python = binaries.resolve("python");
         Files.writeString(python, "#!/bin/sh\nexport CHOSEN=yes\nexec " + Interpreter.path() + " \"$@\"\n");
         assertThat(python.toFile().setExecutable(true)).isTrue();
