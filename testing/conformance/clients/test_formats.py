@@ -31,7 +31,7 @@ def read_expected(file):
 
 
 MODELS = [*trees("xgboost"), *trees("lightgbm")]
-PLAIN = ["bagging", "elasticnet", "boost", "calibrated", "ada", "rest", "forest_many", "sgd_sparse"]
+PLAIN = ["bagging", "elasticnet", "boost", "calibrated", "ada", "rest_trees", "forest_many", "sgd_sparse"]
 CATBOOST = ROOT / "backends" / "catboost" / "src" / "test" / "resources" / "models"
 CATBOOST_EXPECTED = json.loads((CATBOOST / "expected.json").read_text())
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains the models of the tests, and writes down what the Python packages answer.
 
-Usage: make_models.py DIRECTORY [xgboost|lightgbm] [PREFIX]
+Usage: make_models.py DIRECTORY [xgboost|lightgbm|early] [PREFIX]
 
 Each model is a file beside NAME.expected, which holds, little-endian: the four counts of rows, features, answers of a
 row and margins of a row (int32), the rows, the answers and the margins (float64).
@@ -237,8 +237,35 @@ def lightgbm_models(directory, prefix):
         print(name, os.path.getsize(os.path.join(directory, name + ".txt")))
 
 
+def early_models(directory, prefix):
+    """XGBoost with early stopping: NAME.json, and NAME-best.expected, NAME-range.expected, NAME-all.expected."""
+    import xgboost as xgb
+
+    for objective in ("binary:logistic", "multi:softprob", "reg:squarederror"):
+        rng = np.random.default_rng(3)
+        x, score = data(3, True, False)
+        y = target(objective, score, rng)
+        noisy = target(objective, score + rng.normal(size=len(score)) * 2, rng)
+        params = {"objective": objective, "max_depth": 4, "eta": 0.8, "seed": 3, "nthread": 1}
+        if objective.startswith("multi"):
+            params["num_class"] = int(y.max()) + 1
+        booster = xgb.train(params, xgb.DMatrix(x, noisy), 40, evals=[(xgb.DMatrix(x, y), "e")], early_stopping_rounds=4,
+                            verbose_eval=False)
+        name = prefix + objective.replace(":", "-")
+        booster.save_model(os.path.join(directory, name + ".json"))
+        for tag, ends in (("best", (0, booster.best_iteration + 1)), ("range", (1, 3)), ("all", (0, 0))):
+            ask = xgb.DMatrix(x[:30])
+            answers = booster.predict(ask, iteration_range=ends).reshape(30, -1)
+            margins = booster.predict(ask, iteration_range=ends, output_margin=True).reshape(30, -1)
+            with open(os.path.join(directory, name + "-" + tag + ".expected"), "wb") as out:
+                np.array([30, FEATURES, answers.shape[1], margins.shape[1]], "<i4").tofile(out)
+                for part in (x[:30], answers, margins):
+                    np.ascontiguousarray(part, "<f8").tofile(out)
+        print(name, booster.best_iteration, booster.num_boosted_rounds())
+
+
 if __name__ == "__main__":
     out = sys.argv[1]
     os.makedirs(out, exist_ok=True)
     given = sys.argv[3] if len(sys.argv) > 3 else ""
-    {"xgboost": xgboost_models, "lightgbm": lightgbm_models}[sys.argv[2]](out, given)
+    {"xgboost": xgboost_models, "lightgbm": lightgbm_models, "early": early_models}[sys.argv[2]](out, given)

@@ -77,6 +77,10 @@ final class LightgbmReader {
         if (announced != 0 && announced != trees.size()) {
             throw bad("'tree_sizes' tells of " + announced + " trees, but there are " + trees.size());
         }
+        int[] iterations = new int[trees.size() / outputs + 1];
+        for (int i = 0; i < iterations.length; i++) {
+            iterations[i] = i * outputs;
+        }
         return new ParsedModel(
                 LightgbmBackend.NAME,
                 objective,
@@ -86,9 +90,10 @@ final class LightgbmReader {
                 outputs,
                 new double[outputs],
                 average ? Math.max(1, trees.size() / outputs) : 1,
-                link,
-                classes,
-                names);
+                        link,
+                        classes,
+                        names)
+                .withIterations(iterations, -1);
     }
 
     /** Reads fields up to the next tree, or the end of trees, whose line it gives; empty at the end of the text. */

@@ -25,6 +25,7 @@ import org.jspecify.annotations.Nullable;
 record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     static final String INPUT = "input-0";
     private static final String OUTPUT_MARGIN = "output_margin";
+    private static final String ITERATION_RANGE = "iteration_range";
     private static final String FEATURE_NAMES = "feature_names";
     private static final int ROWS = 1 << 20;
     /** Longer lists of names are not shown. */
@@ -109,6 +110,42 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
             output(complete, spec, model, margin, batched, rowVector);
         }
         return new TreeConfig(complete, rowVector, margin);
+    }
+
+    /** The model with the iterations that the configuration wants. */
+    static ParsedModel chosen(ParsedModel model, ModelConfig config) {
+        String text = config.parameters().getOrDefault(ITERATION_RANGE, "").strip();
+        if (text.isEmpty() || text.equals("all")) {
+            return model;
+        }
+        int begin = 0;
+        int end = -1;
+        if (text.equals("best")) {
+            end = model.best() + 1;
+            if (model.best() < 0) {
+                throw wrong(
+                        config,
+                        "has " + ITERATION_RANGE + " 'best', but its file names no best iteration",
+                        "a model trained with early stopping, or a range such as 0,10");
+            }
+        } else {
+            String[] ends = text.split(",", -1);
+            try {
+                begin = Integer.parseInt(ends[0].strip());
+                end = ends.length == 2 ? Integer.parseInt(ends[1].strip()) : -1;
+            } catch (NumberFormatException e) {
+                end = -1;
+            }
+            // As the packages have it.
+            end = begin == 0 && end == 0 ? model.rounds() : end;
+        }
+        if (begin < 0 || end <= begin || end > model.rounds()) {
+            throw wrong(
+                    config,
+                    "has " + ITERATION_RANGE + " '" + (text.length() > 40 ? text.substring(0, 40) + "…" : text) + "'",
+                    "best, all, or the first iteration and the one after the last, of " + model.rounds());
+        }
+        return model.between(begin, end);
     }
 
     static DataType type(ParsedModel model) {

@@ -48,7 +48,7 @@ abstract class TreesBackend implements Backend {
 
     @Override
     public final BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
-        ParsedModel parsed = TreeFile.read(source, config, name, files);
+        ParsedModel parsed = TreeConfig.chosen(TreeFile.read(source, config, name, files), config);
         TreeConfig complete = TreeConfig.complete(parsed, config, context);
         return new TreeModel(parsed, complete);
     }

@@ -28,6 +28,8 @@ final class XgboostReader {
     private int features = MISSING;
     private long setWords;
     private int leafWidth;
+    private int[] iterations = {};
+    private int best = -1;
 
     private XgboostReader(Document in) {
         this.in = in;
@@ -83,6 +85,16 @@ final class XgboostReader {
                         names.add(in.text());
                     }
                     break;
+                case "attributes":
+                    in.beginObject();
+                    while (in.nextField()) {
+                        if (in.key().equals("best_iteration")) {
+                            best = best(in.text());
+                        } else {
+                            in.skip();
+                        }
+                    }
+                    break;
                 case "learner_model_param":
                     parameters();
                     break;
@@ -99,6 +111,14 @@ final class XgboostReader {
                 default:
                     in.skip();
             }
+        }
+    }
+
+    private static int best(String text) {
+        try {
+            return Integer.parseInt(text.strip());
+        } catch (NumberFormatException e) {
+            return -1;
         }
     }
 
@@ -176,6 +196,9 @@ final class XgboostReader {
                     while (in.hasNext()) {
                         trees.add(tree());
                     }
+                    break;
+                case "iteration_indptr":
+                    iterations = in.ints();
                     break;
                 case "tree_info":
                     groups = in.ints();
@@ -285,7 +308,7 @@ final class XgboostReader {
         if (!names.isEmpty() && names.size() != features) {
             throw bad("there are " + names.size() + " names for " + features + " features");
         }
-        return new ParsedModel(
+        ParsedModel model = new ParsedModel(
                 XgboostBackend.NAME,
                 objective,
                 parsed,
@@ -297,6 +320,17 @@ final class XgboostReader {
                 link(),
                 objective.startsWith("multi:") ? outputs : objective.equals("binary:logistic") ? 2 : 0,
                 List.copyOf(names));
+        return ascend(parsed.size()) ? model.withIterations(iterations, best) : model;
+    }
+
+    /** Whether the file tells where iterations begin, as those of XGBoost 1.7 and later do. */
+    private boolean ascend(int all) {
+        for (int i = 1; i < iterations.length; i++) {
+            if (iterations[i] < iterations[i - 1]) {
+                return false;
+            }
+        }
+        return iterations.length > 1 && iterations[0] == 0 && iterations[iterations.length - 1] == all;
     }
 
     private static final RawTree NONE = new RawTree();
