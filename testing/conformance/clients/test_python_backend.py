@@ -255,6 +255,35 @@ def test_streams_of_one_instance_run_side_by_side(server):
     assert time.monotonic() - began < 1.8
 
 
+def test_an_async_decoupled_model_takes_the_next_while_it_waits(server):
+    began = time.monotonic()
+    with triton.InferenceServerClient(server.base) as client:
+        answers = queue.Queue()
+        client.start_stream(lambda result, error: answers.put((result, error)))
+        for i in range(8):
+            client.async_stream_infer("waiting", [tensor("IN", np.array([1], np.int32))], request_id=str(i))
+        for _ in range(16):
+            result, error = answers.get(timeout=30)
+            assert error is None
+            assert result.as_numpy("OUT")[0] == 1
+        client.stop_stream()
+    assert time.monotonic() - began < 2.0, "eight waits of 0.3 s side by side"
+
+
+def test_errors_of_an_async_decoupled_model(server):
+    with triton.InferenceServerClient(server.base) as client:
+        with pytest.raises(InferenceServerException, match="ValueError: a negative number"):
+            list(stream(client, "waiting", [tensor("IN", np.array([-1], np.int32))]))
+        with pytest.raises(InferenceServerException, match="several instead of one answer"):
+            list(stream(client, "waiting", [tensor("IN", np.array([3], np.int32))]))
+
+
+def test_a_request_is_seen_again(server):
+    with triton.InferenceServerClient(server.base) as client:
+        values = [r.as_numpy("OUT")[0] for r in stream(client, "countdown", [tensor("IN", np.array([4], np.int32))])]
+        assert values == [3, 2, 1, 0]
+
+
 def test_an_error_before_a_stream(server):
     inputs = repeat([1, 2], 0)
     inputs[1] = tensor("DELAY", np.array([1], np.uint32))
@@ -283,7 +312,18 @@ def test_a_dead_process_is_replaced(client):
     with pytest.raises(InferenceServerException, match=r"process of model 'moody' ended \(signal 9\)") as e:
         moody(client, "crash")
     assert "UNAVAILABLE" in e.value.status()
-    assert said(moody(client, "pid")) != before
+    now = said(moody(client, "pid"))
+    assert now != before
+    os.kill(int(now), signal.SIGKILL)
+    until(lambda: not alive(int(now)), "the process's end")
+
+    def answered():
+        try:
+            return said(moody(client, "pid"))
+        except InferenceServerException:
+            return None
+
+    assert until(answered, "another process, after a pause") != now
 
 
 def test_large_tensors(client):
