@@ -73,6 +73,7 @@ public final class Bench {
         rows.put("grpc-big", new CompareRow("V2 gRPC raw, 4.8 MB", Bodies::grpcBig, Served.IDENTITY, 1.25, 0, 0));
         rows.put("json-floats", new JsonRow());
         rows.put("python", new PythonRow());
+        rows.put("trees", new TreesRow());
         rows.put("batcher", new BatcherRow());
         rows.put("engine", new EngineRow());
         rows.put("ensemble", new EnsembleRow());
