@@ -81,7 +81,7 @@ class ArchitectureTest {
             Map.entry("io.nereid.backends.mlflow", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.protocols.mlflow", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT)),
             Map.entry("io.nereid.backends.sklearn", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
-            Map.entry("io.nereid.backends.caffe2", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND, WIRE)),
+            Map.entry("io.nereid.backends.caffe2", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND, WIRE)),
             Map.entry("io.nereid.backends.legacy", List.of(BASE, SPI, BACKEND)),
             Map.entry("io.nereid.caches.redis", List.of(BASE, BACKEND)),
             Map.entry("io.nereid.tracing", List.of(BASE, TENSOR, JSON, OBSERVE)),

@@ -6,7 +6,6 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.io.IOException;
@@ -24,7 +23,6 @@ public final class Caffe2Backend implements Backend {
     static final String NAME = "caffe2";
     static final String PLATFORM = "caffe2_netdef";
 
-    private static final String RUNNER = "onnxruntime";
     private static final String NETDEF = "model.netdef";
     private static final String PREDICT = "predict_net.pb";
     private static final String INIT = "init_";
@@ -89,68 +87,7 @@ public final class Caffe2Backend implements Backend {
         } catch (IllegalStateException e) {
             throw refused(file, "as an ONNX model it has 2 GiB or more", "export the model to ONNX with external data");
         }
-        return run(onnx, source, config, context);
-    }
-
-    private BackendModel run(byte[] onnx, ModelSource source, ModelConfig config, BackendContext context) {
-        Backend runner = runner(config, context);
-        Path directory = null;
-        try {
-            directory = Files.createTempDirectory(Files.createDirectories(context.scratch()), "caffe2-");
-            Files.write(directory.resolve("model.onnx"), onnx);
-            ModelSource converted = new ModelSource(source.id(), source.modelDirectory(), directory);
-            ModelConfig its = config.toBuilder()
-                    .backend(RUNNER)
-                    .platform("")
-                    .modelFile("")
-                    .build();
-            BackendModel model = runner.load(converted, its, context);
-            ModelConfig complete = model.config().toBuilder()
-                    .backend(NAME)
-                    .platform(PLATFORM)
-                    .modelFile(config.modelFile())
-                    .build();
-            return new Caffe2Model(model, complete);
-        } catch (IOException e) {
-            throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
-                    "cannot write the converted model into " + context.scratch() + ": "
-                            + e.getClass().getSimpleName(),
-                    "check that the server may write there and that there is room",
-                    e);
-        } finally {
-            delete(directory);
-        }
-    }
-
-    private static void delete(@Nullable Path directory) {
-        if (directory != null) {
-            try {
-                Files.deleteIfExists(directory.resolve("model.onnx"));
-                Files.deleteIfExists(directory);
-            } catch (IOException e) {
-                System.getLogger(Caffe2Backend.class.getName())
-                        .log(System.Logger.Level.WARNING, "a converted model is left in " + directory, e);
-            }
-        }
-    }
-
-    private Backend runner(ModelConfig config, BackendContext context) {
-        for (Backend backend : context.backends().isEmpty() ? others : context.backends()) {
-            if (backend.name().equals(RUNNER)) {
-                String unavailable = backend.unavailable();
-                if (unavailable == null) {
-                    return backend;
-                }
-                throw ServingException.of(
-                        Code.FAILED_PRECONDITION,
-                        "model '" + config.name() + "' runs on ONNX Runtime, which cannot work here: " + unavailable);
-            }
-        }
-        throw ServingException.of(
-                Code.FAILED_PRECONDITION,
-                "model '" + config.name() + "' runs on the backend '" + RUNNER + "', and this server has none",
-                "use the server's full distribution");
+        return new Handover(NAME, PLATFORM, others).run(onnx, source, config, context);
     }
 
     private Path find(Path directory, String modelFile) {
@@ -180,7 +117,8 @@ public final class Caffe2Backend implements Backend {
                         : INIT + name);
     }
 
-    private static NetDef read(Path file) {
+    /** A file's content, unless that is certainly no model. */
+    static byte[] bytes(Path file, String remedy) {
         byte[] bytes;
         try {
             bytes = Files.readAllBytes(file);
@@ -189,16 +127,21 @@ public final class Caffe2Backend implements Backend {
                     "cannot read model file '" + file + "': " + e.getClass().getSimpleName(),
                     Files.exists(file)
                             ? "check that the server may read it, and that it is smaller than 2 GiB"
-                            : "put the net there as " + NETDEF + " or " + PREDICT + ", its weights beside it");
+                            : remedy);
         }
         if (bytes.length == 0) {
-            throw refused(file, "the file is empty (0 bytes)", "put the net there");
+            throw refused(file, "the file is empty (0 bytes)", remedy);
         }
         String head = new String(bytes, 0, Math.min(64, bytes.length), StandardCharsets.ISO_8859_1);
         if (head.startsWith("version https://git-lfs")) {
             throw refused(
-                    file, "the file is a Git LFS pointer, not the net itself (run 'git lfs pull')", "put the net there");
+                    file, "the file is a Git LFS pointer, not the model itself (run 'git lfs pull')", remedy);
         }
+        return bytes;
+    }
+
+    private static NetDef read(Path file) {
+        byte[] bytes = bytes(file, "put the net there as " + NETDEF + " or " + PREDICT + ", its weights beside it");
         NetDef net;
         try {
             net = NetDef.parse(bytes);
@@ -213,7 +156,7 @@ public final class Caffe2Backend implements Backend {
         return net;
     }
 
-    private static ServingException refused(Path file, String why, @Nullable String remedy) {
+    static ServingException refused(Path file, String why, @Nullable String remedy) {
         return ServingException.invalidArgument("model file '" + file + "' cannot be loaded: " + why, remedy);
     }
 }

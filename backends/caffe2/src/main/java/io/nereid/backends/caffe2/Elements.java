@@ -77,7 +77,7 @@ final class Elements {
         if (each && !c.channelsLast() && c.rank(x) > 2) {
             long[] behind = new long[x.rank() - 2];
             for (int i = 0; i < behind.length; i++) {
-                behind[i] = i + 1;
+                behind[i] = i + 1L;
             }
             slope = c.node("Unsqueeze", List.of(slope), attributes("axes", behind), x.rank() - 1);
         }
@@ -92,7 +92,12 @@ final class Elements {
     }
 
     static List<Value> softmax(Call c) {
-        return List.of(c.like("Softmax", attributes("axis", (long) c.axis("axis", 1))));
+        int axis = c.axis("axis", 1);
+        // ONNX's, as Caffe2's, is over all dimensions from this one on.
+        if (c.flag("one_axis") && axis != -1 && axis != c.rank(c.in(0)) - 1) {
+            throw c.refused("is over dimension " + axis + ", expected the last", "export the model to ONNX");
+        }
+        return List.of(c.like("Softmax", attributes("axis", (long) axis)));
     }
 
     /** The sum, the greatest, …, of any number of tensors of one shape. */
@@ -129,7 +134,7 @@ final class Elements {
                 if (behind > 0) {
                     long[] axes = new long[behind];
                     for (int i = 0; i < behind; i++) {
-                        axes[i] = b.rank() + i;
+                        axes[i] = (long) b.rank() + i;
                     }
                     b = c.node("Unsqueeze", List.of(b), attributes("axes", axes), b.rank() + behind);
                 }

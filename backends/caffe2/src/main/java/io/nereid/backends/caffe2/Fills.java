@@ -18,7 +18,23 @@ final class Fills {
     /** Repeated values up to here are written out, so that operators can look at them. */
     private static final int WRITTEN_OUT = 4096;
 
+    /** Elements as they lie in memory; no operator of Caffe2, but what weights of others become. */
+    static final String RAW = "raw elements";
+
     private Fills() {}
+
+    static List<Value> raw(Call c) {
+        ElementType type = ElementType.ofName(c.text("type", ""));
+        Argument values = c.operator().arguments().get("values");
+        if (type == null || values == null || values.strings().isEmpty()) {
+            throw c.refused("has no values", "the file is damaged: export it anew");
+        }
+        Constant constant = new Constant(type, dims(c), values.strings().get(0), List.of());
+        if (constant.count() * type.bytes() != constant.raw().length) {
+            throw c.refused("has too few values", "the file is damaged: export it anew");
+        }
+        return List.of(c.graph().constant(c.operator().outputs().get(0), constant));
+    }
 
     /** Values that stand in the file. */
     static Operators.Conversion given(ElementType type) {

@@ -78,7 +78,8 @@ final class InputShapes {
             return grid(w.length, transposed ? channels : channels * Math.max(1, integer(o, "group", 1)), last);
         }
         if (type.equals("SpatialBN") && w != null && w.length == 1) {
-            return grid(4, w[0], last);
+            Shape behind = follow(o.outputs().get(0), index + 1);
+            return behind != null ? behind : grid(4, w[0], last);
         }
         if ((type.equals("FC") || type.equals("FCTransposed"))
                 && w != null

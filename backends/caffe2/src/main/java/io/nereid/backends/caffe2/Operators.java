@@ -44,6 +44,7 @@ final class Operators {
         add(Fills.given(ElementType.BOOL), "GivenTensorBoolFill");
         add(Fills.given(ElementType.STRING), "GivenTensorStringFill");
         add(Fills::givenBytes, "GivenTensorByteStringToUInt8Fill");
+        add(Fills::raw, Fills.RAW);
         add(Fills::constant, "ConstantFill");
         add(Fills::random, "XavierFill", "MSRAFill", "GaussianFill", "UniformFill", "UniformIntFill");
     }

@@ -4,13 +4,10 @@ package io.nereid.backends.caffe2;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
-import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelSource;
-import io.nereid.backends.caffe2.NetCase.Known;
 import io.nereid.backends.onnx.OnnxBackend;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
@@ -18,7 +15,6 @@ import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
-import io.nereid.tensor.Tensor;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -55,33 +51,6 @@ class Caffe2Test {
                 .close()));
     }
 
-    private static void check(BackendModel model, NetCase net) {
-        List<Tensor> inputs = net.inputs().stream().map(Known::tensor).toList();
-        List<String> names = net.outputs().stream().map(Known::name).toList();
-        try (Invocation invocation = model.newInvocation()) {
-            List<Tensor> answers = invocation.run(inputs, names);
-            for (int i = 0; i < names.size(); i++) {
-                Known expected = net.outputs().get(i);
-                try (Tensor answer = answers.get(i)) {
-                    assertThat(answer.dataType()).as(names.get(i)).isEqualTo(expected.type());
-                    // A single value is a vector of one.
-                    assertThat(answer.shape())
-                            .as(names.get(i))
-                            .isIn(
-                                    expected.shape(),
-                                    expected.shape().rank() == 0 ? Shape.of(1) : expected.shape());
-                    double[] values = NetCase.values(answer);
-                    for (int k = 0; k < values.length; k++) {
-                        double e = expected.values()[k];
-                        assertThat(values[k]).as(names.get(i) + " " + k).isCloseTo(e, within(1e-5 * Math.max(1, Math.abs(e))));
-                    }
-                }
-            }
-        } finally {
-            Tensor.closeAll(inputs);
-        }
-    }
-
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -93,7 +62,7 @@ class Caffe2Test {
         try (BackendModel model = load(net.layOut(directory), net.config())) {
             assertThat(model.config().platform()).isEqualTo("caffe2_netdef");
             assertThat(model.config().backend()).isEqualTo("caffe2");
-            check(model, net);
+            net.check(model);
         }
     }
 
@@ -104,7 +73,7 @@ class Caffe2Test {
         assertThat(net.auto()).isTrue();
         try (BackendModel model = load(net.layOut(directory), ModelConfig.unspecified(name))) {
             assertThat(model.config().maxBatchSize()).isEqualTo(4);
-            check(model, net);
+            net.check(model);
         }
     }
 
@@ -149,7 +118,7 @@ class Caffe2Test {
                 .build();
         try (BackendModel model = load(net.layOut(directory), config)) {
             assertThat(model.config().maxBatchSize()).isEqualTo(4);
-            check(model, net);
+            net.check(model);
         }
     }
 
@@ -227,7 +196,7 @@ class Caffe2Test {
         try (BackendModel model = load(net.layOut(directory), net.config());
                 Stream<Path> left = Files.list(directory.resolve("scratch"))) {
             assertThat(left).isEmpty();
-            check(model, net);
+            net.check(model);
         }
     }
 

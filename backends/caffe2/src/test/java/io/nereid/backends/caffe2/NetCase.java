@@ -2,6 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.caffe2;
 
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.within;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelSource;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -22,10 +27,15 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** A net of the test resources with what Caffe2 answers. Immutable. */
+/** A model of the test resources with what Caffe2 or MXNet answers. Immutable. */
 record NetCase(String name, boolean auto, List<Known> inputs, List<Known> outputs) {
-    private static final List<String> FILES =
-            List.of("model.netdef", "init_model.netdef", "predict_net.pb", "init_net.pb");
+    private static final List<String> FILES = List.of(
+            "model.netdef",
+            "init_model.netdef",
+            "predict_net.pb",
+            "init_net.pb",
+            "model-symbol.json",
+            "model-0000.params");
 
     /** A tensor. Immutable. */
     record Known(String name, DataType type, Shape shape, double[] values) {
@@ -113,5 +123,33 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
                 .maxBatchSize(0)
                 .inputs(inputs.stream().map(Known::spec).toList())
                 .build();
+    }
+
+    /** Has a model answer, and compares. */
+    void check(BackendModel model) {
+        List<Tensor> tensors = this.inputs.stream().map(Known::tensor).toList();
+        List<String> names = outputs.stream().map(Known::name).toList();
+        try (Invocation invocation = model.newInvocation()) {
+            List<Tensor> answers = invocation.run(tensors, names);
+            for (int i = 0; i < names.size(); i++) {
+                Known expected = outputs.get(i);
+                try (Tensor answer = answers.get(i)) {
+                    assertThat(answer.dataType()).as(names.get(i)).isEqualTo(expected.type());
+                    // A single value is a vector of one.
+                    assertThat(answer.shape())
+                            .as(names.get(i))
+                            .isIn(
+                                    expected.shape(),
+                                    expected.shape().rank() == 0 ? Shape.of(1) : expected.shape());
+                    double[] given = values(answer);
+                    for (int k = 0; k < given.length; k++) {
+                        double e = expected.values()[k];
+                        assertThat(given[k]).as(names.get(i) + " " + k).isCloseTo(e, within(1e-5 * Math.max(1, Math.abs(e))));
+                    }
+                }
+            }
+        } finally {
+            Tensor.closeAll(tensors);
+        }
     }
 }

@@ -54,12 +54,12 @@ class LegacyTest {
     }
 
     @Test
-    void theServiceLoaderFindsAllThree() {
+    void theServiceLoaderFindsBoth() {
         List<String> names = ServiceLoader.load(Backend.class).stream()
                 .map(p -> p.get().name())
                 .sorted()
                 .toList();
-        assertThat(names).contains("mxnet", "paddle", "tensorrt");
+        assertThat(names).contains("paddle", "tensorrt");
     }
 
     @ParameterizedTest
@@ -79,20 +79,7 @@ class LegacyTest {
     }
 
     @Test
-    void mxnetModelsComeWithTheCallThatExportsThem() throws IOException {
-        put("resnet-symbol.json", "{\n  \"nodes\": [\n    {\"op\": \"null\", \"name\": \"data\"}]}");
-        put("resnet-0000.params", "weights");
-        ServingException e = refused(new MxnetBackend(), "");
-        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
-        assertThat(e.getMessage()).contains("'resnet-symbol.json' is the graph of an MXNet model");
-        assertThat(e.remedy()).contains("export_model('resnet-symbol.json', 'resnet-0000.params'");
-    }
-
-    @Test
     void documentsOfOthersAreNotTaken() throws IOException {
-        assertThat(new MxnetBackend().recognises(put("a-symbol.json", "{\"learner\": {}}"))).isFalse();
-        assertThat(new MxnetBackend().recognises(put("model.json", "{\"nodes\": []}"))).isFalse();
-        assertThat(new MxnetBackend().recognises(put("b-symbol.json", "{\"nodes\": []}"))).isTrue();
         assertThat(new PaddleBackend().recognises(put("model.json", "{\"learner\": {}}"))).isFalse();
         assertThat(new PaddleBackend().recognises(put("p.json", PIR))).isTrue();
         assertThat(new PaddleBackend().recognises(put("p.pdmodel", "anything"))).isTrue();

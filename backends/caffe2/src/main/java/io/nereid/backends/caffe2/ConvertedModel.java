@@ -15,7 +15,7 @@ import java.util.Map;
  * @param model the model as it runs
  * @param config its configuration
  */
-record Caffe2Model(BackendModel model, ModelConfig config) implements BackendModel {
+record ConvertedModel(BackendModel model, ModelConfig config) implements BackendModel {
     @Override
     public IoTraits traits() {
         return model.traits();
