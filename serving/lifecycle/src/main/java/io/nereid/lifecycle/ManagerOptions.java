@@ -57,11 +57,6 @@ public record ManagerOptions(
         return new ManagerOptions(policy, loadThreads, initialLoadThreads, niceness, unloadThreads, memoryLimitBytes, loadRetries, retryInterval, forgetAfter);
     }
 
-    /** These options with another number of unload threads. */
-    public ManagerOptions withUnloadThreads(int threads) {
-        return new ManagerOptions(policy, loadThreads, initialLoadThreads, loadNiceness, threads, memoryLimitBytes, loadRetries, retryInterval, forgetAfter);
-    }
-
     /** These options with another memory limit. */
     public ManagerOptions withMemoryLimitBytes(long bytes) {
         return new ManagerOptions(policy, loadThreads, initialLoadThreads, loadNiceness, unloadThreads, bytes, loadRetries, retryInterval, forgetAfter);

@@ -12,6 +12,7 @@ import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
 import java.io.IOException;
+import java.nio.file.FileAlreadyExistsException;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
@@ -20,6 +21,7 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.EnumMap;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -63,7 +65,7 @@ final class Journal {
         /** Bytes of memory that cannot be given back as long as this waits; a region that is shared counts whole. */
         long bytes() {
             long bytes = 0;
-            Map<MemoryRegion, Boolean> seen = new IdentityHashMap<>();
+            IdentityHashMap<MemoryRegion, Boolean> seen = new IdentityHashMap<>();
             for (List<Tensor> tensors : List.of(inputs, outputs)) {
                 for (Tensor tensor : tensors) {
                     if (seen.put(tensor.region(), true) == null) {
@@ -82,6 +84,12 @@ final class Journal {
 
     private record Complete(CompletableFuture<Void> done, boolean last) implements Item {}
 
+    /** Files of one prefix that cannot be written. Confined to the thread. */
+    private static final class Outage {
+        private long retryNanos;
+        private long lost;
+    }
+
     private final Clock clock;
     private final RecorderOptions options;
     private final LogFile.Opener opener;
@@ -98,10 +106,8 @@ final class Journal {
     private final LogEncoder encoder = new LogEncoder();
     private final Map<String, LogFile> files = new HashMap<>();
     private final Map<String, Integer> numbers = new HashMap<>();
+    private final Map<String, Outage> outages = new HashMap<>();
     private Set<String> prefixes = Set.of();
-    private boolean broken;
-    private long retryNanos;
-    private long lost;
 
     Journal(Clock clock, RecorderOptions options, LogFile.Opener opener) {
         this.clock = clock;
@@ -161,7 +167,7 @@ final class Journal {
         if (closed || thread == null && targets.isEmpty()) {
             return;
         }
-        Set<String> wanted = new java.util.HashSet<>();
+        Set<String> wanted = new HashSet<>();
         targets.forEach(target -> wanted.add(target.prefix()));
         queue.add(new Keep(Set.copyOf(wanted)));
         if (thread == null) {
@@ -232,6 +238,7 @@ final class Journal {
             }
         } else if (item instanceof Keep keep) {
             prefixes = keep.prefixes();
+            outages.keySet().retainAll(prefixes);
             complete(false);
         } else if (item instanceof Complete all) {
             complete(true);
@@ -247,8 +254,9 @@ final class Journal {
         if (!prefixes.contains(target.prefix())) {
             return; // it was under way when its recording ended
         }
-        if (broken && clock.nanos() - retryNanos < 0) {
-            lost++;
+        Outage outage = outages.get(target.prefix());
+        if (outage != null && clock.nanos() - outage.retryNanos < 0) {
+            outage.lost++;
             count(target, Code.UNAVAILABLE);
             return;
         }
@@ -266,10 +274,10 @@ final class Journal {
                 file = open(target.prefix());
             }
             file.write(encoder.array(), length);
-            if (broken) {
+            if (outage != null) {
                 file.flush(); // what is only kept in memory proves nothing
-                broken = false;
-                LOG.info("recording goes on; {} requests were not recorded", lost);
+                outages.remove(target.prefix());
+                LOG.info("recording to '{}' goes on; {} requests were not recorded", target.prefix(), outage.lost);
             }
             count(target, Code.OK);
             if (file.records() >= options.maxFileRecords() || file.bytes() >= options.maxFileBytes()) {
@@ -277,8 +285,7 @@ final class Journal {
                 file.complete();
             }
         } catch (IOException e) {
-            failed(target.prefix(), e);
-            lost++;
+            failed(target.prefix(), e).lost++;
             count(target, Code.UNAVAILABLE);
         }
     }
@@ -289,7 +296,7 @@ final class Journal {
         while (file == null) {
             try {
                 file = opener.open(prefix + "-" + start + "-" + number + ".tfrecord", clock.nanos());
-            } catch (java.nio.file.FileAlreadyExistsException e) {
+            } catch (FileAlreadyExistsException e) {
                 number = numbers.merge(prefix, 1, Integer::sum) - 1; // another server's, or an earlier one's
             } catch (IOException e) {
                 numbers.put(prefix, number);
@@ -301,25 +308,27 @@ final class Journal {
     }
 
     /** Gives up a file of which a record may be torn; what was flushed before stays. */
-    private void failed(String prefix, IOException e) {
-        if (!broken) {
-            broken = true;
-            lost = 0;
+    private Outage failed(String prefix, IOException e) {
+        Outage outage = outages.get(prefix);
+        if (outage == null) {
+            outage = new Outage();
+            outages.put(prefix, outage);
             LOG.warn("recording to '{}' fails and is left out until it works again: {}", prefix, e.toString());
         }
-        retryNanos = clock.nanos() + options.retryAfter().toNanos();
+        outage.retryNanos = clock.nanos() + options.retryAfter().toNanos();
         LogFile file = files.remove(prefix);
         if (file != null) {
             file.abandon();
         }
+        return outage;
     }
 
     private void flush() {
-        for (String prefix : List.copyOf(files.keySet())) {
+        for (Map.Entry<String, LogFile> each : List.copyOf(files.entrySet())) {
             try {
-                files.get(prefix).flush();
+                each.getValue().flush();
             } catch (IOException e) {
-                failed(prefix, e);
+                failed(each.getKey(), e);
             }
         }
     }
@@ -329,9 +338,9 @@ final class Journal {
             return;
         }
         long now = clock.nanos();
-        for (String prefix : List.copyOf(files.keySet())) {
-            if (now - files.get(prefix).openedNanos() >= options.maxFileAge().toNanos()) {
-                complete(prefix);
+        for (Map.Entry<String, LogFile> each : List.copyOf(files.entrySet())) {
+            if (now - each.getValue().openedNanos() >= options.maxFileAge().toNanos()) {
+                complete(each.getKey());
             }
         }
     }

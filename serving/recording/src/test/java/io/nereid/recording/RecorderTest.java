@@ -484,6 +484,19 @@ class RecorderTest {
     }
 
     @Test
+    void filesOfOneModelThatCannotBeWrittenDoNotKeepAnotherFromBeingRecorded() throws Exception {
+        Files.writeString(dir.resolve("file"), "in the way");
+        Recorder recorder = recorder(RecorderOptions.DEFAULT.withRetryAfter(Duration.ofHours(1)));
+        recorder.configure(List.of(model("blocked", to("file/m", 1)), model("good", to("good", 1))));
+        ask(recorder, "blocked", 1);
+        ask(recorder, "good", 2);
+        ask(recorder, "blocked", 3);
+        recorder.close();
+        assertThat(recorder.counts())
+                .containsExactlyInAnyOrder(new LogCount("blocked", Code.UNAVAILABLE, 2), new LogCount("good", Code.OK, 1));
+    }
+
+    @Test
     void whatCannotBeIsRefusedAndChangesNothing() {
         Recorder recorder = recorder(RecorderOptions.DEFAULT);
         recorder.configure(List.of(model("m", to("m", 1))));
