@@ -22,6 +22,9 @@ import org.slf4j.LoggerFactory;
 public final class DevicePool implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(DevicePool.class);
 
+    /** Says that a thread's work is done. */
+    private static final Ready END = () -> false;
+
     private final Clock clock;
     private final Timer timer;
     private final int threads;
@@ -156,15 +159,26 @@ public final class DevicePool implements AutoCloseable {
     }
 
     private void work() {
-        Ready ready = next(null);
-        while (ready != null) {
-            boolean again = false;
-            try {
-                again = ready.runOne();
-            } catch (Throwable t) {
-                LOG.error("a queue failed on thread {}", Thread.currentThread().getName(), t);
-            }
-            ready = next(again ? ready : null);
+        Ready again = null;
+        while (again != END) {
+            again = turn(again);
+        }
+    }
+
+    /**
+     * One turn, or {@link #END}; gives the queue that must go in line again. A method of its own, so that a thread that waits
+     * has no queue in its frames: that would keep an unloaded model's classes in memory.
+     */
+    private @Nullable Ready turn(@Nullable Ready again) {
+        Ready ready = next(again);
+        if (ready == null) {
+            return END;
+        }
+        try {
+            return ready.runOne() ? ready : null;
+        } catch (Throwable t) {
+            LOG.error("a queue failed on thread {}", Thread.currentThread().getName(), t);
+            return null;
         }
     }
 

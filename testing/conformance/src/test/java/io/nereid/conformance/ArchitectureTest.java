@@ -75,6 +75,8 @@ class ArchitectureTest {
             Map.entry("io.nereid.backends.tokenizer", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.backends.trees", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.backends.catboost", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
+            Map.entry("io.nereid.backends.pytorch", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
+            Map.entry("io.nereid.backends.tflite", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.backends.tensorflow", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND, WIRE)),
             Map.entry("io.nereid.backends.python", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.backends.pmml", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
@@ -176,9 +178,16 @@ class ArchitectureTest {
                 .check(HOUSE);
         noClasses()
                 .that()
-                .resideOutsideOfPackage("io.nereid.backends.tensorflow")
+                .resideOutsideOfPackages("io.nereid.backends.tensorflow", "io.nereid.backends.tflite")
                 .should()
                 .dependOnClassesThat(resideInAnyPackage("org.tensorflow..", "org.bytedeco.."))
+                .because("natives belong to their backend")
+                .check(HOUSE);
+        noClasses()
+                .that()
+                .resideOutsideOfPackages("io.nereid.backends.pytorch", "io.nereid.backends.tokenizer")
+                .should()
+                .dependOnClassesThat(resideInAnyPackage("ai.djl.."))
                 .because("natives belong to their backend")
                 .check(HOUSE);
     }

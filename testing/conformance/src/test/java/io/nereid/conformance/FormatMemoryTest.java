@@ -172,8 +172,7 @@ class FormatMemoryTest {
         Figures figures = churn("jar");
         flat(figures, 8 * MB);
         assertThat(figures.loaders()).isGreaterThan(FormatChurn.ROUNDS);
-        // The idle thread that ran the last one may have it in its frame until its next run.
-        assertThat(figures.loadersLeft()).isLessThanOrEqualTo(1);
+        assertThat(figures.loadersLeft()).isZero();
         try (Stream<Path> left = Files.list(directory.resolve("scratch"))) {
             assertThat(left).isEmpty();
         }

@@ -49,7 +49,7 @@ public abstract class BackendContract {
     private static final int SWEEPS = 10;
 
     /** Backends that still leave out which file they refuse. To become empty. */
-    private static final Set<String> NAMELESS = Set.of("tensorflow", "tokenizer");
+    private static final Set<String> NAMELESS = Set.of("tensorflow");
 
     /** Contents that are no model of any format, by what they are. */
     private static final Map<String, byte[]> FOREIGN = foreign();

@@ -125,7 +125,7 @@ final class Fields {
                     path() + " has a sparse matrix of " + rows + " x " + columns + " (expected: at most " + MOST_CELLS
                             + " cells, and rows that fit)");
         }
-        ByteBuffer cells = ByteBuffer.allocate((int) (rows * columns) * 8).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer cells = ByteBuffer.allocate(((int) (rows * columns)) * Double.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         for (int r = 0; r < rows; r++) {
             for (int i = ends[r]; i < ends[r + 1]; i++) {
                 if (i < 0 || i >= data.length || places[i] < 0 || places[i] >= columns) {

@@ -68,13 +68,13 @@ final class NativeTokenizer implements AutoCloseable {
     }
 
     /** @throws ServingException INVALID_ARGUMENT when the text is no tokenizer */
-    static NativeTokenizer open(String model, String json) {
+    static NativeTokenizer open(String model, String file, String json) {
         try {
             return new NativeTokenizer(TokenizersLibrary.LIB.createTokenizerFromString(json));
         } catch (RuntimeException e) {
             throw ServingException.wrap(
                     Code.INVALID_ARGUMENT,
-                    "the tokenizer of model '" + model + "' cannot be loaded: " + e.getMessage(),
+                    "the tokenizer of model '" + model + "' cannot be loaded from '" + file + "': " + e.getMessage(),
                     "put the tokenizer.json that Hugging Face's library wrote there",
                     e);
         }
