@@ -1,0 +1,189 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tflite;
+
+import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+
+/** Holds a configuration against a model's signatures and fills in what it leaves open. Confined to one load. */
+final class Completion {
+    private final ModelConfig config;
+    private final SignaturePorts signature;
+    private final List<SignaturePorts> all;
+    private final boolean resizable;
+
+    /**
+     * A completion.
+     *
+     * @param signature the default one
+     * @param all every signature, the default one among them
+     * @param resizable whether first dimensions of 1 can be made larger, in every signature
+     */
+    Completion(ModelConfig config, SignaturePorts signature, List<SignaturePorts> all, boolean resizable) {
+        this.config = config;
+        this.signature = signature;
+        this.all = all;
+        this.resizable = resizable;
+    }
+
+    /**
+     * The whole configuration.
+     *
+     * @param fill whether tensors, batch size and batching may be filled in; the rest is only checked
+     * @param defaultMaxBatchSize used when every signature can be batched and nothing was said; 0 for no batching
+     * @param instances used when none were given
+     * @throws ServingException INVALID_ARGUMENT when configuration and model contradict each other
+     */
+    ModelConfig complete(boolean fill, int defaultMaxBatchSize, int instances) {
+        boolean derived = config.inputs().isEmpty() || config.outputs().isEmpty() || config.maxBatchSize() < 0;
+        int maxBatchSize = maxBatchSize(fill, defaultMaxBatchSize);
+        boolean batched = maxBatchSize > 0;
+        if (batched) {
+            checkBatchable();
+        }
+        Batching batching = config.batching();
+        if (batching == null && config.sequence() == null && derived && fill && maxBatchSize > 1) {
+            batching = Batching.EAGER;
+        }
+        Set<String> others = new HashSet<>();
+        config.feeds().forEach(spec -> others.add(spec.name()));
+        ModelConfig complete = config.completed(
+                TfliteBackend.PLATFORM,
+                TfliteBackend.NAME,
+                maxBatchSize,
+                tensors(config.inputs(), signature.inputs(), others, fill, batched),
+                tensors(config.outputs(), signature.outputs(), Set.of(), fill, batched),
+                batching,
+                config.instances() > 0 ? config.instances() : instances);
+        check(complete.feeds(), signature.inputs(), "input", batched, true);
+        check(complete.fetches(), signature.outputs(), "output", batched, false);
+        return complete;
+    }
+
+    private int maxBatchSize(boolean fill, int defaultMaxBatchSize) {
+        if (config.maxBatchSize() >= 0 || !fill) {
+            return Math.max(0, config.maxBatchSize());
+        }
+        // Dimensions written down in full, the batch's included, mean that the writer wants no batching.
+        boolean full = full(config.inputs(), signature.inputs()) || full(config.outputs(), signature.outputs());
+        boolean batchable = all.stream()
+                .allMatch(s -> !s.inputs().isEmpty()
+                        && s.inputs().stream().allMatch(Port::batchable)
+                        && s.outputs().stream().allMatch(Port::batchable));
+        return batchable && !full ? defaultMaxBatchSize : 0;
+    }
+
+    private static boolean full(List<TensorSpec> specs, List<Port> ports) {
+        for (TensorSpec spec : specs) {
+            Port port = Port.named(ports, spec.name());
+            if (port != null && port.shape().rank() == spec.modelShape().rank()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static List<TensorSpec> tensors(
+            List<TensorSpec> given, List<Port> ports, Set<String> without, boolean fill, boolean batched) {
+        if (!given.isEmpty() || !fill) {
+            List<TensorSpec> ordered = new ArrayList<>(given);
+            List<String> names = Port.names(ports);
+            ordered.sort(Comparator.comparingInt(spec -> {
+                int index = names.indexOf(spec.name());
+                return index < 0 ? Integer.MAX_VALUE : index;
+            }));
+            return List.copyOf(ordered);
+        }
+        return ports.stream()
+                .filter(port -> !without.contains(port.name()))
+                .map(port -> port.spec(batched))
+                .toList();
+    }
+
+    private void checkBatchable() {
+        for (SignaturePorts each : all) {
+            for (List<Port> ports : List.of(each.inputs(), each.outputs())) {
+                for (Port port : ports) {
+                    boolean one = resizable && port.shape().rank() > 0 && port.shape().dim(0) == 1;
+                    if (!port.batchable() && !one) {
+                        throw ServingException.invalidArgument(
+                                "model '" + config.name()
+                                        + "' does not support batching while non-zero max_batch_size is specified: tensor '"
+                                        + port.name() + "' has shape " + port.shape()
+                                        + " (expected: a first dimension of any size)",
+                                "set max_batch_size: 0, or convert the model with a first dimension of any size");
+                    }
+                }
+            }
+        }
+    }
+
+    private void check(List<TensorSpec> specs, List<Port> ports, String side, boolean batched, boolean whole) {
+        List<String> known = Port.names(ports);
+        Set<String> seen = new HashSet<>();
+        for (TensorSpec spec : specs) {
+            Port port = Port.named(ports, spec.name());
+            if (port == null) {
+                throw ServingException.invalidArgument(
+                        "unable to load model '" + config.name() + "', configuration has " + side + " '" + spec.name()
+                                + "' which the model does not have (it has " + String.join(", ", known) + ")",
+                        Suggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
+            }
+            if (!seen.add(spec.name()) || spec.optional()) {
+                throw ServingException.invalidArgument(
+                        "unable to load model '" + config.name() + "', " + side + " '" + spec.name()
+                                + (spec.optional()
+                                        ? "' is optional in the configuration, but the model needs it"
+                                        : "' stands in the configuration twice"),
+                        "correct the configuration, or leave " + side + "s out");
+            }
+            check(spec, port, side, batched);
+        }
+        if (specs.isEmpty() && !ports.isEmpty() || whole && specs.size() < ports.size()) {
+            throw ServingException.invalidArgument(
+                    "unable to load model '" + config.name() + "', configuration expects " + specs.size() + " " + side
+                            + "s, model provides " + ports.size() + " (" + String.join(", ", known) + ")",
+                    "add the others, or leave " + side + "s out");
+        }
+    }
+
+    private void check(TensorSpec spec, Port port, String side, boolean batched) {
+        if (spec.dataType() != port.dataType()) {
+            throw ServingException.invalidArgument(
+                    "unable to load model '" + config.name() + "', configuration expects datatype "
+                            + typeName(spec.dataType()) + " for " + side + " '" + spec.name() + "', model provides "
+                            + typeName(port.dataType()),
+                    "set its type to " + typeName(port.dataType()));
+        }
+        if (spec.unchecked()) {
+            return;
+        }
+        Shape whole = batched ? spec.modelShape().prepend(-1) : spec.modelShape();
+        boolean fits = whole.rank() == port.shape().rank();
+        for (int i = batched ? 1 : 0; fits && i < whole.rank(); i++) {
+            long own = port.shape().dim(i);
+            fits = whole.dim(i) == own || own == -1 || (side.equals("output") && whole.dim(i) == -1);
+        }
+        if (!fits && !(side.equals("output") && port.shape().rank() == 0)) {
+            throw ServingException.invalidArgument(
+                    "model '" + config.name() + "', tensor '" + spec.name() + "': the model expects shape "
+                            + port.shape() + " but the model configuration specifies " + whole
+                            + (batched ? ", its batch dimension included" : ""),
+                    "set dims to " + (batched ? port.shape().withoutFirst() : port.shape()) + ", or leave them out");
+        }
+    }
+
+    private static String typeName(DataType type) {
+        return type == DataType.BYTES ? "TYPE_STRING" : "TYPE_" + type;
+    }
+}

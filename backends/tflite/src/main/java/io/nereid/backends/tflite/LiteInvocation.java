@@ -1,0 +1,231 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tflite;
+
+import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorByteSize;
+import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorData;
+import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorType;
+import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteCancelled;
+import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteOk;
+
+import io.nereid.backend.Invocation;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.bytedeco.javacpp.Pointer;
+import org.bytedeco.tensorflowlite.TfLiteTensor;
+import org.jspecify.annotations.Nullable;
+
+/** Runs of one interpreter, one at a time. Confined to one thread at a time, but for {@link #cancel}. */
+final class LiteInvocation implements Invocation {
+    private final LiteModel model;
+    private final SignaturePorts signature;
+    private final Reports reports;
+
+    /** What the memory is laid out for; null when it is not. */
+    private final @Nullable Shape[] planned;
+
+    private Runner runner;
+    private boolean laidOut;
+    private boolean running;
+    private boolean cancelled;
+    private boolean closed;
+
+    LiteInvocation(LiteModel model, SignaturePorts signature, Reports reports) {
+        this.model = model;
+        this.signature = signature;
+        this.runner = model.runner(signature);
+        this.reports = reports;
+        planned = new Shape[signature.inputs().size()];
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        synchronized (this) {
+            if (closed) {
+                throw new IllegalStateException("the invocation is closed");
+            }
+            cancelled = false;
+            running = true;
+        }
+        reports.listen();
+        try {
+            Tensor[] ordered = ordered(inputs);
+            layOut(ordered);
+            for (int i = 0; i < ordered.length; i++) {
+                feed(i, ordered[i]);
+            }
+            int status = runner.invoke();
+            if (status != kTfLiteOk) {
+                throw failed(status);
+            }
+            List<Tensor> results = new ArrayList<>(outputs.size());
+            try {
+                for (String output : outputs) {
+                    results.add(result(output));
+                }
+                return results;
+            } catch (RuntimeException e) {
+                Tensor.closeAll(results);
+                throw e;
+            }
+        } finally {
+            reports.heard();
+            synchronized (this) {
+                running = false;
+            }
+        }
+    }
+
+    private ServingException failed(int status) {
+        String said = reports.heard();
+        // Memory may be half laid out: the next run begins with a new interpreter.
+        laidOut = false;
+        synchronized (this) {
+            runner.close();
+            runner = model.runner(signature);
+        }
+        boolean stopped;
+        synchronized (this) {
+            stopped = cancelled;
+        }
+        if (status == kTfLiteCancelled || stopped) {
+            return ServingException.of(
+                    Code.CANCELLED, "the run of model '" + model.config().name() + "' was cancelled");
+        }
+        return ServingException.invalidArgument("model '" + model.config().name() + "' refused the input: "
+                + (said.isEmpty() ? "the engine does not say why" : said));
+    }
+
+    private Tensor[] ordered(List<Tensor> inputs) {
+        List<Port> ports = signature.inputs();
+        Tensor[] ordered = new Tensor[ports.size()];
+        for (Tensor input : inputs) {
+            int at = Port.names(ports).indexOf(input.name());
+            if (at < 0) {
+                throw ServingException.invalidArgument(
+                        "unexpected input '" + input.name() + "' for model '" + model.config().name()
+                                + "' (expected: " + String.join(", ", Port.names(ports)) + ")");
+            }
+            ordered[at] = input;
+        }
+        for (int i = 0; i < ordered.length; i++) {
+            if (ordered[i] == null) {
+                throw ServingException.invalidArgument("input '" + ports.get(i).name() + "' of model '"
+                        + model.config().name() + "' is missing");
+            }
+            if (ordered[i].dataType() != ports.get(i).dataType()) {
+                throw ServingException.invalidArgument("input '" + ports.get(i).name() + "' is of type "
+                        + ordered[i].dataType() + " (expected: " + ports.get(i).dataType() + ")");
+            }
+        }
+        return ordered;
+    }
+
+    private void layOut(Tensor[] inputs) {
+        boolean same = laidOut;
+        for (int i = 0; same && i < inputs.length; i++) {
+            same = inputs[i].shape().equals(planned[i]);
+        }
+        if (same) {
+            return;
+        }
+        boolean fresh = !laidOut;
+        if (!resized(inputs)) {
+            if (fresh) {
+                throw failed(-1);
+            }
+            // What has been laid out for one size may be fixed to it.
+            synchronized (this) {
+                runner.close();
+                runner = model.runner(signature);
+            }
+            reports.listen();
+            if (!resized(inputs)) {
+                throw failed(-1);
+            }
+        }
+        for (int i = 0; i < inputs.length; i++) {
+            planned[i] = inputs[i].shape();
+        }
+        laidOut = true;
+    }
+
+    private boolean resized(Tensor[] inputs) {
+        for (int i = 0; i < inputs.length; i++) {
+            Shape shape = inputs[i].shape();
+            // One that stands there as it is need not be said again.
+            if (!shape.equals(Runner.shape(runner.tensor(true, i))) && !runner.resize(i, shape)) {
+                return false;
+            }
+        }
+        return runner.allocate();
+    }
+
+    private void feed(int i, Tensor input) {
+        TfLiteTensor tensor = runner.tensor(true, i);
+        if (input.dataType() == DataType.BYTES) {
+            Texts.encode(input, tensor);
+            return;
+        }
+        long size = TfLiteTensorByteSize(tensor);
+        if (size != input.byteLength()) {
+            throw ServingException.invalidArgument("input '" + input.name() + "' of shape " + input.shape() + " has "
+                    + input.byteLength() + " bytes (expected: " + size + ")");
+        }
+        if (size > 0) {
+            Pointer.memcpy(TfLiteTensorData(tensor), new Address(input.address()), size);
+        }
+    }
+
+    private Tensor result(String output) {
+        int at = Port.names(signature.outputs()).indexOf(output);
+        if (at < 0) {
+            throw ServingException.invalidArgument("unexpected output '" + output + "' for model '"
+                    + model.config().name() + "' (expected: "
+                    + String.join(", ", Port.names(signature.outputs())) + ")");
+        }
+        TfLiteTensor tensor = runner.tensor(false, at);
+        DataType type = signature.outputs().get(at).dataType();
+        if (ElementTypes.numbered(TfLiteTensorType(tensor)) != type) {
+            throw ServingException.internal(
+                    "output '" + output + "' is of type " + ElementTypes.name(TfLiteTensorType(tensor))
+                            + " instead of " + type,
+                    null);
+        }
+        Shape shape = Runner.shape(tensor);
+        if (type == DataType.BYTES) {
+            return Texts.decode(output, shape, tensor);
+        }
+        long size = TfLiteTensorByteSize(tensor);
+        if (size > Integer.MAX_VALUE - 64) {
+            throw Runner.tooLarge("output '" + output + "'", size);
+        }
+        MemoryRegion region = MemoryRegion.allocate((int) size);
+        if (size > 0) {
+            Pointer.memcpy(new Address(region.address()), TfLiteTensorData(tensor), size);
+        }
+        return Tensor.over(output, type, shape, region, 0, (int) size);
+    }
+
+    @Override
+    public synchronized void cancel() {
+        if (running && !closed) {
+            cancelled = true;
+            runner.cancel();
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        if (!closed) {
+            closed = true;
+            runner.close();
+        }
+    }
+}

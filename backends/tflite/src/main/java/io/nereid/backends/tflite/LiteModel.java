@@ -1,0 +1,120 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tflite;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.IoTraits;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.TensorSpec;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/** A loaded model, whose bytes all invocations share; each has an interpreter with memory of its own. Thread-safe. */
+final class LiteModel implements BackendModel {
+    /** Inputs are copied into the interpreter's memory. */
+    private static final IoTraits TRAITS = new IoTraits(1, true, false);
+
+    private final ModelConfig config;
+    private final LiteRuntime runtime;
+    private final LiteModelFile file;
+    private final int threads;
+    private final SignaturePorts byDefault;
+    private final Map<String, SignaturePorts> ports = new LinkedHashMap<>();
+    private final Map<String, Signature> signatures;
+
+    LiteModel(
+            ModelConfig config,
+            LiteRuntime runtime,
+            LiteModelFile file,
+            int threads,
+            SignaturePorts byDefault,
+            List<SignaturePorts> all) {
+        this.config = config;
+        this.runtime = runtime;
+        this.file = file;
+        this.threads = threads;
+        this.byDefault = byDefault;
+        Map<String, Signature> described = new LinkedHashMap<>();
+        for (SignaturePorts each : all) {
+            if (!each.key().isEmpty()) {
+                ports.put(each.key(), each);
+                boolean own = each == byDefault;
+                described.put(
+                        each.key(),
+                        new Signature(
+                                Signature.PREDICT,
+                                own ? config.inputs() : specs(each.inputs()),
+                                own ? config.outputs() : specs(each.outputs()),
+                                Map.of()));
+            }
+        }
+        signatures = Map.copyOf(described);
+    }
+
+    private List<TensorSpec> specs(List<Port> list) {
+        return list.stream().map(p -> p.spec(config.batched())).toList();
+    }
+
+    @Override
+    public ModelConfig config() {
+        return config;
+    }
+
+    @Override
+    public IoTraits traits() {
+        return TRAITS;
+    }
+
+    @Override
+    public Map<String, Signature> signatures() {
+        return signatures;
+    }
+
+    @Override
+    public Invocation newInvocation() {
+        return invocation(byDefault);
+    }
+
+    @Override
+    public Invocation newInvocation(String signature) {
+        SignaturePorts wanted =
+                signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
+        if (wanted == null) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    "Serving signature key \"" + signature + "\" not found.",
+                    "this model has " + String.join(", ", ports.keySet()));
+        }
+        return invocation(wanted);
+    }
+
+    private Invocation invocation(SignaturePorts signature) {
+        return new LiteInvocation(this, signature, runtime.reports());
+    }
+
+    /** A fresh interpreter. */
+    Runner runner(SignaturePorts signature) {
+        Runner runner = Runner.open(runtime, file, threads, signature.key());
+        if (runner == null) {
+            throw ServingException.of(
+                    Code.RESOURCE_EXHAUSTED, "no interpreter can be made for model '" + config.name() + "'");
+        }
+        return runner;
+    }
+
+    @Override
+    public long memoryBytes() {
+        return file.size();
+    }
+
+    @Override
+    public void close() {
+        file.close();
+    }
+}

@@ -1,0 +1,56 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tflite;
+
+import io.nereid.base.ServingException;
+import io.nereid.base.Suggestions;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * What is asked of the engine for one model. Immutable.
+ *
+ * @param defaultMaxBatchSize the most rows of a batch of a model that says nothing; 0 for no batching
+ * @param threads threads of one run
+ */
+record LiteSettings(int defaultMaxBatchSize, int threads) {
+    private static final String DEFAULT_MAX_BATCH_SIZE = "default-max-batch-size";
+    private static final String THREADS = "num_threads";
+    private static final List<String> SETTINGS = List.of(DEFAULT_MAX_BATCH_SIZE, THREADS);
+
+    /**
+     * Reads a model's parameters and the server's settings.
+     *
+     * @throws ServingException INVALID_ARGUMENT for one that is unknown or wrong
+     */
+    static LiteSettings read(Map<String, String> parameters, Map<String, String> settings) {
+        for (String key : settings.keySet()) {
+            if (!SETTINGS.contains(key)) {
+                throw ServingException.invalidArgument(
+                        "unknown setting '" + key + "' of the tflite backend (known: " + String.join(", ", SETTINGS)
+                                + ")",
+                        Suggestions.didYouMean(key, SETTINGS, "remove it"));
+            }
+        }
+        return new LiteSettings(
+                number(settings, DEFAULT_MAX_BATCH_SIZE, 4, 0),
+                number(parameters, THREADS, number(settings, THREADS, 1, 1), 1));
+    }
+
+    private static int number(Map<String, String> from, String key, int otherwise, int least) {
+        String text = from.get(key);
+        if (text == null) {
+            return otherwise;
+        }
+        try {
+            int value = Integer.parseInt(text.strip());
+            if (value >= least) {
+                return value;
+            }
+        } catch (NumberFormatException e) {
+            // Refused below, with the same words.
+        }
+        throw ServingException.invalidArgument(
+                "'" + key + "' is '" + text + "' (expected: a whole number >= " + least + ")");
+    }
+}

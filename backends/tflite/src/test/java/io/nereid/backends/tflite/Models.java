@@ -1,0 +1,146 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.tflite;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelSource;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URISyntaxException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** The models that make_fixtures.py made, and tensors for them. */
+final class Models {
+    static final TfliteBackend BACKEND = new TfliteBackend();
+
+    private Models() {}
+
+    static Path root() {
+        try {
+            return Path.of(Models.class.getResource("/models").toURI());
+        } catch (URISyntaxException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    static ModelSource source(String model) {
+        return source(model, root());
+    }
+
+    static ModelSource source(String model, Path root) {
+        Path directory = root.resolve(model);
+        return new ModelSource(new ServableId(model, 1), directory, directory.resolve("1"));
+    }
+
+    static BackendModel load(String model) {
+        return load(model, ModelConfig.unspecified(model));
+    }
+
+    static BackendModel load(String model, ModelConfig config) {
+        return load(model, config, Map.of());
+    }
+
+    static BackendModel load(String model, ModelConfig config, Map<String, String> settings) {
+        return BACKEND.load(source(model), config, new BackendContext(2, root(), settings));
+    }
+
+    /** A model of one file, laid out under a directory. */
+    static ModelSource lay(String model, Path directory, String file, byte[] content) {
+        try {
+            Files.write(Files.createDirectories(directory.resolve(model).resolve("1")).resolve(file), content);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return source(model, directory);
+    }
+
+    static byte[] bytes(String resource) {
+        try {
+            return Files.readAllBytes(root().resolveSibling(resource));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    static Tensor floats(String name, Shape shape, float... values) {
+        Tensor tensor = Tensor.allocate(name, DataType.FP32, shape);
+        for (int i = 0; i < values.length; i++) {
+            tensor.buffer().putFloat(4 * i, values[i]);
+        }
+        return tensor;
+    }
+
+    static Tensor floats(String name, float... values) {
+        return floats(name, Shape.of(values.length), values);
+    }
+
+    static Tensor texts(String name, byte[]... texts) {
+        return texts(name, Shape.of(texts.length), texts);
+    }
+
+    static Tensor texts(String name, Shape shape, byte[]... texts) {
+        int size = 0;
+        for (byte[] text : texts) {
+            size += 4 + text.length;
+        }
+        ByteBuffer bytes = ByteBuffer.allocate(size).order(ByteOrder.LITTLE_ENDIAN);
+        for (byte[] text : texts) {
+            bytes.putInt(text.length).put(text);
+        }
+        return Tensor.over(name, DataType.BYTES, shape, MemoryRegion.copyOf(bytes.array(), 0, size), 0, size);
+    }
+
+    static byte[] utf8(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    static List<byte[]> texts(Tensor tensor) {
+        List<byte[]> texts = new ArrayList<>();
+        ByteBuffer bytes = tensor.buffer();
+        while (bytes.hasRemaining()) {
+            byte[] text = new byte[bytes.getInt()];
+            bytes.get(text);
+            texts.add(text);
+        }
+        return texts;
+    }
+
+    static float[] floats(Tensor tensor) {
+        assertThat(tensor.dataType()).isEqualTo(DataType.FP32);
+        float[] values = new float[tensor.byteLength() / 4];
+        tensor.buffer().asFloatBuffer().get(values);
+        return values;
+    }
+
+    /** The answers of one run, as copies. */
+    record Answer(Shape shape, float[] values) {}
+
+    static Answer ask(Invocation invocation, String output, Tensor... inputs) {
+        List<Tensor> results;
+        try {
+            results = invocation.run(List.of(inputs), List.of(output));
+        } finally {
+            Tensor.closeAll(List.of(inputs));
+        }
+        Answer answer = new Answer(results.get(0).shape(), floats(results.get(0)));
+        Tensor.closeAll(results);
+        return answer;
+    }
+}
