@@ -45,7 +45,8 @@ final class Conversion {
      * @param columns null where one is missing
      * @throws ServingException INVALID_ARGUMENT for columns of different lengths, or a missing one that has no stand-in
      */
-    static Tensor sideBySide(List<@Nullable Tensor> columns, List<String> names, DataType type, String name, Shape shape) {
+    static Tensor sideBySide(
+            List<@Nullable Tensor> columns, List<String> names, DataType type, String name, Shape shape) {
         int width = columns.size();
         int rows = (int) (shape.elementCount() / width);
         if (type == DataType.BYTES) {

@@ -97,7 +97,10 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
                 return new Flavor(name, backend, savedModel(settings, data, modelName), Map.of(), false);
             default:
                 return new Flavor(
-                        name, backend, or(MlModel.text(settings.get("model_data")), "data") + "/model.pth", Map.of(),
+                        name,
+                        backend,
+                        or(MlModel.text(settings.get("model_data")), "data") + "/model.pth",
+                        Map.of(),
                         false);
         }
     }

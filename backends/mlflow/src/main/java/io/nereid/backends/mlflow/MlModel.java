@@ -27,7 +27,10 @@ import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
  * @param facts what clients may like to know, by name
  */
 record MlModel(
-        Path file, Map<String, Map<String, Object>> flavors, @Nullable Schema inputs, Map<String, String> facts) {
+        Path file,
+        Map<String, Map<String, Object>> flavors,
+        @Nullable Schema inputs,
+        Map<String, String> facts) {
     static final String FILE = "MLmodel";
     private static final String LAST_KEY = "utc_time_created";
     private static final int LARGEST = 4 << 20;

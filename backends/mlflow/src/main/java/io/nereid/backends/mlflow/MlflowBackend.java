@@ -176,8 +176,9 @@ public final class MlflowBackend implements Backend {
             List<TensorSpec> outputs = config.outputs();
             if (flavor.labels()) {
                 boolean batched = config.maxBatchSize() > 0
-                        || (config.maxBatchSize() < 0 && !frame() && !"0".equals(
-                                context.settings().getOrDefault(MAX_ROWS, "")));
+                        || (config.maxBatchSize() < 0
+                                && !frame()
+                                && !"0".equals(context.settings().getOrDefault(MAX_ROWS, "")));
                 outputs = outputs.isEmpty()
                         ? List.of(new TensorSpec(
                                 MlflowModel.LABEL, DataType.INT64, batched ? Shape.SCALAR : Shape.of(-1)))
@@ -208,8 +209,7 @@ public final class MlflowBackend implements Backend {
         }
 
         private static TensorSpec renamed(TensorSpec s, String name) {
-            return new TensorSpec(
-                    name, s.dataType(), s.shape(), s.optional(), s.ragged(), s.reshape(), s.unchecked());
+            return new TensorSpec(name, s.dataType(), s.shape(), s.optional(), s.ragged(), s.reshape(), s.unchecked());
         }
 
         private static List<TensorSpec> inputs(MlModel.Schema schema, boolean batched) {

@@ -33,7 +33,8 @@ final class MlflowModel implements BackendModel {
         this.inside = inside;
         this.config = config;
         this.ports = List.copyOf(ports);
-        this.same = ports.stream().allMatch(p -> p.columns().isEmpty() && p.type() == p.inside().dataType());
+        this.same = ports.stream()
+                .allMatch(p -> p.columns().isEmpty() && p.type() == p.inside().dataType());
         this.labels = labels;
     }
 
@@ -45,9 +46,7 @@ final class MlflowModel implements BackendModel {
     @Override
     public IoTraits traits() {
         IoTraits traits = inside.traits();
-        return same
-                ? traits
-                : new IoTraits(traits.alignment(), traits.cancel(), false, traits.requests(), true);
+        return same ? traits : new IoTraits(traits.alignment(), traits.cancel(), false, traits.requests(), true);
     }
 
     @Override
@@ -153,8 +152,9 @@ final class MlflowModel implements BackendModel {
         for (Tensor input : inputs) {
             long count = input.shape().elementCount();
             if (rows >= 0 && count != rows) {
-                throw ServingException.invalidArgument("column '" + input.name() + "' has " + count
-                        + " values (expected: " + rows + ", as '" + inputs.get(0).name() + "')");
+                throw ServingException.invalidArgument(
+                        "column '" + input.name() + "' has " + count + " values (expected: " + rows + ", as '"
+                                + inputs.get(0).name() + "')");
             }
             rows = count;
         }
@@ -177,7 +177,8 @@ final class MlflowModel implements BackendModel {
         for (String name : names) {
             columns.add(find(inputs, name));
         }
-        return Conversion.sideBySide(columns, names, port.inside().dataType(), port.inside().name(), shape);
+        return Conversion.sideBySide(
+                columns, names, port.inside().dataType(), port.inside().name(), shape);
     }
 
     private static @Nullable Tensor find(List<Tensor> inputs, String name) {

@@ -36,9 +36,8 @@ record Port(TensorSpec inside, DataType type, List<String> columns, boolean batc
                     item = i;
                 }
             }
-            DataType type = item != null && Conversion.possible(item.type(), spec.dataType())
-                    ? item.type()
-                    : spec.dataType();
+            DataType type =
+                    item != null && Conversion.possible(item.type(), spec.dataType()) ? item.type() : spec.dataType();
             ports.add(new Port(spec, type, List.of(), config.batched()));
         }
         return ports;
@@ -51,9 +50,8 @@ record Port(TensorSpec inside, DataType type, List<String> columns, boolean batc
         if (feeds.size() == 1 && !names.contains(feeds.get(0).name())) {
             TensorSpec matrix = feeds.get(0);
             int rank = matrix.modelShape().rank();
-            long width = rank == (config.batched() ? 0 : 1)
-                    ? 1
-                    : matrix.modelShape().dim(rank - 1);
+            long width =
+                    rank == (config.batched() ? 0 : 1) ? 1 : matrix.modelShape().dim(rank - 1);
             boolean one = rank <= (config.batched() ? 1 : 2);
             if (!one || (width >= 0 && width != names.size())) {
                 throw mismatch(model, names, "input '" + matrix.name() + "' of shape " + matrix.modelShape());

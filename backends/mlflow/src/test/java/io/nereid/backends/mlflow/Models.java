@@ -55,8 +55,7 @@ final class Models {
     static List<Map<String, Object>> cases(String name) {
         try {
             String json = Files.readString(ROOT.resolve(name).resolve("expected.json"));
-            return (List<Map<String, Object>>)
-                    new Load(LoadSettings.builder().build()).loadFromString(json);
+            return (List<Map<String, Object>>) new Load(LoadSettings.builder().build()).loadFromString(json);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -121,8 +120,8 @@ final class Models {
         List<Object> values = new ArrayList<>();
         rows.forEach(r -> values.addAll((List<?>) r));
         TensorSpec spec = config.inputs().get(0);
-        return List.of(tensor(
-                spec.name(), spec.dataType(), Shape.of(rows.size(), values.size() / rows.size()), values));
+        return List.of(
+                tensor(spec.name(), spec.dataType(), Shape.of(rows.size(), values.size() / rows.size()), values));
     }
 
     static Tensor tensor(String name, DataType type, Shape shape, List<?> values) {
@@ -132,8 +131,7 @@ final class Models {
                 byte[] text = value.toString().getBytes(StandardCharsets.UTF_8);
                 b.putInt(text.length).put(text);
             }
-            return Tensor.over(
-                    name, type, shape, MemoryRegion.copyOf(b.array(), 0, b.position()), 0, b.position());
+            return Tensor.over(name, type, shape, MemoryRegion.copyOf(b.array(), 0, b.position()), 0, b.position());
         }
         Tensor tensor = Tensor.allocate(name, type, shape);
         ByteBuffer to = tensor.buffer();

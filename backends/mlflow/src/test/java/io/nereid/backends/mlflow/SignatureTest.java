@@ -74,8 +74,7 @@ class SignatureTest {
     @Test
     void withoutASignatureTheModelsOwnInputsStay() {
         try (BackendModel model = Models.load("sklearn-unsigned", OPEN)) {
-            assertThat(model.config().inputs())
-                    .containsExactly(new TensorSpec("input-0", DataType.FP64, Shape.of(4)));
+            assertThat(model.config().inputs()).containsExactly(new TensorSpec("input-0", DataType.FP64, Shape.of(4)));
             assertThat(model.config().maxBatchSize()).isPositive();
         }
     }
@@ -138,7 +137,10 @@ class SignatureTest {
 
     @Test
     void anOptionalColumnThatIsLeftOutIsMissing() {
-        Path optional = changed("xgboost-regressor", "\"petal width\", \"required\":\n    true", "\"petal width\", \"required\":\n    false");
+        Path optional = changed(
+                "xgboost-regressor",
+                "\"petal width\", \"required\":\n    true",
+                "\"petal width\", \"required\":\n    false");
         try (BackendModel model = Models.load(optional, OPEN);
                 Invocation invocation = model.newInvocation()) {
             assertThat(model.config().inputs().get(3).optional()).isTrue();
@@ -160,7 +162,10 @@ class SignatureTest {
     @Test
     void aSignatureThatIsNotTheModelsIsRefused() {
         ServingException e = refusal(
-                changed("xgboost-regressor", "\"name\": \"petal width\"", "\"name\": \"nothing\"}, {\"type\": \"double\", \"name\": \"more\""),
+                changed(
+                        "xgboost-regressor",
+                        "\"name\": \"petal width\"",
+                        "\"name\": \"nothing\"}, {\"type\": \"double\", \"name\": \"more\""),
                 OPEN);
         assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("its signature's columns");
@@ -183,7 +188,8 @@ class SignatureTest {
 
     @Test
     void anUnknownFlavourIsNamed() {
-        assertThat(refusal(changed("pyfunc", "  python_function:", "  spark:"), OPEN).getMessage())
+        assertThat(refusal(changed("pyfunc", "  python_function:", "  spark:"), OPEN)
+                        .getMessage())
                 .contains("in the flavours spark, none of which is served");
     }
 

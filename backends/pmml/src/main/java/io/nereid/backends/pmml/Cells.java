@@ -56,8 +56,9 @@ final class Cells {
         @Nullable Object[][] cells = new Object[rows][fields.size()];
         for (Tensor input : inputs) {
             if (input.shape().elementCount() != count) {
-                throw ServingException.invalidArgument("input '" + input.name() + "' has "
-                        + input.shape().elementCount() + " values (expected: " + count + ", as '" + first.name() + "')");
+                throw ServingException.invalidArgument(
+                        "input '" + input.name() + "' has " + input.shape().elementCount() + " values (expected: "
+                                + count + ", as '" + first.name() + "')");
             }
             Integer place = places.get(input.name());
             read(input, cells, whole || place == null ? 0 : place, width);
@@ -86,8 +87,9 @@ final class Cells {
                     case UINT8 -> field.whole(b.get() & 0xff, row);
                     case BOOL -> field.whole(b.get() != 0 ? 1 : 0, row);
                     case BYTES -> field.text(text(input, b, row), row);
-                    default -> throw ServingException.invalidArgument(
-                            "input '" + input.name() + "' is of type " + input.dataType() + " (expected: FP64)");
+                    default ->
+                        throw ServingException.invalidArgument(
+                                "input '" + input.name() + "' is of type " + input.dataType() + " (expected: FP64)");
                 };
             }
         }
@@ -107,8 +109,7 @@ final class Cells {
             b.position(b.position() + length);
             return text;
         } catch (CharacterCodingException e) {
-            throw ServingException.invalidArgument(
-                    "input '" + input.name() + "' is not text in UTF-8 in row " + row);
+            throw ServingException.invalidArgument("input '" + input.name() + "' is not text in UTF-8 in row " + row);
         }
     }
 

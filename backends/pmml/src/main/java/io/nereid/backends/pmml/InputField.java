@@ -23,7 +23,8 @@ import org.pmml4s.model.Model;
  * @param texts the categories that it takes, or null when it takes others too
  * @param bounded whether numbers that are not valid are to be refused
  */
-record InputField(String name, DataType type, Field field, @Nullable Set<String> texts, boolean bounded) {
+record InputField(
+        String name, DataType type, Field field, @Nullable Set<String> texts, boolean bounded) {
     private static final int MOST_SHOWN = 10;
 
     /** The active fields, in the order of the model's. */

@@ -37,10 +37,8 @@ final class PmmlConfig {
                         config.batching(),
                         config.instances() > 0 ? config.instances() : Math.max(1, context.cores()))
                 .toBuilder();
-        List<String> names =
-                document.fields().stream().map(InputField::name).toList();
-        if (!config.parameters().containsKey(FEATURE_NAMES)
-                && names.stream().noneMatch(n -> n.contains(","))) {
+        List<String> names = document.fields().stream().map(InputField::name).toList();
+        if (!config.parameters().containsKey(FEATURE_NAMES) && names.stream().noneMatch(n -> n.contains(","))) {
             Map<String, String> parameters = new HashMap<>(config.parameters());
             parameters.put(FEATURE_NAMES, String.join(",", names));
             builder = builder.parameters(Map.copyOf(parameters));

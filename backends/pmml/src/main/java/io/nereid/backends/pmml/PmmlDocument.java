@@ -65,8 +65,7 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
         } catch (Exception | StackOverflowError | OutOfMemoryError e) {
             // The library's exceptions are checked ones that Scala does not declare.
             throw refused(
-                    file,
-                    (unsupported(e) ? "has what is not supported: " : "does not follow PMML: ") + reason(e));
+                    file, (unsupported(e) ? "has what is not supported: " : "does not follow PMML: ") + reason(e));
         }
     }
 
@@ -108,8 +107,8 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
             int depth = 0;
             while (xml.hasNext()) {
                 switch (xml.next()) {
-                    case XMLStreamConstants.DTD -> throw refused(
-                            file, "has a document type declaration (expected: none, for PMML has a schema)");
+                    case XMLStreamConstants.DTD ->
+                        throw refused(file, "has a document type declaration (expected: none, for PMML has a schema)");
                     case XMLStreamConstants.START_ELEMENT -> {
                         if (depth++ == 0 && !xml.getLocalName().equals("PMML")) {
                             throw refused(

@@ -82,11 +82,10 @@ class AnswersTest {
     @Test
     void theFirstFlowerIsAnsweredAsKserveExpects() {
         try (BackendModel model = Documents.load(directory, Documents.text("iris-tree"), OPEN)) {
-            Tensor row = Documents.tensor(
-                    "input-0", DataType.FP32, Shape.of(1, 4), List.of("5.1", "3.5", "1.4", "0.2"));
+            Tensor row =
+                    Documents.tensor("input-0", DataType.FP32, Shape.of(1, 4), List.of("5.1", "3.5", "1.4", "0.2"));
             assertThat(answers(model, List.of(row)))
-                    .containsExactly(
-                            List.of("setosa"), List.of("1.0"), List.of("0.0"), List.of("0.0"), List.of("2"));
+                    .containsExactly(List.of("setosa"), List.of("1.0"), List.of("0.0"), List.of("0.0"), List.of("2"));
         }
     }
 
@@ -99,16 +98,16 @@ class AnswersTest {
                             new TensorSpec("city", DataType.BYTES, Shape.of(-1), true),
                             new TensorSpec("member", DataType.BOOL, Shape.of(-1), true),
                             new TensorSpec("income", DataType.FP64, Shape.of(-1), true));
-            assertThat(model.config().outputs())
-                    .containsExactly(new TensorSpec("cost", DataType.FP64, Shape.of(-1)));
+            assertThat(model.config().outputs()).containsExactly(new TensorSpec("cost", DataType.FP64, Shape.of(-1)));
             assertThat(model.config().parameters()).containsEntry("feature_names", "age,city,member,income");
         }
     }
 
     @Test
     void rowsOfNumbersMayBeOfMorePrecision() {
-        ModelConfig config =
-                ModelConfig.builder("m").parameters(Map.of("input_type", "FP64")).build();
+        ModelConfig config = ModelConfig.builder("m")
+                .parameters(Map.of("input_type", "FP64"))
+                .build();
         try (BackendModel model = Documents.load(directory, Documents.text("iris-logistic"), config)) {
             String[] row = Documents.expected("iris-logistic").get(1);
             Tensor rows = Documents.tensor(
@@ -143,8 +142,8 @@ class AnswersTest {
     @Test
     void aRowWithoutAnAnswerSaysSoWithoutHarmToOthers() {
         try (BackendModel model = Documents.load(directory, Documents.text("iris-tree"), OPEN)) {
-            List<List<String>> some = answers(
-                    model, List.of(Documents.column("petal_width", DataType.FP64, List.of("0.2", "", "2.0"))));
+            List<List<String>> some =
+                    answers(model, List.of(Documents.column("petal_width", DataType.FP64, List.of("0.2", "", "2.0"))));
             assertThat(some.get(0)).containsExactly("setosa", "", "virginica");
             assertThat(some.get(1)).containsExactly("1.0", "NaN", "0.0");
         }
@@ -152,11 +151,10 @@ class AnswersTest {
 
     private void refused(String name, List<Tensor> inputs, String... words) {
         try (BackendModel model = Documents.load(directory, Documents.text(name), OPEN)) {
-            assertThatThrownBy(() -> run(model, inputs))
-                    .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                        assertThat(e.getMessage()).contains(words);
-                    });
+            assertThatThrownBy(() -> run(model, inputs)).isInstanceOfSatisfying(ServingException.class, e -> {
+                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.getMessage()).contains(words);
+            });
         }
     }
 
@@ -170,7 +168,10 @@ class AnswersTest {
 
     @Test
     void aNumberOutsideTheDocumentsIntervalsIsRefused() {
-        refused("mixed", List.of(Documents.column("age", DataType.INT64, List.of("151"))), "field 'age' is 151 in row 0");
+        refused(
+                "mixed",
+                List.of(Documents.column("age", DataType.INT64, List.of("151"))),
+                "field 'age' is 151 in row 0");
     }
 
     @Test

@@ -79,7 +79,9 @@ final class Documents {
         Tensor tensor = Tensor.allocate(name, type, shape);
         ByteBuffer to = tensor.buffer();
         for (String value : values) {
-            double number = value.isEmpty() ? Double.NaN : value.equals("true") ? 1 : value.equals("false") ? 0 : Double.parseDouble(value);
+            double number = value.isEmpty()
+                    ? Double.NaN
+                    : value.equals("true") ? 1 : value.equals("false") ? 0 : Double.parseDouble(value);
             switch (type) {
                 case FP64 -> to.putDouble(number);
                 case FP32 -> to.putFloat((float) number);

@@ -19,8 +19,7 @@ class PmmlContractTest extends BackendContract {
 
     @Override
     protected ModelSource model(Path directory) {
-        return Documents.laidOut(
-                directory, "mixed", Documents.text("mixed").getBytes(StandardCharsets.UTF_8));
+        return Documents.laidOut(directory, "mixed", Documents.text("mixed").getBytes(StandardCharsets.UTF_8));
     }
 
     @Override

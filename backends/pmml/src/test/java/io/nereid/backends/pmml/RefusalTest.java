@@ -98,9 +98,6 @@ class RefusalTest {
                         .build(),
                 "output 'x'",
                 "Species");
-        refused(
-                tree,
-                ModelConfig.builder("m").modelFile("../m.pmml").build(),
-                "lies outside the version's directory");
+        refused(tree, ModelConfig.builder("m").modelFile("../m.pmml").build(), "lies outside the version's directory");
     }
 }

@@ -88,8 +88,7 @@ final class NpyHeader {
         }
         expect(']');
         DType structured = DType.parse("V" + offset);
-        structured.build(new PyTuple(
-                List.of(3L, "|", PyNone.NONE, new PyTuple(names), fields, offset, 1L)));
+        structured.build(new PyTuple(List.of(3L, "|", PyNone.NONE, new PyTuple(names), fields, offset, 1L)));
         return structured;
     }
 

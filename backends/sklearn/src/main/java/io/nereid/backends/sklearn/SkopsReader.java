@@ -127,8 +127,8 @@ final class SkopsReader {
 
     private Object node(@Nullable Object json) throws IOException {
         if (!(json instanceof Map<?, ?> state)) {
-            throw Refusal.corrupt("its schema has " + (json == null ? "nothing" : "no object")
-                    + " where an object is described");
+            throw Refusal.corrupt(
+                    "its schema has " + (json == null ? "nothing" : "no object") + " where an object is described");
         }
         memory.charge(160);
         Object id = state.get("__id__");
@@ -155,7 +155,8 @@ final class SkopsReader {
             case "DictNode":
             case "_DictWithDeprecatedKeysNode":
             case "DefaultDictNode":
-                return content instanceof Map<?, ?> of && of.get("main") instanceof Map<?, ?> main
+                return content instanceof Map<?, ?> of
+                                && of.get("main") instanceof Map<?, ?> main
                                 && main.containsKey("__loader__")
                                 && !loader.equals("DictNode")
                         ? node(main)
@@ -287,8 +288,7 @@ final class SkopsReader {
             PyList list = new PyList();
             list.items().addAll(items);
             NdArray array = new NdArray();
-            array.build(new PyTuple(List.of(
-                    1L, node(state.get("shape")), DType.parse("O"), false, list)));
+            array.build(new PyTuple(List.of(1L, node(state.get("shape")), DType.parse("O"), false, list)));
             return array;
         }
         NdArray array = npy(bytes(text(state, "file")));
@@ -318,9 +318,6 @@ final class SkopsReader {
         }
         NpyHeader header = new NpyHeader(new String(file, from, length, StandardCharsets.ISO_8859_1));
         return new NdArray(
-                header.shape(),
-                header.type(),
-                header.fortran(),
-                Arrays.copyOfRange(file, from + length, file.length));
+                header.shape(), header.type(), header.fortran(), Arrays.copyOfRange(file, from + length, file.length));
     }
 }

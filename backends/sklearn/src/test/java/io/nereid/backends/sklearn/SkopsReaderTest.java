@@ -46,8 +46,8 @@ class SkopsReaderTest {
     }
 
     private static String node(String loader, String module, String name, String rest) {
-        return "{\"__loader__\":\"" + loader + "\",\"__module__\":\"" + module + "\",\"__class__\":\"" + name + "\"" + rest
-                + "}";
+        return "{\"__loader__\":\"" + loader + "\",\"__module__\":\"" + module + "\",\"__class__\":\"" + name + "\""
+                + rest + "}";
     }
 
     @Test
@@ -67,7 +67,10 @@ class SkopsReaderTest {
 
     @Test
     void kindsOfObjectsThatAreNotReadAreNamed() {
-        refused(node("SparseMatrixNode", "scipy.sparse._csr", "csr_matrix", ""), "scipy.sparse._csr.csr_matrix", "SparseMatrixNode");
+        refused(
+                node("SparseMatrixNode", "scipy.sparse._csr", "csr_matrix", ""),
+                "scipy.sparse._csr.csr_matrix",
+                "SparseMatrixNode");
     }
 
     @Test
@@ -88,18 +91,18 @@ class SkopsReaderTest {
     @Test
     void anArrayThatIsNotWhatItSaysIsRefused() throws IOException {
         String schema = node("NdArrayNode", "numpy", "ndarray", ",\"type\":\"numpy\",\"file\":\"1.npy\"");
-        byte[] npy = "\u0093NUMPY\u0001\u0000\u0046\u0000{'descr': '<f8', 'fortran_order': False, 'shape': (9999999,), }        \n12345678"
-                .getBytes(StandardCharsets.ISO_8859_1);
+        byte[] npy =
+                "\u0093NUMPY\u0001\u0000\u0046\u0000{'descr': '<f8', 'fortran_order': False, 'shape': (9999999,), }        \n12345678"
+                        .getBytes(StandardCharsets.ISO_8859_1);
         Path file = archive(Map.of("schema.json", schema.getBytes(StandardCharsets.UTF_8), "1.npy", npy));
-        assertThatThrownBy(() -> ModelFile.read(file, new MemoryLimit(8 << 20)))
-                .isInstanceOf(ServingException.class);
+        assertThatThrownBy(() -> ModelFile.read(file, new MemoryLimit(8 << 20))).isInstanceOf(ServingException.class);
     }
 
     @Test
     void anArchiveThatUnpacksToTooMuchIsRefused() throws IOException {
         String schema = node("BytesNode", "builtins", "bytes", ",\"file\":\"zeros\"");
-        Path file = archive(
-                Map.of("schema.json", schema.getBytes(StandardCharsets.UTF_8), "zeros", new byte[64 << 20]));
+        Path file =
+                archive(Map.of("schema.json", schema.getBytes(StandardCharsets.UTF_8), "zeros", new byte[64 << 20]));
         assertThat(Files.size(file)).isLessThan(1 << 20);
         assertThatThrownBy(() -> ModelFile.read(file, new MemoryLimit(8 << 20)))
                 .isInstanceOf(ServingException.class)

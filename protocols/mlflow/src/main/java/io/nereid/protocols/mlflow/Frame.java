@@ -58,7 +58,8 @@ final class Frame {
                 }
             }
             if (!some || !lacking.isEmpty()) {
-                throw missing(lacking.isEmpty() ? specs.stream().map(TensorSpec::name).toList() : lacking);
+                throw missing(
+                        lacking.isEmpty() ? specs.stream().map(TensorSpec::name).toList() : lacking);
             }
             return;
         }
@@ -208,7 +209,10 @@ final class Frame {
                 byte[] from = taken.get(c).sink.array();
                 int length = size > 0
                         ? size
-                        : 4 + ByteBuffer.wrap(from).order(ByteOrder.LITTLE_ENDIAN).getInt(at[c]);
+                        : 4
+                                + ByteBuffer.wrap(from)
+                                        .order(ByteOrder.LITTLE_ENDIAN)
+                                        .getInt(at[c]);
                 sink.append(from, at[c], length);
                 at[c] += length;
             }
@@ -275,8 +279,9 @@ final class Frame {
                     case INT32, UINT32 -> number(4).putInt(0, (int) Long.parseLong(text.strip()));
                     case INT16, UINT16 -> number(2).putShort(0, (short) Long.parseLong(text.strip()));
                     case INT8, UINT8 -> number(1).put(0, (byte) Long.parseLong(text.strip()));
-                    default -> throw ServingException.invalidArgument(
-                            "column '" + name + "' is of type " + spec.dataType() + ", which text cannot give");
+                    default ->
+                        throw ServingException.invalidArgument(
+                                "column '" + name + "' is of type " + spec.dataType() + ", which text cannot give");
                 }
             } catch (NumberFormatException e) {
                 throw ServingException.invalidArgument("column '" + name + "' is '"
@@ -318,8 +323,9 @@ final class Frame {
                 case FP64 -> number(8).putDouble(0, Double.NaN);
                 case FP32 -> number(4).putFloat(0, Float.NaN);
                 case BYTES -> bytes("");
-                default -> throw ServingException.invalidArgument("column '" + name + "' has no value in row " + count
-                        + " (expected: " + spec.dataType() + ", which has no missing values)");
+                default ->
+                    throw ServingException.invalidArgument("column '" + name + "' has no value in row " + count
+                            + " (expected: " + spec.dataType() + ", which has no missing values)");
             }
             count++;
         }

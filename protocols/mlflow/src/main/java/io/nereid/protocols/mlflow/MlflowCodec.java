@@ -50,8 +50,7 @@ public final class MlflowCodec implements ProtocolCodec {
     public List<HttpRoute> httpRoutes() {
         return List.of(
                 HttpRoute.post("/invocations", x -> score(x, () -> asked(x))),
-                HttpRoute.post(
-                        "/models/{model}/invocations", x -> score(x, () -> ModelRef.latest(x.pathParameter(0)))),
+                HttpRoute.post("/models/{model}/invocations", x -> score(x, () -> ModelRef.latest(x.pathParameter(0)))),
                 HttpRoute.post(
                         "/models/{model}/versions/{version}/invocations",
                         x -> score(x, () -> exact(x.pathParameter(0), x.pathParameter(1)))),
@@ -105,7 +104,8 @@ public final class MlflowCodec implements ProtocolCodec {
             return names.get(0);
         }
         if (names.isEmpty()) {
-            throw ServingException.of(Code.UNAVAILABLE, "no model is available", "see /v2/health/ready and the server's log");
+            throw ServingException.of(
+                    Code.UNAVAILABLE, "no model is available", "see /v2/health/ready and the server's log");
         }
         List<String> shown = names.size() > 8 ? names.subList(0, 8) : names;
         throw ServingException.invalidArgument(

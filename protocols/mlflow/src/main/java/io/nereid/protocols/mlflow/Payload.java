@@ -84,7 +84,8 @@ record Payload(List<Tensor> inputs, boolean frame) {
 
         Payload decode() {
             scan();
-            int given = (split >= 0 ? 1 : 0) + (records >= 0 ? 1 : 0) + (instances >= 0 ? 1 : 0) + (inputs >= 0 ? 1 : 0);
+            int given =
+                    (split >= 0 ? 1 : 0) + (records >= 0 ? 1 : 0) + (instances >= 0 ? 1 : 0) + (inputs >= 0 ? 1 : 0);
             if (given != 1) {
                 throw ServingException.invalidArgument(EXPECTED + ". Received " + given + " of them.");
             }
@@ -198,8 +199,8 @@ record Payload(List<Tensor> inputs, boolean frame) {
         }
 
         private static ServingException width(int row, int expected, String found) {
-            return ServingException.invalidArgument("row " + row + " has " + found + " values (expected: " + expected
-                    + ", as there are columns)");
+            return ServingException.invalidArgument(
+                    "row " + row + " has " + found + " values (expected: " + expected + ", as there are columns)");
         }
 
         private List<String> names(int at) {
@@ -315,9 +316,8 @@ record Payload(List<Tensor> inputs, boolean frame) {
                     n++;
                 }
                 if (rows >= 0 && n != rows) {
-                    throw ServingException.invalidArgument(
-                            "input '" + names.get(c) + "' has " + n + " values (expected: " + rows + ", as '"
-                                    + names.get(0) + "')");
+                    throw ServingException.invalidArgument("input '" + names.get(c) + "' has " + n
+                            + " values (expected: " + rows + ", as '" + names.get(0) + "')");
                 }
                 rows = n;
             }
@@ -338,9 +338,12 @@ record Payload(List<Tensor> inputs, boolean frame) {
                 rows.add(reader.position());
                 if (reader.peek() != JsonToken.ARRAY) {
                     throw ServingException.invalidArgument(
-                            "the model has " + specs.size() + " inputs, and a row is one value (expected: a list of values,"
-                                    + " or names)",
-                            "name the inputs: " + String.join(", ", specs.stream().map(TensorSpec::name).toList()));
+                            "the model has " + specs.size()
+                                    + " inputs, and a row is one value (expected: a list of values," + " or names)",
+                            "name the inputs: "
+                                    + String.join(
+                                            ", ",
+                                            specs.stream().map(TensorSpec::name).toList()));
                 }
                 reader.skipValue();
             }

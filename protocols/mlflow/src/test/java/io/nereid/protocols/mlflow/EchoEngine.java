@@ -81,8 +81,7 @@ final class EchoEngine implements InferenceEngine, ModelControl {
     public List<ModelStatus> index() {
         List<ModelStatus> all = new ArrayList<>(List.of(new ModelStatus("never-loaded", List.of())));
         models.forEach((name, m) -> all.add(new ModelStatus(
-                name,
-                List.of(new ServableState(m.id(), ServableState.Phase.AVAILABLE, null, "echo", 1, 1)))));
+                name, List.of(new ServableState(m.id(), ServableState.Phase.AVAILABLE, null, "echo", 1, 1)))));
         return all;
     }
 

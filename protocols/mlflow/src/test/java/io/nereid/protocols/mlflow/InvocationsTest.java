@@ -60,8 +60,9 @@ class InvocationsTest {
     @Test
     void aSplitFrameIsLaidSideBySideInTheModelsOrder() {
         matrix("a,b,c");
-        assertThat(predictions(
-                        "{\"dataframe_split\":{\"index\":[0,1],\"data\":[[3,1,2],[6,4,5]],\"columns\":[\"c\",\"a\",\"b\"]}}"))
+        assertThat(
+                        predictions(
+                                "{\"dataframe_split\":{\"index\":[0,1],\"data\":[[3,1,2],[6,4,5]],\"columns\":[\"c\",\"a\",\"b\"]}}"))
                 .isEqualTo("[[1.0,2.0,3.0],[4.0,5.0,6.0]]");
     }
 
@@ -126,14 +127,16 @@ class InvocationsTest {
         engine.with("m", "", new TensorSpec("image", DataType.FP32, Shape.of(-1, 2, 2)));
         assertThat(predictions("{\"dataframe_records\":[{\"image\":[[1,2],[3,4]]},{\"image\":[[5,6],[7,8]]}]}"))
                 .isEqualTo("[[[1.0,2.0],[3.0,4.0]],[[5.0,6.0],[7.0,8.0]]]");
-        assertThat(post("{\"dataframe_records\":[{\"image\":[[1,2],[3,4]]},{\"image\":[1]}]}").text())
+        assertThat(post("{\"dataframe_records\":[{\"image\":[[1,2],[3,4]]},{\"image\":[1]}]}")
+                        .text())
                 .contains("column 'image' has a value of shape [1] in row 1 (expected: [2, 2])");
     }
 
     @Test
     void tablesMayBeCommaSeparated() {
         columns();
-        assertThat(csv("city,age,height\n\"Chur, GR\",5,\r\n\"say \"\"hi\"\"\",6,1.25\n").text())
+        assertThat(csv("city,age,height\n\"Chur, GR\",5,\r\n\"say \"\"hi\"\"\",6,1.25\n")
+                        .text())
                 .isEqualTo("{\"predictions\":[{\"age\":5,\"city\":\"Chur, GR\",\"height\":NaN},"
                         + "{\"age\":6,\"city\":\"say \\\"hi\\\"\",\"height\":1.25}]}");
         assertThat(csv("city,age\nBern,old\n").text()).contains("column 'age' is 'old' in row 0 (expected: INT64)");

@@ -18,8 +18,8 @@ import org.junit.jupiter.api.Test;
 /** Rows of a table whose columns have an input each, as lists. */
 class RestTableTest {
     private final FakeEngine engine = new FakeEngine();
-    private final FakeClient client =
-            new FakeClient(new V1Codec(engine, engine, Runnable::run, V1Options.builder(Clock.system()).build()));
+    private final FakeClient client = new FakeClient(new V1Codec(
+            engine, engine, Runnable::run, V1Options.builder(Clock.system()).build()));
 
     private FakeExchange ask(String names, String body) {
         List<TensorSpec> specs = List.of(
@@ -35,7 +35,8 @@ class RestTableTest {
 
     @Test
     void valuesGoToTheColumnsInTheTablesOrder() {
-        assertThat(ask("age,city", "{\"instances\":[[1,\"Bern\"],[2,\"Chur\"]]}").text())
+        assertThat(ask("age,city", "{\"instances\":[[1,\"Bern\"],[2,\"Chur\"]]}")
+                        .text())
                 .isEqualTo("{\"predictions\":[{\"age\":1,\"city\":\"Bern\"},{\"age\":2,\"city\":\"Chur\"}]}");
     }
 
