@@ -102,7 +102,8 @@ final class ReplayRun {
             long from = clock.nanos();
             if (due != null) {
                 // the time of waiting for a free thread counts: the request was due
-                from = start + (long) ((due[i % count] + (double) (i / count) * period()) * 1e9);
+                int round = i / count;
+                from = start + (long) ((due[i % count] + round * period()) * 1e9);
                 for (long left = from - clock.nanos(); left > 0; left = from - clock.nanos()) {
                     LockSupport.parkNanos(left);
                     if (Thread.currentThread().isInterrupted()) {
