@@ -181,6 +181,23 @@ def test_bls(client):
     assert (result.as_numpy("OUTPUT1") == 4 * (A - B)).all()
 
 
+def test_models_that_wait_for_others_do_not_keep_them_from_running(server):
+    answers = []
+
+    def one(model, factor):
+        with triton.InferenceServerClient(server.base) as client:
+            inputs = [tensor("MODEL_NAME", np.array(["add_sub"], np.object_))] + pair()
+            for _ in range(10):
+                answers.append((client.infer(model, inputs).as_numpy("OUTPUT0") == factor * (A + B)).all())
+
+    threads = [threading.Thread(target=one, args=a, daemon=True) for a in 4 * [("bls_sync", 1), ("bls_async", 4)]]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert answers == [True] * 80
+
+
 def test_bls_of_a_model_that_is_not_there(client):
     inputs = [tensor("MODEL_NAME", np.array(["nobody"], np.object_))] + pair()
     for model in ("bls_sync", "bls_async"):

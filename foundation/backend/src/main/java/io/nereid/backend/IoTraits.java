@@ -15,15 +15,23 @@ package io.nereid.backend;
  *     of any type for FP32 and FP64, the only input under any name or, where its columns have names
  *     ({@code feature_names}), as one input for each, columns as {@code [n]} or {@code [n,1]}. The engine makes of them
  *     what the configuration says
+ * @param waits whether a run is spent waiting: for another process, or for other models of this server. Such runs have
+ *     threads of their own, as many as instances, lest models that wait for others keep these from running
  */
-public record IoTraits(int alignment, boolean cancel, boolean inline, boolean requests, boolean tabular) {
+public record IoTraits(
+        int alignment, boolean cancel, boolean inline, boolean requests, boolean tabular, boolean waits) {
+    /** For a model that computes by itself. */
+    public IoTraits(int alignment, boolean cancel, boolean inline, boolean requests, boolean tabular) {
+        this(alignment, cancel, inline, requests, tabular, false);
+    }
+
     /** For a model that takes its inputs as the configuration says. */
     public IoTraits(int alignment, boolean cancel, boolean inline, boolean requests) {
-        this(alignment, cancel, inline, requests, false);
+        this(alignment, cancel, inline, requests, false, false);
     }
 
     /** For a model that takes batches of tensors. */
     public IoTraits(int alignment, boolean cancel, boolean inline) {
-        this(alignment, cancel, inline, false, false);
+        this(alignment, cancel, inline, false, false, false);
     }
 }

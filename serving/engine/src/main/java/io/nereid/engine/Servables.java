@@ -27,7 +27,11 @@ import org.jspecify.annotations.Nullable;
 
 /** Makes servables on the one device pool, and knows those whose figures are shown. Thread-safe. */
 final class Servables {
+    /** More than any sum of instances; a thread is started when all those there are wait. */
+    private static final int MOST_WAITING = 4096;
+
     private final DevicePool pool;
+    private final DevicePool waiting;
     private final HostPools pools;
     private final EngineOptions options;
     private final SchedulerOptions scheduling;
@@ -38,6 +42,7 @@ final class Servables {
 
     Servables(DevicePool pool, EngineOptions options, Clock clock) {
         this.pool = pool;
+        this.waiting = new DevicePool("waiting", MOST_WAITING, clock);
         this.pools = new HostPools(pool, options, clock);
         this.options = options;
         this.batching = new BatchingRules(options);
@@ -67,7 +72,8 @@ final class Servables {
     }
 
     ModelServable make(ModelSource source, BackendModel model) {
-        DevicePool own = pools.of(model.config());
+        DevicePool computing = pools.of(model.config());
+        DevicePool own = model.traits().waits() ? waiting : computing;
         SchedulerOptions scheduler = scheduling.withStrategy(StrategyJar.find(source, model.config()));
         if (own != pool) {
             scheduler = ModelServable.inline(scheduler, Inline.NEVER);
@@ -114,8 +120,7 @@ final class Servables {
         if (cache != null) {
             keep(servable, fingerprint, cache);
             // Equal inputs of two signatures are not equal requests.
-            servable.signatures()
-                    .forEach((name, other) -> keep(other, fingerprint + " signature " + name, cache));
+            servable.signatures().forEach((name, other) -> keep(other, fingerprint + " signature " + name, cache));
         }
         shown.add(servable);
     }
@@ -148,6 +153,7 @@ final class Servables {
     /** Ends the response cache and the pools; no version serves any more. */
     void close() {
         pools.close();
+        waiting.close();
         if (cache != null) {
             cache.close();
         }

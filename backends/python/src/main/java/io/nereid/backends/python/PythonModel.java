@@ -202,7 +202,7 @@ final class PythonModel implements BackendModel {
 
     @Override
     public IoTraits traits() {
-        return new IoTraits(1, false, false, true);
+        return new IoTraits(1, false, false, true, false, true);
     }
 
     /** Takes a worker that is ready, or starts one. */
