@@ -1,0 +1,55 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Models of plugins, from a directory without any configuration, through V1, V2 and gRPC."""
+
+import subprocess
+
+import numpy as np
+import pytest
+import requests
+import tritonclient.grpc as grpc_client
+
+from server import ROOT, Server, program
+
+PLUGINS = {
+    "pytorch": (ROOT / "backends" / "pytorch" / "src" / "test" / "resources" / "models" / "half_plus_two", "OUTPUT__0"),
+    "tflite": (ROOT / "backends" / "tflite" / "src" / "test" / "resources" / "models" / "half_plus_two", "y"),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(PLUGINS))
+def served(request, tmp_path_factory):
+    listed = subprocess.run([program(), "plugins", "list"], capture_output=True, text=True, check=True).stdout
+    state = next(line for line in listed.splitlines() if line.split()[:1] == [request.param])
+    if "not installed" in state:
+        pytest.skip(f"the plugin is not installed: nereid plugins install {request.param}")
+    models = tmp_path_factory.mktemp(request.param)
+    source, output = PLUGINS[request.param]
+    (models / "half").symlink_to(source)
+    running = Server(models)
+    yield running, output
+    running.stop()
+
+
+def test_v1(served):
+    server, _ = served
+    answer = requests.post("http://" + server.base + "/v1/models/half:predict", json={"instances": [1.0, 2.0, 5.0]}, timeout=30)
+    assert answer.json()["predictions"] == [2.5, 3.0, 4.5]
+
+
+def test_v2(served):
+    server, output = served
+    metadata = requests.get("http://" + server.base + "/v2/models/half", timeout=30).json()
+    assert [i["name"] for i in metadata["inputs"]] == ["x"]
+    assert [o["name"] for o in metadata["outputs"]] == [output]
+    body = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [3], "data": [1, 2, 5]}]}
+    answer = requests.post("http://" + server.base + "/v2/models/half/infer", json=body, timeout=30).json()
+    assert answer["outputs"][0]["data"] == [2.5, 3.0, 4.5]
+
+
+def test_grpc(served):
+    server, output = served
+    with grpc_client.InferenceServerClient(server.base) as client:
+        x = grpc_client.InferInput("x", [3], "FP32")
+        x.set_data_from_numpy(np.array([1, 2, 5], np.float32))
+        assert client.infer("half", [x]).as_numpy(output).tolist() == [2.5, 3.0, 4.5]
