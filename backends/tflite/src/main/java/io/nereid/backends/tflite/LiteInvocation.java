@@ -193,10 +193,8 @@ final class LiteInvocation implements Invocation {
         TfLiteTensor tensor = runner.tensor(false, at);
         DataType type = signature.outputs().get(at).dataType();
         if (ElementTypes.numbered(TfLiteTensorType(tensor)) != type) {
-            throw ServingException.internal(
-                    "output '" + output + "' is of type " + ElementTypes.name(TfLiteTensorType(tensor))
-                            + " instead of " + type,
-                    null);
+            throw ServingException.of(Code.INTERNAL, "output '" + output + "' is of type " + ElementTypes.name(TfLiteTensorType(tensor))
+                            + " instead of " + type);
         }
         Shape shape = Runner.shape(tensor);
         if (type == DataType.BYTES) {

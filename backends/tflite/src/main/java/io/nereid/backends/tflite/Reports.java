@@ -13,26 +13,26 @@ final class Reports extends Reporter_Pointer_BytePointer_Pointer {
     private static final int MOST = 2000;
     private static final Pattern GAP = Pattern.compile("%[-+ #0-9.]*[hlzjt]*[a-zA-Z]");
 
-    private final ThreadLocal<@Nullable StringBuilder> heard = new ThreadLocal<>();
+    private static final ThreadLocal<@Nullable StringBuilder> HEARD = new ThreadLocal<>();
 
     Reports() {}
 
     /** Begins to listen on this thread. */
     void listen() {
-        heard.set(new StringBuilder());
+        HEARD.set(new StringBuilder());
     }
 
     /** What was said since then, in one line; ends listening. */
     String heard() {
-        StringBuilder said = heard.get();
-        heard.remove();
+        StringBuilder said = HEARD.get();
+        HEARD.remove();
         return said == null ? "" : said.toString().strip();
     }
 
     /** Called by the engine. Must not throw. */
     @Override
     public void call(Pointer unused, BytePointer format, Pointer arguments) {
-        StringBuilder said = heard.get();
+        StringBuilder said = HEARD.get();
         if (said == null || said.length() > MOST) {
             return;
         }
