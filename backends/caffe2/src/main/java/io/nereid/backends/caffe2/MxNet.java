@@ -191,8 +191,8 @@ final class MxNet {
             }
         }
 
-        private long integer(String name, long otherwise) {
-            return (long) number(name, otherwise);
+        private long integer(String name, int otherwise) {
+            return (long) number(name, (float) otherwise);
         }
 
         /** Numbers such as {@code (3, 3)}, {@code [1L]} or {@code 2}. */

@@ -131,7 +131,7 @@ final class Fields {
                 if (i < 0 || i >= data.length || places[i] < 0 || places[i] >= columns) {
                     throw Refusal.corrupt(path() + " has a sparse matrix with a cell outside it");
                 }
-                int at = (int) (r * columns + places[i]) * 8;
+                int at = ((int) (r * columns + places[i])) * Double.BYTES;
                 cells.putDouble(at, cells.getDouble(at) + data[i]);
             }
         }
