@@ -129,8 +129,8 @@ final class PemFile {
             return switch (block.label()) {
                 case "PRIVATE KEY" -> pkcs8(der);
                 case "RSA PRIVATE KEY" -> pkcs8(Der.sequence(VERSION_0, RSA, Der.of(Der.OCTETS, der)));
-                case "EC PRIVATE KEY" -> pkcs8(Der.sequence(
-                        VERSION_0, Der.sequence(EC, curve(der)), Der.of(Der.OCTETS, der)));
+                case "EC PRIVATE KEY" ->
+                    pkcs8(Der.sequence(VERSION_0, Der.sequence(EC, curve(der)), Der.of(Der.OCTETS, der)));
                 default -> throw unusable("holds a key in a form that is not read: " + block.label(), convert());
             };
         }

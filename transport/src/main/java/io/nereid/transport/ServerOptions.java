@@ -58,7 +58,11 @@ public record ServerOptions(
      * @param purpose what is served there
      * @param tls how it is encrypted; null when it is not
      */
-    public record Listen(String host, int port, Purpose purpose, @Nullable TlsOptions tls) {
+    public record Listen(
+            String host,
+            int port,
+            Purpose purpose,
+            @Nullable TlsOptions tls) {
         /** An address that is not encrypted. */
         public Listen(String host, int port, Purpose purpose) {
             this(host, port, purpose, null);

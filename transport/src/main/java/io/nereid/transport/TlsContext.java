@@ -127,9 +127,9 @@ final class TlsContext {
     }
 
     private SslContext build(Material material) {
-        List<X509Certificate> chain =
-                new PemFile(name("the server certificate", options.certificate()), material.certificate())
-                        .certificates();
+        List<X509Certificate> chain = new PemFile(
+                        name("the server certificate", options.certificate()), material.certificate())
+                .certificates();
         PrivateKey key = new PemFile(name("the server key", options.key()), material.key()).key();
         checkPair(chain, key);
         SslContextBuilder builder = SslContextBuilder.forServer(key, chain.toArray(new X509Certificate[0]))

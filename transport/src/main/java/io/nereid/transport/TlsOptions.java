@@ -86,9 +86,8 @@ public record TlsOptions(
         protocols = List.copyOf(protocols);
         for (String protocol : protocols) {
             if (!PROTOCOLS.contains(protocol)) {
-                throw io.nereid.base.ServingException.invalidArgument(
-                        "TLS version '" + protocol + "' is not offered (expected: " + String.join(" or ", PROTOCOLS)
-                                + ")");
+                throw io.nereid.base.ServingException.invalidArgument("TLS version '" + protocol
+                        + "' is not offered (expected: " + String.join(" or ", PROTOCOLS) + ")");
             }
         }
         if (protocols.isEmpty()) {
@@ -121,8 +120,7 @@ public record TlsOptions(
 
     /** These options with another interval between looks at the files. */
     public TlsOptions withReloadInterval(Duration interval) {
-        return new TlsOptions(
-                certificate, key, clientAuthorities, clientVerify, protocols, interval, handshakeTimeout);
+        return new TlsOptions(certificate, key, clientAuthorities, clientVerify, protocols, interval, handshakeTimeout);
     }
 
     /** These options with another time for a handshake. */

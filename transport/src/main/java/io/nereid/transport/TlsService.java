@@ -37,7 +37,8 @@ final class TlsService implements AutoCloseable {
             contexts.put(options, context);
             if (tasks == null) {
                 // a signature takes a millisecond, for which the event loop's other connections shall not wait
-                tasks = Threads.pool("nereid-tls", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
+                tasks = Threads.pool(
+                        "nereid-tls", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
             }
             if (context.reloads()) {
                 ScheduledExecutorService watch = timer;

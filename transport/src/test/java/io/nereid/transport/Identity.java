@@ -69,8 +69,9 @@ final class Identity {
                 ? Der.sequence(oid("2a864886f70d01010b"), Der.of(0x05))
                 : Der.sequence(oid("2a8648ce3d040302"));
         byte[] subject = name(name);
-        byte[] issuerName =
-                issuer == null ? subject : issuer.certificate.getSubjectX500Principal().getEncoded();
+        byte[] issuerName = issuer == null
+                ? subject
+                : issuer.certificate.getSubjectX500Principal().getEncoded();
         byte[] alternative = Der.sequence(
                 Der.of(0x82, "localhost".getBytes(StandardCharsets.US_ASCII)), Der.of(0x87, new byte[] {127, 0, 0, 1}));
         byte[] extension = issuer == null
@@ -89,9 +90,8 @@ final class Identity {
         signature.initSign(signer);
         signature.update(body);
         byte[] whole = Der.sequence(body, algorithmId, Der.of(0x03, new byte[1], signature.sign()));
-        return new Identity(
-                pair, (X509Certificate) CertificateFactory.getInstance("X.509")
-                        .generateCertificate(new ByteArrayInputStream(whole)));
+        return new Identity(pair, (X509Certificate)
+                CertificateFactory.getInstance("X.509").generateCertificate(new ByteArrayInputStream(whole)));
     }
 
     private static byte[] oid(String hex) {

@@ -50,10 +50,12 @@ class PemFileTest {
 
     private static void refuses(String text, String why, String remedy) {
         assertThatThrownBy(() -> of(text).key())
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                        .contains("the server key in 'k.pem'")
-                        .contains(why)
-                        .contains(remedy));
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.describe())
+                                .contains("the server key in 'k.pem'")
+                                .contains(why)
+                                .contains(remedy));
     }
 
     @Test
@@ -74,7 +76,10 @@ class PemFileTest {
         refuses(Identity.authority("ca").certificatePem(), "holds no private key but CERTIFICATE", "");
         KeyPairGenerator dsa = KeyPairGenerator.getInstance("DSA");
         dsa.initialize(1024);
-        refuses(Identity.pem("PRIVATE KEY", dsa.generateKeyPair().getPrivate().getEncoded()), "cannot be read", convert);
+        refuses(
+                Identity.pem("PRIVATE KEY", dsa.generateKeyPair().getPrivate().getEncoded()),
+                "cannot be read",
+                convert);
     }
 
     @Test

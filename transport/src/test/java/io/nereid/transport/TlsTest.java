@@ -141,10 +141,8 @@ class TlsTest {
     @ValueSource(strings = {"TLSv1.2", "TLSv1.3"})
     void clientsWithoutAlpnAreUnderstoodByTheirFirstBytes(String version) throws Exception {
         try (Rig rig = new Rig(encrypted(options()));
-                SSLSocket socket = (SSLSocket) authority
-                        .client(null)
-                        .getSocketFactory()
-                        .createSocket("127.0.0.1", rig.port)) {
+                SSLSocket socket =
+                        (SSLSocket) authority.client(null).getSocketFactory().createSocket("127.0.0.1", rig.port)) {
             socket.setEnabledProtocols(new String[] {version});
             socket.getOutputStream().write("GET /ok HTTP/1.1\r\nhost: x\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
             byte[] head = socket.getInputStream().readNBytes(15);
@@ -159,10 +157,8 @@ class TlsTest {
         assertThatThrownBy(() -> options().withProtocols(List.of("TLSv1.1")))
                 .hasMessageContaining("TLS version 'TLSv1.1' is not offered");
         try (Rig rig = new Rig(encrypted(options().withProtocols(List.of("TLSv1.3"))));
-                SSLSocket old = (SSLSocket) authority
-                        .client(null)
-                        .getSocketFactory()
-                        .createSocket("127.0.0.1", rig.port)) {
+                SSLSocket old =
+                        (SSLSocket) authority.client(null).getSocketFactory().createSocket("127.0.0.1", rig.port)) {
             old.setEnabledProtocols(new String[] {"TLSv1.2"});
             assertThatThrownBy(old::startHandshake).isInstanceOf(SSLException.class);
             assertThat(get(http(authority.client(null), HttpClient.Version.HTTP_2), rig, "/ok"))
@@ -279,12 +275,20 @@ class TlsTest {
                     .contains("true");
             assertThat(entry(log)).isEqualTo("CN=alice");
         }
-        assertThatThrownBy(() -> options().withClients(Pem.text(""), ClientVerify.REQUIRED).check())
+        assertThatThrownBy(() -> options()
+                        .withClients(Pem.text(""), ClientVerify.REQUIRED)
+                        .check())
                 .hasMessageContaining("the client authorities")
                 .hasMessageContaining("holds no certificate");
         TlsOptions nobody = options();
         assertThatThrownBy(() -> new TlsOptions(
-                        nobody.certificate(), nobody.key(), null, ClientVerify.REQUIRED, nobody.protocols(), LONG, LONG))
+                        nobody.certificate(),
+                        nobody.key(),
+                        null,
+                        ClientVerify.REQUIRED,
+                        nobody.protocols(),
+                        LONG,
+                        LONG))
                 .hasMessageContaining("no authority is given");
     }
 
@@ -314,7 +318,8 @@ class TlsTest {
             awaitShown(trust, rig, third.certificate);
             // the connection from before any change goes on
             open.getOutputStream().write("GET /ok HTTP/1.1\r\nhost: x\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
-            assertThat(open.getInputStream().readNBytes(12)).isEqualTo("HTTP/1.1 200".getBytes(StandardCharsets.US_ASCII));
+            assertThat(open.getInputStream().readNBytes(12))
+                    .isEqualTo("HTTP/1.1 200".getBytes(StandardCharsets.US_ASCII));
         }
     }
 
@@ -361,12 +366,13 @@ class TlsTest {
     @Test
     void aServerThatCannotShowItsCertificateDoesNotStart(@TempDir Path dir) throws Exception {
         Path good = Files.writeString(dir.resolve("good.pem"), server.certificatePem() + server.keyPem());
-        Path chain = Files.writeString(
-                dir.resolve("chain.pem"), authority.certificatePem() + server.certificatePem());
+        Path chain = Files.writeString(dir.resolve("chain.pem"), authority.certificatePem() + server.certificatePem());
         Path keystore = Files.write(dir.resolve("keys.p12"), new byte[] {0x30, 1, 2});
         Path absent = dir.resolve("absent.pem");
         TlsOptions.of(Pem.file(good), Pem.file(good)).check();
-        refuses(TlsOptions.of(Pem.file(absent), Pem.file(good)), "'" + absent + "' cannot be read: there is no such file");
+        refuses(
+                TlsOptions.of(Pem.file(absent), Pem.file(good)),
+                "'" + absent + "' cannot be read: there is no such file");
         refuses(
                 TlsOptions.of(Pem.file(keystore), Pem.file(good)),
                 "the server certificate in '" + keystore + "' holds no certificate: it is not in PEM form",
@@ -415,7 +421,8 @@ class TlsTest {
                 Rig.Raw plain = rig.connect()) {
             HttpClient http = http(authority.client(null), HttpClient.Version.HTTP_1_1);
             assertThatThrownBy(() -> get(http, rig, "/ok")).isInstanceOf(IOException.class);
-            assertThat(plain.ask("GET /ok HTTP/1.1\r\nhost: x\r\n\r\n").status()).isEqualTo(200);
+            assertThat(plain.ask("GET /ok HTTP/1.1\r\nhost: x\r\n\r\n").status())
+                    .isEqualTo(200);
             assertThat(rig.server.stats().rejected()).isPositive();
         }
     }

@@ -57,14 +57,13 @@ final class AdminCodec implements ProtocolCodec {
         x.body().getBytes(0, bytes, 0, bytes.length);
         String text = new String(bytes, StandardCharsets.UTF_8);
         boolean dryRun = Boolean.parseBoolean(x.queryParameter("dry_run"));
-        lists.configure(ServedModelList.parse(text, "the request"), dryRun)
-                .whenComplete((changes, e) -> {
-                    if (e != null) {
-                        x.fail(ServingException.from(ModelLists.cause(e)));
-                    } else {
-                        x.reply(HttpReply.json(200, ModelLists.json(changes)));
-                    }
-                });
+        lists.configure(ServedModelList.parse(text, "the request"), dryRun).whenComplete((changes, e) -> {
+            if (e != null) {
+                x.fail(ServingException.from(ModelLists.cause(e)));
+            } else {
+                x.reply(HttpReply.json(200, ModelLists.json(changes)));
+            }
+        });
     }
 
     private String page() {

@@ -86,7 +86,8 @@ final class AnswerComparison {
 
     private @Nullable String difference(Tensor before, Output now, byte[] body) {
         String shape = before.shape().toString();
-        if (!before.dataType().name().equals(now.type()) || !shape.replace(" ", "").equals(now.shape())) {
+        if (!before.dataType().name().equals(now.type())
+                || !shape.replace(" ", "").equals(now.shape())) {
             return "was " + before.dataType() + shape + " and is " + now.type() + now.shape();
         }
         ByteBuffer a = before.buffer();

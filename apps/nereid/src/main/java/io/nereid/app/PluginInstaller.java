@@ -69,8 +69,8 @@ final class PluginInstaller {
             Files.createDirectories(plugins);
             // In the same file system as the target, under a name that is no plugin's.
             // Not a temporary directory, which nobody else could read: a plugin may be for everybody.
-            fresh = Files.createDirectory(plugins.resolve(
-                    ".installing-" + plugin.name() + "-" + ProcessHandle.current().pid() + "-" + clock.nanos()));
+            fresh = Files.createDirectory(plugins.resolve(".installing-" + plugin.name() + "-"
+                    + ProcessHandle.current().pid() + "-" + clock.nanos()));
             for (Artifact artifact : plugin.artifacts()) {
                 fetch(artifact, fresh.resolve(artifact.fileName()));
             }
@@ -171,7 +171,8 @@ final class PluginInstaller {
         }
         if (!scheme.equals("https") && !scheme.equals("http")) {
             throw ServingException.invalidArgument(
-                    "'" + address + "' is not an address to fetch from (expected: https://, http:// or file://)", other);
+                    "'" + address + "' is not an address to fetch from (expected: https://, http:// or file://)",
+                    other);
         }
         HttpClient client = HttpClient.newBuilder()
                 .connectTimeout(PATIENCE)
@@ -231,7 +232,8 @@ final class PluginInstaller {
         int percent = (int) (100 * done / Math.max(1, artifact.bytes()));
         String bar = "#".repeat(percent / 5) + ".".repeat(20 - percent / 5);
         String rate = nanos == 0 ? "" : String.format(Locale.ROOT, "  %.1f MB/s", done * 1e3 / nanos);
-        String line = "  " + artifact.fileName() + "  [" + bar + "] " + percent + " % of " + size(artifact.bytes()) + rate;
+        String line =
+                "  " + artifact.fileName() + "  [" + bar + "] " + percent + " % of " + size(artifact.bytes()) + rate;
         if (terminal) {
             err.print("\r\u001b[K" + line + (last ? System.lineSeparator() : ""));
         } else {

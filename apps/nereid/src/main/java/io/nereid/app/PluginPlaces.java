@@ -59,7 +59,8 @@ record PluginPlaces(Path own, @Nullable Path home) {
             }
             try (var inside = Files.list(root)) {
                 inside.filter(Files::isDirectory)
-                        .filter(p -> NAME.matcher(String.valueOf(p.getFileName())).matches())
+                        .filter(p ->
+                                NAME.matcher(String.valueOf(p.getFileName())).matches())
                         .forEach(p -> found.putIfAbsent(String.valueOf(p.getFileName()), p));
             } catch (IOException e) {
                 throw ServingException.wrap(

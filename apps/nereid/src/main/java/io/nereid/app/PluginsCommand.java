@@ -67,7 +67,9 @@ final class PluginsCommand implements Runnable {
             String damage = directory == null ? null : PluginInstaller.damage(plugin, directory);
             table.row(
                     plugin.name(),
-                    directory == null ? "not installed" : damage == null ? state(places, plugin.name(), directory) : damage,
+                    directory == null
+                            ? "not installed"
+                            : damage == null ? state(places, plugin.name(), directory) : damage,
                     PluginInstaller.size(plugin.bytes()),
                     directory == null ? "-" : directory.toString(),
                     plugin.description());
@@ -161,8 +163,8 @@ final class PluginsCommand implements Runnable {
     private static void probe(PluginPlaces places, String name, Path directory, PrintWriter err) {
         try {
             for (Backend backend : Backends.load(places, name, directory)) {
-                String reason = Progress.during("unpacking and trying " + name, err, () -> String.valueOf(
-                        backend.unavailable()));
+                String reason = Progress.during(
+                        "unpacking and trying " + name, err, () -> String.valueOf(backend.unavailable()));
                 if (!reason.equals("null")) {
                     throw ServingException.of(
                             Code.FAILED_PRECONDITION,

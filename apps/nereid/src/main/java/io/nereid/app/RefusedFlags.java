@@ -54,7 +54,9 @@ final class RefusedFlags {
             Map.entry("--grpc-http2-max-ping-strikes", GRPC_TUNING),
             Map.entry("--grpc-max-connection-age", GRPC_TUNING),
             Map.entry("--grpc-max-connection-age-grace", GRPC_TUNING),
-            Map.entry("--use_alts_credentials", "ALTS is for Google's own machines; --tls-cert or --ssl_config_file encrypt"),
+            Map.entry(
+                    "--use_alts_credentials",
+                    "ALTS is for Google's own machines; --tls-cert or --ssl_config_file encrypt"),
             Map.entry("--grpc_channel_arguments", GRPC_TUNING),
             Map.entry("--grpc_max_threads", "all connections share the threads of --io-threads"),
             Map.entry("--platform_config_file", "models find their backend themselves; see model_platform"),

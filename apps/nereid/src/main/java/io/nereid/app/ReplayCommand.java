@@ -44,7 +44,11 @@ final class ReplayCommand implements Callable<Integer> {
     @Option(names = "--model", paramLabel = "NAME", description = "A model to ask in place of the recorded ones.")
     private @Nullable String model;
 
-    @Option(names = "--concurrency", paramLabel = "N", defaultValue = "1", description = "Requests at a time (default: 1).")
+    @Option(
+            names = "--concurrency",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Requests at a time (default: 1).")
     private int concurrency;
 
     @Option(names = "--rate", paramLabel = "N", description = "Requests per second; as fast as answered by default.")
@@ -90,12 +94,7 @@ final class ReplayCommand implements Callable<Integer> {
         ServerClient client = new ServerClient(url);
         client.get("/v2"); // is there a server at all?
         ReplayRun run = new ReplayRun(
-                log,
-                client,
-                repeat,
-                due(log),
-                compare ? new AnswerComparison(tolerance) : null,
-                Clock.system());
+                log, client, repeat, due(log), compare ? new AnswerComparison(tolerance) : null, Clock.system());
         Progress.during("replaying", spec.commandLine().getErr(), () -> {
             run.run(concurrency);
             return true;
@@ -107,8 +106,8 @@ final class ReplayCommand implements Callable<Integer> {
 
     private void check() {
         if (concurrency < 1 || repeat < 1) {
-            throw ServingException.invalidArgument("--concurrency " + concurrency + ", --repeat " + repeat
-                    + " (expected: 1 or more)");
+            throw ServingException.invalidArgument(
+                    "--concurrency " + concurrency + ", --repeat " + repeat + " (expected: 1 or more)");
         }
         if (concurrency > 10_000) {
             throw ServingException.invalidArgument("--concurrency " + concurrency + " (expected: at most 10000)");

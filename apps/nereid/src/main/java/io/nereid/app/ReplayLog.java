@@ -121,12 +121,12 @@ final class ReplayLog {
                         .put("binary_data", true));
             }
             byte[] head = json.toString().getBytes(StandardCharsets.UTF_8);
-            ByteBuffer body = ByteBuffer.allocate(Math.addExact(head.length, bytes)).put(head);
+            ByteBuffer body =
+                    ByteBuffer.allocate(Math.addExact(head.length, bytes)).put(head);
             for (Tensor input : inputs) {
                 body.put(input.buffer());
             }
-            return new Item(
-                    where, path(spec, log.model(), model), body.array(), head.length, log.timestampSecs(), log);
+            return new Item(where, path(spec, log.model(), model), body.array(), head.length, log.timestampSecs(), log);
         } finally {
             Tensor.closeAll(inputs);
             region.release();
@@ -141,7 +141,8 @@ final class ReplayLog {
         if (spec == null || spec.name().isEmpty()) {
             throw ServingException.invalidArgument("it names no model", "say which: --model NAME");
         }
-        String version = spec.label() != null ? spec.label() : spec.version() < 0 ? null : Long.toString(spec.version());
+        String version =
+                spec.label() != null ? spec.label() : spec.version() < 0 ? null : Long.toString(spec.version());
         return "/v2/models/" + ServerClient.segment(spec.name())
                 + (version == null ? "" : "/versions/" + ServerClient.segment(version)) + "/infer";
     }

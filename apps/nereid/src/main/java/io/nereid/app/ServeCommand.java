@@ -216,9 +216,8 @@ final class ServeCommand implements Callable<Integer> {
         Duration drain = Units.duration(drainTimeout);
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
         ByteBudget budget = new ByteBudget(Units.bytes(requestMemory));
-        NereidServer server =
-                new NereidServer(
-                        engineOptions(roots), listen(maxBody), budget, v2(maxBody), this::v1, triton.trace(), logging);
+        NereidServer server = new NereidServer(
+                engineOptions(roots), listen(maxBody), budget, v2(maxBody), this::v1, triton.trace(), logging);
         PrintWriter out = spec.commandLine().getOut();
         List<InetSocketAddress> addresses = server.listen();
         CountDownLatch stopped = new CountDownLatch(1);
@@ -371,15 +370,10 @@ final class ServeCommand implements Callable<Integer> {
                 .maxBodyBytes(maxBody)
                 .maxMessageBytes(maxBody);
         if (grpcPort != null) {
-            listen.listen(
-                    host,
-                    port("--grpc-port", grpcPort),
-                    ServerOptions.Purpose.ALL,
-                    grpc == null ? main : grpc);
+            listen.listen(host, port("--grpc-port", grpcPort), ServerOptions.Purpose.ALL, grpc == null ? main : grpc);
         }
         if (tfs.restApiPort != null && tfs.restApiPort != 0) {
-            listen.listen(
-                    host, port("--rest_api_port", tfs.restApiPort), ServerOptions.Purpose.ALL, everywhere);
+            listen.listen(host, port("--rest_api_port", tfs.restApiPort), ServerOptions.Purpose.ALL, everywhere);
         }
         if (tfs.grpcSocketPath != null) {
             listen.listen("unix:" + tfs.grpcSocketPath.toAbsolutePath(), 0);

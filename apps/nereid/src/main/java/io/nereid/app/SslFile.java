@@ -17,8 +17,7 @@ final class SslFile {
     /** Keys and certificates of a file, which are read again when it changes. */
     static TlsOptions tls(Path file) {
         SslConfig now = SslConfig.read(file);
-        TlsOptions tls = TlsOptions.of(
-                part(file, SslConfig::serverCert), part(file, SslConfig::serverKey));
+        TlsOptions tls = TlsOptions.of(part(file, SslConfig::serverCert), part(file, SslConfig::serverKey));
         if (now.customCa().isEmpty()) {
             if (now.clientVerify()) {
                 throw ServingException.invalidArgument(

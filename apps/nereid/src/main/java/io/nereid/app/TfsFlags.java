@@ -92,7 +92,8 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Let a label be given for the first time to a version that does not serve yet (default: false).")
+            description =
+                    "Let a label be given for the first time to a version that does not serve yet (default: false).")
     boolean labelsForUnavailable;
 
     @Option(
@@ -213,7 +214,10 @@ final class TfsFlags {
     @Option(names = "--num_load_threads", paramLabel = "N", description = "The same as --load-threads.")
     Integer numLoadThreads;
 
-    @Option(names = "--num_initial_load_threads", paramLabel = "N", description = "As that, for the models of the start.")
+    @Option(
+            names = "--num_initial_load_threads",
+            paramLabel = "N",
+            description = "As that, for the models of the start.")
     Integer numInitialLoadThreads;
 
     @Option(names = "--num_unload_threads", paramLabel = "N", hidden = true, description = "There are two.")
@@ -231,10 +235,7 @@ final class TfsFlags {
             description = "Time between two tries (default: 1 s).")
     Long loadRetryIntervalMicros;
 
-    @Option(
-            names = "--total_model_memory_limit_bytes",
-            paramLabel = "N",
-            description = "The same as --model-memory.")
+    @Option(names = "--total_model_memory_limit_bytes", paramLabel = "N", description = "The same as --model-memory.")
     Long totalModelMemoryLimitBytes;
 
     @Option(
@@ -274,7 +275,10 @@ final class TfsFlags {
             description = "Threads inside one run of a TensorFlow model.")
     Integer intraOpParallelism;
 
-    @Option(names = "--tensorflow_inter_op_parallelism", paramLabel = "N", description = "Operators of one run at once.")
+    @Option(
+            names = "--tensorflow_inter_op_parallelism",
+            paramLabel = "N",
+            description = "Operators of one run at once.")
     Integer interOpParallelism;
 
     @Option(
@@ -315,7 +319,9 @@ final class TfsFlags {
 
     /** A path of the command line counts from where the program was started; that of a file must be absolute. */
     private static String absolute(String path) {
-        return path.contains("://") ? path : Path.of(path).toAbsolutePath().normalize().toString();
+        return path.contains("://")
+                ? path
+                : Path.of(path).toAbsolutePath().normalize().toString();
     }
 
     private @Nullable BatchingParameters batching() {

@@ -19,7 +19,8 @@ final class TlsFlags {
     @Option(
             names = "--tls-cert",
             paramLabel = "FILE",
-            description = "Encrypt every port: the server's certificate and those above it, as PEM. Read again when it changes.")
+            description =
+                    "Encrypt every port: the server's certificate and those above it, as PEM. Read again when it changes.")
     Path cert;
 
     @Option(names = "--tls-key", paramLabel = "FILE", description = "The certificate's private key, as PEM.")
@@ -34,7 +35,8 @@ final class TlsFlags {
     @Option(
             names = "--tls-client-verify",
             paramLabel = "none|optional|required",
-            description = "Whether clients must show a certificate (default: required with --tls-client-ca, else none).")
+            description =
+                    "Whether clients must show a certificate (default: required with --tls-client-ca, else none).")
     ClientVerify clientVerify;
 
     @Option(

@@ -103,7 +103,8 @@ final class ValidateCommand implements Callable<Integer> {
                 out.println("error: " + error.getMessage() + (remedy == null ? "" : "\n  " + remedy));
             }
         }
-        out.println(errors == 0 ? "no problems" : errors + " of " + changes.size() + " models cannot be served as listed");
+        out.println(
+                errors == 0 ? "no problems" : errors + " of " + changes.size() + " models cannot be served as listed");
         out.flush();
         return errors == 0 ? 0 : 1;
     }

@@ -20,8 +20,8 @@ final class VersionCommand implements Runnable {
         out.println("nereid " + Version.number());
         out.println("java " + Runtime.version() + " (" + System.getProperty("java.vm.vendor") + ")");
         Backends.find()
-                .forEach(b -> out.println(
-                        "backend " + b.name() + (b instanceof AbsentBackend absent ? " (" + absent.reason() + ")" : "")));
+                .forEach(b -> out.println("backend " + b.name()
+                        + (b instanceof AbsentBackend absent ? " (" + absent.reason() + ")" : "")));
         out.flush();
     }
 }

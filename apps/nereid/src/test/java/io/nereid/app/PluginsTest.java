@@ -132,9 +132,9 @@ class PluginsTest {
         // A copy that is not what it should be is passed over.
         Files.writeString(flat.resolve("one-1.0.jar"), "the thirst");
         assertThatThrownBy(() -> installer(true, flat).install(plugin, plugins))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                        .contains("is not in")
-                        .contains("org/sample/one/1.0/one-1.0.jar"));
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.describe()).contains("is not in").contains("org/sample/one/1.0/one-1.0.jar"));
     }
 
     @Test
@@ -147,8 +147,8 @@ class PluginsTest {
             });
         }
         assertThatThrownBy(() -> PluginManifest.named("tensorfow"))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                        .contains("tensorflow"));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.describe()).contains("tensorflow"));
     }
 
     private Backend tensorflow(PluginPlaces places) {
@@ -198,8 +198,8 @@ class PluginsTest {
         Backend backend = Backends.load(places, "sample", own).get(0);
         assertThat(backend.getClass()).isNotEqualTo(Sample.class);
         assertThat(backend.name()).isEqualTo("sample");
-        assertThat(backend.unavailable()).isEqualTo(
-                "io.nereid.app.Main: no, io.nereid.wire.WireReader: no, picocli.CommandLine: no, "
+        assertThat(backend.unavailable())
+                .isEqualTo("io.nereid.app.Main: no, io.nereid.wire.WireReader: no, picocli.CommandLine: no, "
                         + "io.netty.channel.Channel: no, io.nereid.tensor.Tensor: yes, io.netty.buffer.ByteBuf: yes, "
                         + "org.slf4j.Logger: yes, java.sql.Driver: yes");
         assertThat(Backends.find(places)).extracting(Backend::name).contains("sample");

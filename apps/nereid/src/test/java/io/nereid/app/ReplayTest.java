@@ -69,8 +69,8 @@ class ReplayTest {
             }
             server = new NereidServer(
                     EngineOptions.builder(List.of())
-                            .servedModels(List.of(new ServedModel(
-                                    "simple", base.toString(), "tensorflow", null, Map.of(), logging)))
+                            .servedModels(List.of(
+                                    new ServedModel("simple", base.toString(), "tensorflow", null, Map.of(), logging)))
                             .deviceThreads(1)
                             .loadThreads(1)
                             .scratch(dir.resolve("scratch"))
@@ -112,12 +112,19 @@ class ReplayTest {
 
     @Test
     void whatWasRecordedIsReplayedComparedAndWarmsUpTheNextVersion() throws Exception {
-        RequestLogging logging = new RequestLogging("", dir.resolve("logs/simple").toString(), 1);
+        RequestLogging logging =
+                new RequestLogging("", dir.resolve("logs/simple").toString(), 1);
         try (Running first = new Running(logging)) {
             for (int i = 0; i < 3; i++) {
                 String last = Integer.toString(i);
                 assertThat(run(
-                                "infer", "simple", "--url", first.url, "--input", "INPUT0=1..16", "--input",
+                                "infer",
+                                "simple",
+                                "--url",
+                                first.url,
+                                "--input",
+                                "INPUT0=1..16",
+                                "--input",
                                 "INPUT1=[[" + (last + ",").repeat(15) + last + "]]"))
                         .as(err.toString())
                         .isZero();
@@ -131,7 +138,14 @@ class ReplayTest {
             assertThat(run("models", "--url", second.url)).isZero();
             assertThat(out.toString()).contains("READY").doesNotContain("UNAVAILABLE");
             assertThat(run(
-                            "replay", file.toString(), "--url", second.url, "--compare", "--repeat", "5", "--concurrency",
+                            "replay",
+                            file.toString(),
+                            "--url",
+                            second.url,
+                            "--compare",
+                            "--repeat",
+                            "5",
+                            "--concurrency",
                             "3"))
                     .as(out.toString() + err)
                     .isZero();
@@ -248,9 +262,11 @@ class ReplayTest {
         assertThat(run("replay", nameless.toString())).isEqualTo(1);
         assertThat(err.toString()).contains("names no model").contains("--model NAME");
         Path fine = dir.resolve("good.tfrecord");
-        assertThat(run("replay", fine.toString(), "--url", "http://127.0.0.1:1")).isEqualTo(1);
+        assertThat(run("replay", fine.toString(), "--url", "http://127.0.0.1:1"))
+                .isEqualTo(1);
         assertThat(err.toString()).contains("no server answers at http://127.0.0.1:1");
-        assertThat(run("replay", fine.toString(), "--rate", "5", "--as-recorded")).isEqualTo(1);
+        assertThat(run("replay", fine.toString(), "--rate", "5", "--as-recorded"))
+                .isEqualTo(1);
         assertThat(err.toString()).contains("both --rate and --as-recorded").doesNotContain("\tat ");
     }
 
@@ -264,9 +280,11 @@ class ReplayTest {
         byte[] json = ("{\"outputs\":[{\"name\":\"y\",\"datatype\":\"" + type + "\",\"shape\":" + shape
                         + ",\"parameters\":{\"binary_data_size\":" + now.capacity() + "}}]}")
                 .getBytes(java.nio.charset.StandardCharsets.UTF_8);
-        byte[] body = ByteBuffer.allocate(json.length + now.capacity()).put(json).put(now.rewind()).array();
-        return new AnswerComparison(tolerance)
-                .differences(PredictionLog.parse(log.toByteArray()), body, json.length);
+        byte[] body = ByteBuffer.allocate(json.length + now.capacity())
+                .put(json)
+                .put(now.rewind())
+                .array();
+        return new AnswerComparison(tolerance).differences(PredictionLog.parse(log.toByteArray()), body, json.length);
     }
 
     private static ByteBuffer doubles(double... values) {
@@ -310,7 +328,8 @@ class ReplayTest {
         now.put(2 * type.size() - 1, (byte) 1);
         Shape shape = Shape.of(3);
         String name = type.name();
-        assertThat(compare(1e-30, tensor(type, shape, before), name, "[3]", before)).isEmpty();
+        assertThat(compare(1e-30, tensor(type, shape, before), name, "[3]", before))
+                .isEmpty();
         List<String> found = compare(0, tensor(type, shape, before), name, "[3]", now);
         assertThat(found).singleElement().asString().startsWith("output 'y' [1] was ");
     }

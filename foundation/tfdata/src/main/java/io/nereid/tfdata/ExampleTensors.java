@@ -54,7 +54,10 @@ public final class ExampleTensors {
         boolean done = false;
         try {
             for (TensorSpec spec : signature.inputs()) {
-                if (signature.inputs().size() == 1 && !columns.isEmpty() && isMatrix(spec) && !anyHas(all, spec.name())) {
+                if (signature.inputs().size() == 1
+                        && !columns.isEmpty()
+                        && isMatrix(spec)
+                        && !anyHas(all, spec.name())) {
                     tensors.add(matrix(spec, all, columns.split(",", -1)));
                 } else if (!spec.optional() || anyHas(all, spec.name())) {
                     tensors.add(tensor(spec, all));
@@ -112,10 +115,9 @@ public final class ExampleTensors {
     private static Feature feature(List<Example> all, int i, String name, boolean column) {
         Feature feature = all.get(i).features().get(name);
         if (feature == null || feature.kind() == Feature.Kind.NONE) {
-            throw ServingException.invalidArgument(
-                    "example " + i + " has no feature '" + name + "' (expected: one for "
-                            + (column ? "every column" : "every input") + " of the model; given: "
-                            + all.get(i).features().keySet() + ")");
+            throw ServingException.invalidArgument("example " + i + " has no feature '" + name + "' (expected: one for "
+                    + (column ? "every column" : "every input") + " of the model; given: "
+                    + all.get(i).features().keySet() + ")");
         }
         return feature;
     }

@@ -60,14 +60,13 @@ final class FeatureNumbers {
 
     private void integer(long value, int example, String name) {
         int bits = type.size() * 8;
-        boolean fits =
-                switch (type) {
-                    case BOOL -> value == 0 || value == 1;
-                    case INT64 -> true;
-                    case UINT64 -> value >= 0;
-                    case UINT8, UINT16, UINT32 -> value >>> bits == 0;
-                    default -> value << 64 - bits >> 64 - bits == value;
-                };
+        boolean fits = switch (type) {
+            case BOOL -> value == 0 || value == 1;
+            case INT64 -> true;
+            case UINT64 -> value >= 0;
+            case UINT8, UINT16, UINT32 -> value >>> bits == 0;
+            default -> value << 64 - bits >> 64 - bits == value;
+        };
         if (!fits) {
             throw ServingException.invalidArgument("value " + value + " of feature '" + name + "' of example " + example
                     + " does not fit an input of " + type);

@@ -176,8 +176,7 @@ public final class PredictMessage {
     }
 
     /** Writes a {@code PredictResponse} as a message field. */
-    public static void writeResponse(
-            WireWriter out, int field, ModelSpec spec, List<Tensor> outputs, boolean content) {
+    public static void writeResponse(WireWriter out, int field, ModelSpec spec, List<Tensor> outputs, boolean content) {
         int message = out.begin(field);
         writeTensors(out, 1, outputs, content);
         spec.write(out, 2);

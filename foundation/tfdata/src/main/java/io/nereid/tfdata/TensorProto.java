@@ -206,7 +206,8 @@ public final class TensorProto {
         long expected = shape.byteSize(type);
         if (expected != contentLength) {
             throw ServingException.invalidArgument("tensor '" + name + "' has " + contentLength
-                    + " bytes of tensor_content, but shape " + shape + " of " + TfType.of(type).protoName() + " takes "
+                    + " bytes of tensor_content, but shape " + shape + " of "
+                    + TfType.of(type).protoName() + " takes "
                     + expected);
         }
         return Tensor.over(name, type, shape, region.retain(), contentAt, contentLength);
@@ -235,9 +236,10 @@ public final class TensorProto {
             used++;
         }
         if (count == 0 && otherField != 0 && elements > 0) {
-            throw ServingException.invalidArgument("tensor '" + name + "' of " + TfType.of(type).protoName()
-                    + " has its values in " + fieldName(otherField) + " (expected: in " + fieldName(field)
-                    + " or tensor_content)");
+            throw ServingException.invalidArgument(
+                    "tensor '" + name + "' of " + TfType.of(type).protoName()
+                            + " has its values in " + fieldName(otherField) + " (expected: in " + fieldName(field)
+                            + " or tensor_content)");
         }
         if (count > elements) {
             throw ServingException.invalidArgument("tensor '" + name + "' has " + count + " values in "
@@ -304,7 +306,8 @@ public final class TensorProto {
         }
         if (elements > expansionLeft / each) {
             throw ServingException.invalidArgument(
-                    "tensor '" + name + "' of shape " + shape + " gives too few values: repeating the last one would take "
+                    "tensor '" + name + "' of shape " + shape
+                            + " gives too few values: repeating the last one would take "
                             + (Math.multiplyHigh(elements, each) == 0 && elements * each > 0
                                     ? elements * each + " bytes"
                                     : "2^63 bytes or more")

@@ -204,8 +204,7 @@ final class TensorValues {
             throw ServingException.invalidArgument(
                     "tensor '" + tensor + "' of shape " + shape + " takes " + whole + " bytes (expected: < 2 GiB)");
         }
-        Tensor strings = Tensor.over(
-                tensor, DataType.BYTES, shape, MemoryRegion.allocate((int) whole), 0, (int) whole);
+        Tensor strings = Tensor.over(tensor, DataType.BYTES, shape, MemoryRegion.allocate((int) whole), 0, (int) whole);
         lengths.range(from, from + length);
         int to = 0;
         for (long i = 0; i < count; i++) {

@@ -84,7 +84,12 @@ public enum TfType {
     /** The type of a name such as {@code DT_FLOAT}; null when there is none. */
     public static @Nullable TfType ofName(String name) {
         for (TfType type : values()) {
-            if (name.startsWith("DT_") && name.regionMatches(3, type.name(), 0, Math.max(name.length() - 3, type.name().length()))) {
+            if (name.startsWith("DT_")
+                    && name.regionMatches(
+                            3,
+                            type.name(),
+                            0,
+                            Math.max(name.length() - 3, type.name().length()))) {
                 return type;
             }
         }

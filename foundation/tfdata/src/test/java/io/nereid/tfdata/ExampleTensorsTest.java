@@ -72,8 +72,8 @@ class ExampleTensorsTest {
 
     @Test
     void aSignatureToClassifyWithOneStringInputGetsTheMessages() {
-        Signature classify = new Signature(
-                Signature.CLASSIFY, List.of(spec("inputs", DataType.BYTES, -1)), List.of(), Map.of());
+        Signature classify =
+                new Signature(Signature.CLASSIFY, List.of(spec("inputs", DataType.BYTES, -1)), List.of(), Map.of());
         Example a = example("x", Feature.ofFloats(1));
         Tensor t = of(classify, a, a).get(0);
         assertThat(t.name()).isEqualTo("inputs");
@@ -112,7 +112,11 @@ class ExampleTensorsTest {
     void whatDoesNotFitIsNamed() {
         Signature one = predict(spec("x", DataType.INT8, -1));
         assertThatThrownBy(() -> of(one)).hasMessage("Input is empty.");
-        refused(one, "example 1 has no feature 'x'", example("x", Feature.ofLongs(1)), example("y", Feature.ofLongs(1)));
+        refused(
+                one,
+                "example 1 has no feature 'x'",
+                example("x", Feature.ofLongs(1)),
+                example("y", Feature.ofLongs(1)));
         refused(one, "value 128 of feature 'x' of example 0 does not fit", example("x", Feature.ofLongs(128)));
         refused(one, "is a list of floats, which an input of INT8 does not take", example("x", Feature.ofFloats(1)));
         refused(one, "has 2 values (expected: as many as shape [] takes)", example("x", Feature.ofLongs(1, 2)));
@@ -123,15 +127,19 @@ class ExampleTensorsTest {
                 example("x", Feature.ofLongs(1, 2)),
                 example("x", Feature.ofLongs(1)));
         refused(
-                predict(spec("x", DataType.BYTES, -1)), "which an input of BYTES does not take", example("x", Feature.ofLongs(1)));
-        refused(predict(spec("x", DataType.FP32, -1, -1, -1)), "more than one dimension", example("x", Feature.ofLongs(1)));
+                predict(spec("x", DataType.BYTES, -1)),
+                "which an input of BYTES does not take",
+                example("x", Feature.ofLongs(1)));
+        refused(
+                predict(spec("x", DataType.FP32, -1, -1, -1)),
+                "more than one dimension",
+                example("x", Feature.ofLongs(1)));
     }
 
     @Test
     void columnsOfAMatrixAreTheFeaturesOfTheirNames() {
         Signature signature = predict(spec("input", DataType.FP32, -1, 2));
-        Examples examples = Examples.of(
-                List.of(example("b", Feature.ofFloats(2), "a", Feature.ofLongs(1))), null);
+        Examples examples = Examples.of(List.of(example("b", Feature.ofFloats(2), "a", Feature.ofLongs(1))), null);
         List<Tensor> tensors = ExampleTensors.of(signature, examples, Map.of("feature_names", "a,b"));
         assertThat(tensors.get(0).shape()).isEqualTo(Shape.of(1, 2));
         assertThat(tensors.get(0).buffer().getFloat(0)).isEqualTo(1f);

@@ -73,8 +73,7 @@ class PredictionLogTest {
         List<Tensor> outputs = log("predict").outputs();
         ModelSpec spec = ModelSpec.of("half_plus_two", 123, "serving_default");
         WireWriter out = new WireWriter();
-        PredictionLog.writePredict(
-                out, spec, spec, requests.get(0).inputs(), List.of("y"), outputs, 0.25, 1700000000);
+        PredictionLog.writePredict(out, spec, spec, requests.get(0).inputs(), List.of("y"), outputs, 0.25, 1700000000);
         PredictionLog back = PredictionLog.parse(out.toByteArray());
         assertThat(back.samplingRate()).isEqualTo(0.25);
         List<InferenceRequest> again = back.requests(model());

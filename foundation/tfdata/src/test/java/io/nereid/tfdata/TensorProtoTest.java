@@ -72,7 +72,9 @@ class TensorProtoTest {
         for (DataType type : FIXED) {
             try (Tensor t = TensorProto.parse("x", Fixtures.of("content/" + name(type)))) {
                 assertThat(TensorProto.toBytes(t, false)).as(type.name()).isEqualTo(Fixtures.of("typed/" + name(type)));
-                assertThat(TensorProto.toBytes(t, true)).as(type.name()).isEqualTo(Fixtures.of("content/" + name(type)));
+                assertThat(TensorProto.toBytes(t, true))
+                        .as(type.name())
+                        .isEqualTo(Fixtures.of("content/" + name(type)));
             }
         }
         try (Tensor t = TensorProto.parse("x", Fixtures.of("content/string"))) {
@@ -108,10 +110,13 @@ class TensorProtoTest {
 
     @Test
     void listsMayComePackedUnpackedOrInPieces() {
-        assertThat(floats(hex("0801 1204 12020803 2d0000803f 2d00000040 2d00004040"))).containsExactly(1, 2, 3);
-        assertThat(floats(hex("0801 1204 12020803 2a040000803f 2d00000040 2a0400004040"))).containsExactly(1, 2, 3);
+        assertThat(floats(hex("0801 1204 12020803 2d0000803f 2d00000040 2d00004040")))
+                .containsExactly(1, 2, 3);
+        assertThat(floats(hex("0801 1204 12020803 2a040000803f 2d00000040 2a0400004040")))
+                .containsExactly(1, 2, 3);
         assertThat(floats(hex("2d0000803f 0801 2d00000040 1204 12020802"))).containsExactly(1, 2);
-        assertThat(floats(hex("0801 1204 12020803 2a00 2a040000803f 2a080000004000004040"))).containsExactly(1, 2, 3);
+        assertThat(floats(hex("0801 1204 12020803 2a00 2a040000803f 2a080000004000004040")))
+                .containsExactly(1, 2, 3);
     }
 
     @Test

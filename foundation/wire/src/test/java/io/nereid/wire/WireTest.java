@@ -67,8 +67,7 @@ class WireTest {
             assertThat(wire.readTag()).isEqualTo(1 << 3 | WireReader.VARINT);
             assertThat(wire.readVarint()).isEqualTo(n);
             assertThat(wire.readTag()).isEqualTo(536_870_911 << 3 | WireReader.FIXED64);
-            assertThat(wire.readFixed64())
-                    .isEqualTo(Double.doubleToRawLongBits(Double.longBitsToDouble(n)));
+            assertThat(wire.readFixed64()).isEqualTo(Double.doubleToRawLongBits(Double.longBitsToDouble(n)));
             assertThat(wire.readTag()).isEqualTo(16 << 3 | WireReader.FIXED32);
             assertThat(wire.readFixed32()).isEqualTo(Float.floatToRawIntBits(Float.intBitsToFloat((int) n)));
         }
@@ -139,11 +138,11 @@ class WireTest {
 
     @Test
     void anOverlongNumberIsReadUpToTenBytes() {
-        assertThat(reader(bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00)).readVarint())
+        assertThat(reader(bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00))
+                        .readVarint())
                 .isZero();
         assertThat(reader(bytes(0x88, 0x80, 0x80, 0x00)).readTag()).isEqualTo(8);
-        assertThatThrownBy(() -> reader(
-                                bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00))
+        assertThatThrownBy(() -> reader(bytes(0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00))
                         .readVarint())
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("more than 10 bytes");

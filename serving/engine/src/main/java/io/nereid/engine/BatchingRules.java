@@ -88,7 +88,8 @@ final class BatchingRules {
             batching = parameters.batching(config.maxBatchSize());
             if (model.traits().requests()) {
                 // Such a model sees requests, not rows: nothing can be added to them, or cut off.
-                batching = batching.withFit(new Fit(List.of(), false, 0, batching.fit().maxEnqueuedBatches()));
+                batching = batching.withFit(
+                        new Fit(List.of(), false, 0, batching.fit().maxEnqueuedBatches()));
             }
         }
         return new Rebatched(model, config.toBuilder().batching(batching).build());

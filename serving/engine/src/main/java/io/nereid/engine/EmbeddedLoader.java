@@ -27,8 +27,7 @@ final class EmbeddedLoader implements Loader {
     /** A target for versions of whatever kind. */
     static Source.Target target(Source.Target target, Servables servables) {
         return (model, versions) -> target.aspire(
-                model,
-                versions.stream().map(v -> wrapped(v, servables)).toList());
+                model, versions.stream().map(v -> wrapped(v, servables)).toList());
     }
 
     private static Source.Aspired wrapped(Source.Aspired version, Servables servables) {

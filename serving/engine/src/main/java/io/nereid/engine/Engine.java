@@ -303,7 +303,8 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** The figures of all models in Prometheus' text format. */
     public String metrics() {
-        return new MetricsPage(servables.shown(), options.metrics()).write(host, servables.cacheFigures(), shadows, manager.memoryBytes(), manager.memoryLimit());
+        return new MetricsPage(servables.shown(), options.metrics())
+                .write(host, servables.cacheFigures(), shadows, manager.memoryBytes(), manager.memoryLimit());
     }
 
     /** Requests that wait to be run, by model; models whose versions do not serve are not in it. */

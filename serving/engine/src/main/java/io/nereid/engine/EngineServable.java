@@ -46,8 +46,7 @@ abstract class EngineServable implements Servable {
     }
 
     /** As above, of a model that says more of its signatures; shapes without the batch dimension where it is batched. */
-    EngineServable(
-            ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
+    EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
         this.config = config;
         this.metadata = describe(id, config, signatures);
         this.checks = new RequestChecks(metadata, config.fit());
@@ -140,8 +139,9 @@ abstract class EngineServable implements Servable {
      * @throws ServingException FAILED_PRECONDITION when there is none of that name
      */
     final EngineServable signature(String name) {
-        EngineServable found =
-                name.isEmpty() || name.equals(ModelMetadata.DEFAULT_SIGNATURE) ? this : signatures().get(name);
+        EngineServable found = name.isEmpty() || name.equals(ModelMetadata.DEFAULT_SIGNATURE)
+                ? this
+                : signatures().get(name);
         if (found == null) {
             throw ServingException.of(
                     Code.FAILED_PRECONDITION,

@@ -133,7 +133,8 @@ final class Gather {
         }
         Shape shape = ragged
                 ? flat(jobs, filler, extra, i)
-                : plan.modelShape(input, padded == null ? first.shape() : padded).withFirst(rows + extra);
+                : plan.modelShape(input, padded == null ? first.shape() : padded)
+                        .withFirst(rows + extra);
         MemoryRegion slab = MemoryRegion.allocate((int) bytes);
         int at = 0;
         for (InferenceJob job : jobs) {

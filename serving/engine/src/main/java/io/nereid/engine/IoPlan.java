@@ -78,7 +78,10 @@ final class IoPlan {
         this.batched = config.batched();
         this.allowed = fit == Fit.NONE || !batched || fit.allowedSizes().isEmpty()
                 ? ANY
-                : fit.allowedSizes().stream().mapToInt(Integer::intValue).sorted().toArray();
+                : fit.allowedSizes().stream()
+                        .mapToInt(Integer::intValue)
+                        .sorted()
+                        .toArray();
         this.pads = fit != Fit.NONE && batched && fit.padVariableLength();
         this.inputs = config.inputs().stream()
                 .map(s -> new Input(s, s.ragged() && batched, (s.shape().isDynamic() || s.unchecked()) && !s.ragged()))

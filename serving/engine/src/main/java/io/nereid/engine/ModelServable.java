@@ -179,7 +179,8 @@ final class ModelServable extends EngineServable {
         drained.add(ended());
         signatures.values().forEach(other -> drained.add(other.ended()));
         try {
-            CompletableFuture.allOf(drained.toArray(new CompletableFuture<?>[0])).get(30, TimeUnit.SECONDS);
+            CompletableFuture.allOf(drained.toArray(new CompletableFuture<?>[0]))
+                    .get(30, TimeUnit.SECONDS);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (TimeoutException | ExecutionException e) {

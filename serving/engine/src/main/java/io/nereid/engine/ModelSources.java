@@ -59,11 +59,7 @@ final class ModelSources implements AutoCloseable {
                 manager,
                 options);
         this.repository = new RepositorySource(
-                options.repositories(),
-                backends,
-                loaders,
-                options.repository().withScratch(options.scratch()),
-                clock);
+                options.repositories(), backends, loaders, options.repository().withScratch(options.scratch()), clock);
         this.others = List.copyOf(options.sources());
     }
 

@@ -45,7 +45,8 @@ final class RecordedWarmup {
     private final EngineOptions.Warmup options;
 
     /** One request of a record, for the signature it names. */
-    private record Sample(int record, ModelServable servable, InferenceRequest request, List<Tensor> inputs, int rows) {}
+    private record Sample(
+            int record, ModelServable servable, InferenceRequest request, List<Tensor> inputs, int rows) {}
 
     RecordedWarmup(ModelSource source, ModelServable servable, EngineOptions.Warmup options) {
         this.file = source.versionDirectory().resolve(FILE);
@@ -103,8 +104,7 @@ final class RecordedWarmup {
         }
         for (int i = 0; i < requests.size(); i++) {
             RowScalars scalars = servable.rowScalars();
-            if (scalars != null
-                    && requests.get(i).options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE)) {
+            if (scalars != null && requests.get(i).options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE)) {
                 requests.set(i, scalars.fed(requests.get(i)));
             }
             try {
@@ -117,7 +117,8 @@ final class RecordedWarmup {
                 InferenceRequest request = requests.get(i);
                 List<Tensor> inputs = asked.checks().inputs(request);
                 asked.checks().outputs(request.outputs());
-                samples.add(new Sample(record, asked, request, inputs, asked.checks().batchSize(inputs)));
+                samples.add(new Sample(
+                        record, asked, request, inputs, asked.checks().batchSize(inputs)));
             } catch (ServingException e) {
                 requests.subList(i, requests.size()).forEach(InferenceRequest::release);
                 throw failure(record, e);
@@ -202,8 +203,8 @@ final class RecordedWarmup {
         List<CompletableFuture<Void>> done = new ArrayList<>(copies);
         for (int i = 0; i < copies; i++) {
             List<Tensor> inputs = sample.inputs().stream().map(Tensor::retain).toList();
-            WarmupJob job = new WarmupJob(
-                    sample.request().with(inputs, sample.request().outputs()), sample.rows());
+            WarmupJob job =
+                    new WarmupJob(sample.request().with(inputs, sample.request().outputs()), sample.rows());
             jobs.add(job);
             done.add(job.done());
         }
@@ -223,9 +224,8 @@ final class RecordedWarmup {
             } catch (ExecutionException e) {
                 throw failure(sample.record(), cause(e));
             } catch (TimeoutException e) {
-                throw ServingException.invalidArgument(
-                        "warmup record " + sample.record() + " of " + file + " has no answer within " + LIMIT_SECONDS
-                                + " s");
+                throw ServingException.invalidArgument("warmup record " + sample.record() + " of " + file
+                        + " has no answer within " + LIMIT_SECONDS + " s");
             }
         }
     }

@@ -115,8 +115,7 @@ final class RowScalars {
                     seen.add(t);
                 }
             }
-            sink.next(
-                    new InferenceResponse(response.servable(), response.id(), seen, response.parameters()), last);
+            sink.next(new InferenceResponse(response.servable(), response.id(), seen, response.parameters()), last);
         }
 
         @Override

@@ -110,7 +110,8 @@ final class ServedModels implements AutoCloseable {
         CompletableFuture<List<ModelChange>> mine;
         lock.lock();
         try {
-            mine = last.handle((r, e) -> null).thenComposeAsync(ignored -> dryRun ? planned(models) : apply(models), executor);
+            mine = last.handle((r, e) -> null)
+                    .thenComposeAsync(ignored -> dryRun ? planned(models) : apply(models), executor);
             last = mine;
         } finally {
             lock.unlock();
@@ -153,7 +154,8 @@ final class ServedModels implements AutoCloseable {
         return waited.handleAsync(
                 (done, late) -> {
                     labels.settled();
-                    List<ModelChange> report = changes.stream().map(this::reported).toList();
+                    List<ModelChange> report =
+                            changes.stream().map(this::reported).toList();
                     tell();
                     return report;
                 },
@@ -199,11 +201,13 @@ final class ServedModels implements AutoCloseable {
     private ModelChange reported(ModelChange change) {
         ServingException error = change.error();
         if (error == null && change.action() != Action.REMOVED) {
-            error = owned(change) ? failure(change) : ServingException.of(
-                    Code.ALREADY_EXISTS,
-                    "model '" + change.model() + "' of the list is not served, for " + gate.owner(change.model())
-                            + " named a model of that name first",
-                    "give one of them another name");
+            error = owned(change)
+                    ? failure(change)
+                    : ServingException.of(
+                            Code.ALREADY_EXISTS,
+                            "model '" + change.model() + "' of the list is not served, for "
+                                    + gate.owner(change.model()) + " named a model of that name first",
+                            "give one of them another name");
         }
         return error == change.error()
                 ? change
@@ -232,7 +236,8 @@ final class ServedModels implements AutoCloseable {
             return ServingException.of(
                     late ? Code.DEADLINE_EXCEEDED : Code.FAILED_PRECONDITION,
                     "model '" + model + "' did not become available as listed: " + String.join("; ", reasons),
-                    late ? "it goes on loading; ask for its status"
+                    late
+                            ? "it goes on loading; ask for its status"
                             : serves ? "what served before goes on to serve" : "no version of it serves");
         }
         if (change.action() != Action.KEPT && !serves) {
@@ -245,7 +250,8 @@ final class ServedModels implements AutoCloseable {
         if (!pending.isEmpty()) {
             return ServingException.of(
                     Code.FAILED_PRECONDITION,
-                    "the labels " + pending + " of model '" + model + "' have not moved, for their versions do not serve",
+                    "the labels " + pending + " of model '" + model
+                            + "' have not moved, for their versions do not serve",
                     "they move when these become available");
         }
         return null;

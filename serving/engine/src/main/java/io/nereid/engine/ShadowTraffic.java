@@ -122,8 +122,8 @@ final class ShadowTraffic implements AutoCloseable {
                     public void fail(ServingException e) {
                         underWay.decrementAndGet();
                         switch (e.code()) {
-                            case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED -> count(
-                                    dropped, copy.model(), shadow, true);
+                            case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED ->
+                                count(dropped, copy.model(), shadow, true);
                             default -> {
                                 // In the figures of the version.
                             }

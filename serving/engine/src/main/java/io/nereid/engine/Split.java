@@ -118,9 +118,7 @@ final class Split {
                 Shape shape = spec.source() == null
                         ? plan.clientShape(spec, whole.shape()).withFirst(job.batchSize())
                         : scattered(spec, spec.source(), job, job.batchSize());
-                long elements = spec.source() == null
-                        ? elements(whole, rows, job.batchSize())
-                        : shape.elementCount();
+                long elements = spec.source() == null ? elements(whole, rows, job.batchSize()) : shape.elementCount();
                 int length = bytes(whole, at[o], elements);
                 int position = wanted.indexOf(whole.name());
                 if (position >= 0) {

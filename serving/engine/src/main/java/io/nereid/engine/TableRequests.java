@@ -93,7 +93,8 @@ final class TableRequests {
     }
 
     private static boolean fits(Tensor t, TensorSpec spec) {
-        return t.dataType() == spec.dataType() && t.shape().rank() == spec.shape().rank();
+        return t.dataType() == spec.dataType()
+                && t.shape().rank() == spec.shape().rank();
     }
 
     private static Tensor made(Tensor t, TensorSpec spec) {
@@ -167,7 +168,11 @@ final class TableRequests {
         int place = at;
         for (int i = 0; i < count; i++, place += step) {
             if (single) {
-                to.putFloat(4 * place, from.dataType() == DataType.INT64 ? bytes.getLong(8 * i) : (float) value(from.dataType(), bytes, i));
+                to.putFloat(
+                        4 * place,
+                        from.dataType() == DataType.INT64
+                                ? bytes.getLong(8 * i)
+                                : (float) value(from.dataType(), bytes, i));
             } else {
                 to.putDouble(8 * place, value(from.dataType(), bytes, i));
             }

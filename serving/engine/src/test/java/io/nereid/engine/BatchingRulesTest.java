@@ -63,7 +63,8 @@ class BatchingRulesTest {
         rig.options.batching(PARAMETERS);
         rig.start();
         assertThat(config().maxBatchSize()).isEqualTo(6);
-        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes()).containsExactly(4, 6);
+        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
+                .containsExactly(4, 6);
     }
 
     @Test
@@ -74,7 +75,8 @@ class BatchingRulesTest {
         rig.start();
         assertThat(config().maxBatchSize()).isEqualTo(2);
         assertThat(Objects.requireNonNull(config().batching()).maxQueueDelay()).isEqualTo(Duration.ofNanos(1000));
-        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes()).isEmpty();
+        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
+                .isEmpty();
     }
 
     @Test
@@ -94,7 +96,8 @@ class BatchingRulesTest {
         rig.options.batching(PARAMETERS).perModelBatching(true);
         rig.start();
         assertThat(config().maxBatchSize()).isEqualTo(16);
-        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes()).isEmpty();
+        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
+                .isEmpty();
     }
 
     @Test
@@ -103,8 +106,8 @@ class BatchingRulesTest {
         rig.options.batching(PARAMETERS).perModelBatching(true);
         rig.start();
         assertThat(config().batching()).isNull();
-        assertThat(EngineRig.get(rig.infer(
-                        ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(5), 1, 2, 3, 4, 5))))
+        assertThat(EngineRig.get(
+                        rig.infer(ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(5), 1, 2, 3, 4, 5))))
                 .as("and takes any number of rows")
                 .hasSize(5);
     }
@@ -141,8 +144,8 @@ class BatchingRulesTest {
                         + " max_execution_batch_size { value: 8 }",
                 "parameters"));
         rig.start();
-        assertThat(EngineRig.get(rig.infer(
-                        ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(20, 1), new float[20]))))
+        assertThat(EngineRig.get(
+                        rig.infer(ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(20, 1), new float[20]))))
                 .hasSize(20)
                 .containsOnly(1f);
         assertThat(rig.backend.runs).containsExactlyInAnyOrder("m/1 [0] 8", "m/1 [0] 8", "m/1 [0] 4");

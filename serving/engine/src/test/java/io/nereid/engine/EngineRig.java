@@ -71,15 +71,16 @@ final class EngineRig implements AutoCloseable {
 
     /** A version of a model outside the repository. */
     Path version(String model, long version, String words) throws IOException {
-        Path directory = Files.createDirectories(root.resolve("models").resolve(model).resolve(Long.toString(version)));
+        Path directory =
+                Files.createDirectories(root.resolve("models").resolve(model).resolve(Long.toString(version)));
         Files.writeString(directory.resolve("model.puppet"), words);
         return directory;
     }
 
     /** A version of a model in the repository. */
     Path stored(String model, long version, String words) throws IOException {
-        Path directory =
-                Files.createDirectories(root.resolve("repository").resolve(model).resolve(Long.toString(version)));
+        Path directory = Files.createDirectories(
+                root.resolve("repository").resolve(model).resolve(Long.toString(version)));
         Files.writeString(directory.resolve("model.puppet"), words);
         return directory;
     }
@@ -89,9 +90,7 @@ final class EngineRig implements AutoCloseable {
                 model,
                 root.resolve("models").resolve(model).toString(),
                 "tensorflow",
-                versions.length == 0
-                        ? null
-                        : new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.of(versions)),
+                versions.length == 0 ? null : new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.of(versions)),
                 labels,
                 null);
     }
@@ -143,8 +142,7 @@ final class EngineRig implements AutoCloseable {
 
     CompletableFuture<float[]> infer(ModelRef model, String signature, Tensor input) {
         CompletableFuture<float[]> done = new CompletableFuture<>();
-        var unused = engine()
-                .infer(
+        var unused = engine().infer(
                         new InferenceRequest(
                                 model,
                                 "",

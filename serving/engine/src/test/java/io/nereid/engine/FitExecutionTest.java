@@ -205,14 +205,9 @@ class FitExecutionTest {
                 List.of(spec("x", Shape.of(1)), spec("y", Shape.of(1))));
         BatchExecution execution = execution(config);
         FakeJob one = new FakeJob(
-                1,
-                List.of(tensors.ints("a", Shape.of(1, 1), 1), tensors.ints("b", Shape.of(1, 1), 2)),
-                "y");
+                1, List.of(tensors.ints("a", Shape.of(1, 1), 1), tensors.ints("b", Shape.of(1, 1), 2)), "y");
         FakeJob two = new FakeJob(
-                1,
-                List.of(tensors.ints("a", Shape.of(1, 1), 3), tensors.ints("b", Shape.of(1, 1), 4)),
-                "y",
-                "x");
+                1, List.of(tensors.ints("a", Shape.of(1, 1), 3), tensors.ints("b", Shape.of(1, 1), 4)), "y", "x");
         run(execution, one, two);
         one.answered(out -> {
             assertThat(out).extracting(Tensor::name).containsExactly("y");
@@ -226,8 +221,8 @@ class FitExecutionTest {
 
     @Test
     void outputsMustHaveTheRowsOfTheFilledBatch() {
-        BatchExecution execution = execution(
-                model(allowed(4), 1), (in, out) -> List.of(tensors.ints("out", Shape.of(2, 1), 1, 2)));
+        BatchExecution execution =
+                execution(model(allowed(4), 1), (in, out) -> List.of(tensors.ints("out", Shape.of(2, 1), 1, 2)));
         FakeJob a = job(Shape.of(1, 1), 7);
         FakeJob b = job(Shape.of(1, 1), 8);
         run(execution, a, b);
@@ -270,9 +265,7 @@ class FitExecutionTest {
         FakeJob a = job(Shape.of(1, 1), 1);
         FakeJob b = job(Shape.of(1, 3), 2, 3, 4);
         run(execution, a, b);
-        assertThat(fed)
-                .containsExactly(
-                        "[10] [1, 2, 3, 4, 2, 3, 4, 2, 3, 4]", "[3] [1, 3, 6]", "[4,1] [1, 3, 3, 3]");
+        assertThat(fed).containsExactly("[10] [1, 2, 3, 4, 2, 3, 4, 2, 3, 4]", "[3] [1, 3, 6]", "[4,1] [1, 3, 3, 3]");
         expect(a, Shape.of(1, 1), 1);
         expect(b, Shape.of(1, 3), 2, 3, 4);
     }
@@ -438,11 +431,13 @@ class FitExecutionTest {
     void aModelThatTakesRequestsGetsThemAsTheyAre() {
         List<String> seen = new ArrayList<>();
         ModelConfig config = model(new Fit(List.of(8), true, 0, 0), -1);
-        FakeModel model = new FakeModel(config, requests -> requests.forEach(r -> {
-            Tensor in = r.request().inputs().get(0);
-            seen.add(in.shape().toString());
-            r.complete(List.of(in.retainAs("out", in.shape())), Map.of());
-        }));
+        FakeModel model = new FakeModel(
+                config,
+                requests -> requests.forEach(r -> {
+                    Tensor in = r.request().inputs().get(0);
+                    seen.add(in.shape().toString());
+                    r.complete(List.of(in.retainAs("out", in.shape())), Map.of());
+                }));
         BatchExecution execution = new BatchExecution(model, ID, statistics, Clock.system());
         FakeJob a = job(Shape.of(1, 1), 1);
         FakeJob b = job(Shape.of(1, 2), 2, 3);

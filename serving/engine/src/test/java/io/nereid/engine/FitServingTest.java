@@ -51,9 +51,11 @@ class FitServingTest {
 
     private ModelServable servable(int maxBatch, int instances, Batching batching, ModelStatistics statistics) {
         List<TensorSpec> inputs = List.of(
-                new TensorSpec("a", DataType.INT32, Shape.of(-1, -1)), new TensorSpec("b", DataType.BYTES, Shape.of(-1)));
+                new TensorSpec("a", DataType.INT32, Shape.of(-1, -1)),
+                new TensorSpec("b", DataType.BYTES, Shape.of(-1)));
         List<TensorSpec> outputs = List.of(
-                new TensorSpec("a2", DataType.INT32, Shape.of(-1, -1)), new TensorSpec("b2", DataType.BYTES, Shape.of(-1)));
+                new TensorSpec("a2", DataType.INT32, Shape.of(-1, -1)),
+                new TensorSpec("b2", DataType.BYTES, Shape.of(-1)));
         ModelConfig config = ModelConfig.builder("m")
                 .maxBatchSize(maxBatch)
                 .inputs(inputs)
@@ -65,7 +67,8 @@ class FitServingTest {
         FakeModel model = new FakeModel(config, new IoTraits(1, false, false), (in, out) -> {
             int rows = (int) in.get(0).shape().dim(0);
             runs.add(rows);
-            if (rows > maxBatch || (!fit.allowedSizes().isEmpty() && !fit.allowedSizes().contains(rows))) {
+            if (rows > maxBatch
+                    || (!fit.allowedSizes().isEmpty() && !fit.allowedSizes().contains(rows))) {
                 wrong.add("a run of " + rows + " rows");
             }
             List<Tensor> answer = new ArrayList<>();
@@ -143,11 +146,15 @@ class FitServingTest {
                     for (int y = 0; y < h; y++) {
                         int own = x < width && y < height ? 2 * value(row, x, y) : 0;
                         if (own != 0 || number == 0) {
-                            assertThat(values[at]).as("%s at %s %s %s", this, row, x, y).isEqualTo(own);
+                            assertThat(values[at])
+                                    .as("%s at %s %s %s", this, row, x, y)
+                                    .isEqualTo(own);
                         } else {
                             // The first element of the piece that ran: of one of the rows.
                             assertThat(values[at] / 2 / 100_000).isEqualTo(number);
-                            assertThat(values[at] / 2 % 1_000).as("%s is padded", this).isZero();
+                            assertThat(values[at] / 2 % 1_000)
+                                    .as("%s is padded", this)
+                                    .isZero();
                         }
                         at++;
                     }
@@ -184,7 +191,9 @@ class FitServingTest {
         }
         Fit fit = new Fit(List.copyOf(allowed), pads, cuts ? maxBatch * 3 : 0, 0);
         Batching batching = new Batching(
-                        List.of(), random.nextBoolean() ? Duration.ZERO : Duration.ofNanos(100_000), random.nextBoolean())
+                        List.of(),
+                        random.nextBoolean() ? Duration.ZERO : Duration.ofNanos(100_000),
+                        random.nextBoolean())
                 .withFit(fit);
         ModelStatistics statistics = new ModelStatistics(ID);
         ModelServable servable = servable(maxBatch, 1 + random.nextInt(2), batching, statistics);

@@ -76,8 +76,8 @@ class ModelSourcesTest {
     void itsRequestsAreCheckedAndCountedLikeAnyOther() throws Exception {
         rig.options.sources(List.of(new Memory()));
         rig.start();
-        assertThat(EngineRig.failure(rig.infer(
-                                ModelRef.latest("own"), "", EngineRig.floats("WRONG", Shape.of(1, 1), 1)))
+        assertThat(EngineRig.failure(
+                                rig.infer(ModelRef.latest("own"), "", EngineRig.floats("WRONG", Shape.of(1, 1), 1)))
                         .code())
                 .isEqualTo(Code.INVALID_ARGUMENT);
         assertThat(rig.ask(ModelRef.latest("own"))).isEqualTo(100);

@@ -177,8 +177,9 @@ final class PuppetBackend implements Backend {
 
         @Override
         public Invocation newInvocation(String signature) {
-            int instance =
-                    instances.computeIfAbsent(signature, s -> new AtomicInteger()).getAndIncrement();
+            int instance = instances
+                    .computeIfAbsent(signature, s -> new AtomicInteger())
+                    .getAndIncrement();
             return new Invocation() {
                 @Override
                 public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {

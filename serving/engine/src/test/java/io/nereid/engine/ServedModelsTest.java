@@ -119,8 +119,8 @@ class ServedModelsTest {
         rig.version("other", 5, "");
         rig.start();
         rig.configure(rig.served("m"));
-        ServedModel moved = new ServedModel(
-                "m", root.resolve("models/other").toString(), "tensorflow", null, Map.of(), null);
+        ServedModel moved =
+                new ServedModel("m", root.resolve("models/other").toString(), "tensorflow", null, Map.of(), null);
         assertThat(rig.configure(moved))
                 .extracting(c -> c.action() + " " + c.load() + c.unload() + c.error())
                 .containsExactly("CHANGED [5][1]null");
@@ -138,8 +138,8 @@ class ServedModelsTest {
                 .isEqualTo("Illegal to list model n multiple times in config list");
         assertThat(rig.refused(relative).getMessage())
                 .startsWith("Expected model n to have an absolute path or URI; got base_path()=relative/path");
-        ServedModel platform = new ServedModel(
-                "m", root.resolve("models/m").toString(), "puppet", null, Map.of(), null);
+        ServedModel platform =
+                new ServedModel("m", root.resolve("models/m").toString(), "puppet", null, Map.of(), null);
         assertThat(rig.refused(platform).getMessage())
                 .startsWith("Illegal to change a model's platform. For model m platform was tensorflow and new platform"
                         + " requested is puppet");
@@ -188,7 +188,9 @@ class ServedModelsTest {
         assertThat(error(changes.get(0)).getMessage()).contains("version 1 is not available after 200 ms");
         rig.version("n", 1, "");
         rig.configure(rig.served("m"), rig.served("n"));
-        assertThat(rig.ask(ModelRef.latest("n"))).as("the next list is not held up").isEqualTo(1);
+        assertThat(rig.ask(ModelRef.latest("n")))
+                .as("the next list is not held up")
+                .isEqualTo(1);
         rig.backend.open("m/1");
         rig.until(() -> rig.states().equals("m 1 AVAILABLE; n 1 AVAILABLE"));
     }
@@ -220,7 +222,8 @@ class ServedModelsTest {
                 .containsExactly("n ADDED[3][]", "m REMOVED[][1]");
         assertThat(rig.states()).isEqualTo("m 1 AVAILABLE");
         ServedModel label = rig.served("m", Map.of("stable", Label.of(7)));
-        assertThat(EngineRig.failure(rig.engine().configure(List.of(label), true)).code())
+        assertThat(EngineRig.failure(rig.engine().configure(List.of(label), true))
+                        .code())
                 .isEqualTo(Code.FAILED_PRECONDITION);
     }
 
@@ -289,7 +292,8 @@ class ServedModelsTest {
         rig.version("m", 2, "");
         rig.start();
         rig.configure(rig.served("m", 1L, 2L));
-        assertThat(rig.refused(rig.served("m", Map.of("stable", Label.of(1)), 2L)).code())
+        assertThat(rig.refused(rig.served("m", Map.of("stable", Label.of(1)), 2L))
+                        .code())
                 .isEqualTo(Code.FAILED_PRECONDITION);
     }
 
@@ -363,7 +367,9 @@ class ServedModelsTest {
         rig.options.labelRule(LabelRule.ANY);
         rig.start();
         rig.configure(rig.served("m", Map.of("stable", Label.of(1))));
-        assertThat(rig.configure(rig.served("m", Map.of("stable", Label.of(7)))).get(0).error())
+        assertThat(rig.configure(rig.served("m", Map.of("stable", Label.of(7))))
+                        .get(0)
+                        .error())
                 .isNull();
         assertThat(rig.refusal(STABLE).code()).isEqualTo(Code.NOT_FOUND);
     }
@@ -435,7 +441,10 @@ class ServedModelsTest {
                 .withSettle(Duration.ofMillis(100)));
         rig.start();
         rig.version("m", 1, "");
-        assertThat(rig.configure(rig.served("m", Map.of("stable", Label.of(1)))).get(0).error()).isNull();
+        assertThat(rig.configure(rig.served("m", Map.of("stable", Label.of(1))))
+                        .get(0)
+                        .error())
+                .isNull();
         assertThat(rig.ask(STABLE)).isEqualTo(1);
     }
 

@@ -44,8 +44,10 @@ class ShadowTrafficTest {
         }
         rig.until(() -> successes(2) == 5);
         assertThat(rig.engine().metrics())
-                .contains("nereid_label_requests_total{model=\"m\",label=\"stable\",version=\"1\",shadow=\"false\"} 5\n")
-                .contains("nereid_label_requests_total{model=\"m\",label=\"stable\",version=\"2\",shadow=\"true\"} 5\n");
+                .contains(
+                        "nereid_label_requests_total{model=\"m\",label=\"stable\",version=\"1\",shadow=\"false\"} 5\n")
+                .contains(
+                        "nereid_label_requests_total{model=\"m\",label=\"stable\",version=\"2\",shadow=\"true\"} 5\n");
     }
 
     @Test
@@ -85,7 +87,8 @@ class ShadowTrafficTest {
             assertThat(rig.ask(STABLE)).isEqualTo(1);
         }
         assertThat(rig.engine().metrics())
-                .contains("nereid_shadow_dropped_total{model=\"m\",label=\"stable\",version=\"2\",shadow=\"true\"} 10\n");
+                .contains(
+                        "nereid_shadow_dropped_total{model=\"m\",label=\"stable\",version=\"2\",shadow=\"true\"} 10\n");
         rig.backend.open("m/2");
         rig.until(() -> successes(2) == ShadowTraffic.LIMIT);
         assertThat(rig.ask(STABLE)).isEqualTo(1);
@@ -105,8 +108,7 @@ class ShadowTrafficTest {
     private void start(String words) throws Exception {
         rig.version("m", 1, "");
         rig.version("m", 2, words);
-        Files.writeString(
-                root.resolve("models/m/config.pbtxt"), "backend: \"puppet\" max_batch_size: 1");
+        Files.writeString(root.resolve("models/m/config.pbtxt"), "backend: \"puppet\" max_batch_size: 1");
         rig.options.servedModels(List.of(rig.served("m", Map.of("stable", SHADOWED), 1L, 2L)));
         rig.start();
         rig.until(() -> !rig.engine().index().get(0).labels().isEmpty());

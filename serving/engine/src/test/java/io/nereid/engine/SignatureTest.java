@@ -91,7 +91,9 @@ class SignatureTest {
         ModelMetadata metadata = rig.engine().metadata(MODEL);
         assertThat(metadata.signatures()).containsOnlyKeys("serving_default", "plus_ten", "classify");
         Signature ten = metadata.signatures().get("plus_ten");
-        assertThat(ten.inputs()).extracting(s -> s.name() + s.shape() + s.unchecked()).containsExactly("X[-1,2]true");
+        assertThat(ten.inputs())
+                .extracting(s -> s.name() + s.shape() + s.unchecked())
+                .containsExactly("X[-1,2]true");
         assertThat(metadata.signatures().get("classify").method()).isEqualTo(Signature.CLASSIFY);
         assertThat(metadata.signatures().get("classify").inputs())
                 .extracting(s -> s.shape().toString())

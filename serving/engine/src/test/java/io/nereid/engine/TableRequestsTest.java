@@ -20,7 +20,9 @@ class TableRequestsTest {
     private static TableRequests matrix(DataType type, String names) {
         return new TableRequests(
                 List.of(new TensorSpec("input-0", type, Shape.of(-1, 2))),
-                ModelConfig.builder("m").parameters(Map.of("feature_names", names)).build());
+                ModelConfig.builder("m")
+                        .parameters(Map.of("feature_names", names))
+                        .build());
     }
 
     private static InferenceRequest request(Tensor... inputs) {
@@ -104,8 +106,7 @@ class TableRequestsTest {
                 .putShort((short) 0x7bff)
                 .putShort((short) 0x7e00);
         fed = matrix(DataType.FP64, "").fed(request(halves));
-        assertThat(doubles(fed.inputs().get(0)))
-                .containsExactly(Double.NEGATIVE_INFINITY, 0x1p-24, 65504, Double.NaN);
+        assertThat(doubles(fed.inputs().get(0))).containsExactly(Double.NEGATIVE_INFINITY, 0x1p-24, 65504, Double.NaN);
         fed.release();
     }
 
@@ -139,8 +140,7 @@ class TableRequestsTest {
                         new TensorSpec("a", DataType.FP64, Shape.of(-1)),
                         new TensorSpec("b", DataType.FP32, Shape.of(-1))),
                 config);
-        InferenceRequest fed =
-                flat.fed(request(floats("a", Shape.of(2, 1), 1, 2), floats("b", Shape.of(2, 1), 3, 4)));
+        InferenceRequest fed = flat.fed(request(floats("a", Shape.of(2, 1), 1, 2), floats("b", Shape.of(2, 1), 3, 4)));
         assertThat(fed.inputs()).extracting(Tensor::shape).containsExactly(Shape.of(2), Shape.of(2));
         fed.release();
         TableRequests upright = new TableRequests(

@@ -62,7 +62,9 @@ final class Board {
 
     /** Models with a wanted version that depends on others. */
     List<Model> composed() {
-        return composed.isEmpty() ? List.of() : composed.stream().filter(Model::composed).toList();
+        return composed.isEmpty()
+                ? List.of()
+                : composed.stream().filter(Model::composed).toList();
     }
 
     Collection<Model> models() {

@@ -29,14 +29,14 @@ public enum LabelRule {
      * @param available whether a version serves now
      * @throws ServingException FAILED_PRECONDITION for the first label, by name, with a target that is refused
      */
-    public void check(
-            String model, Map<String, Label> wanted, Map<String, Label> present, LongPredicate available) {
+    public void check(String model, Map<String, Label> wanted, Map<String, Label> present, LongPredicate available) {
         if (this == ANY) {
             return;
         }
         new TreeMap<>(wanted).forEach((name, label) -> {
             for (Share share : label.targets()) {
-                if (!available.test(share.version()) && !(this == FIRST_ASSIGNMENT && first(present.get(name), share))) {
+                if (!available.test(share.version())
+                        && !(this == FIRST_ASSIGNMENT && first(present.get(name), share))) {
                     throw ServingException.of(
                             Code.FAILED_PRECONDITION,
                             "Request to assign label to version " + share.version() + " of model " + model

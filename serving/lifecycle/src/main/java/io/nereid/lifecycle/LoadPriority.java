@@ -146,7 +146,8 @@ final class LoadPriority {
             public List<Integer> all() throws IOException {
                 List<Integer> threads = new ArrayList<>();
                 try (Stream<Path> tasks = Files.list(Path.of("/proc/self/task"))) {
-                    tasks.forEach(p -> threads.add(Integer.parseInt(p.getFileName().toString())));
+                    tasks.forEach(
+                            p -> threads.add(Integer.parseInt(p.getFileName().toString())));
                 }
                 return threads;
             }

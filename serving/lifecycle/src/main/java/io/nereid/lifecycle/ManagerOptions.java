@@ -39,36 +39,99 @@ public record ManagerOptions(
 
     /** These options with another policy. */
     public ManagerOptions withPolicy(TransitionPolicy newPolicy) {
-        return new ManagerOptions(newPolicy, loadThreads, initialLoadThreads, loadNiceness, unloadThreads, memoryLimitBytes, loadRetries, retryInterval, forgetAfter);
+        return new ManagerOptions(
+                newPolicy,
+                loadThreads,
+                initialLoadThreads,
+                loadNiceness,
+                unloadThreads,
+                memoryLimitBytes,
+                loadRetries,
+                retryInterval,
+                forgetAfter);
     }
 
     /** These options with another number of load threads. */
     public ManagerOptions withLoadThreads(int threads) {
-        return new ManagerOptions(policy, threads, initialLoadThreads, loadNiceness, unloadThreads, memoryLimitBytes, loadRetries, retryInterval, forgetAfter);
+        return new ManagerOptions(
+                policy,
+                threads,
+                initialLoadThreads,
+                loadNiceness,
+                unloadThreads,
+                memoryLimitBytes,
+                loadRetries,
+                retryInterval,
+                forgetAfter);
     }
 
     /** These options with more load threads until models have settled for the first time. */
     public ManagerOptions withInitialLoadThreads(int threads) {
-        return new ManagerOptions(policy, loadThreads, threads, loadNiceness, unloadThreads, memoryLimitBytes, loadRetries, retryInterval, forgetAfter);
+        return new ManagerOptions(
+                policy,
+                loadThreads,
+                threads,
+                loadNiceness,
+                unloadThreads,
+                memoryLimitBytes,
+                loadRetries,
+                retryInterval,
+                forgetAfter);
     }
 
     /** These options with loads that give way more, or less. */
     public ManagerOptions withLoadNiceness(int niceness) {
-        return new ManagerOptions(policy, loadThreads, initialLoadThreads, niceness, unloadThreads, memoryLimitBytes, loadRetries, retryInterval, forgetAfter);
+        return new ManagerOptions(
+                policy,
+                loadThreads,
+                initialLoadThreads,
+                niceness,
+                unloadThreads,
+                memoryLimitBytes,
+                loadRetries,
+                retryInterval,
+                forgetAfter);
     }
 
     /** These options with another memory limit. */
     public ManagerOptions withMemoryLimitBytes(long bytes) {
-        return new ManagerOptions(policy, loadThreads, initialLoadThreads, loadNiceness, unloadThreads, bytes, loadRetries, retryInterval, forgetAfter);
+        return new ManagerOptions(
+                policy,
+                loadThreads,
+                initialLoadThreads,
+                loadNiceness,
+                unloadThreads,
+                bytes,
+                loadRetries,
+                retryInterval,
+                forgetAfter);
     }
 
     /** These options with retries. */
     public ManagerOptions withRetries(int retries, Duration interval) {
-        return new ManagerOptions(policy, loadThreads, initialLoadThreads, loadNiceness, unloadThreads, memoryLimitBytes, retries, interval, forgetAfter);
+        return new ManagerOptions(
+                policy,
+                loadThreads,
+                initialLoadThreads,
+                loadNiceness,
+                unloadThreads,
+                memoryLimitBytes,
+                retries,
+                interval,
+                forgetAfter);
     }
 
     /** These options with ended versions shown for another time. */
     public ManagerOptions withForgetAfter(Duration time) {
-        return new ManagerOptions(policy, loadThreads, initialLoadThreads, loadNiceness, unloadThreads, memoryLimitBytes, loadRetries, retryInterval, time);
+        return new ManagerOptions(
+                policy,
+                loadThreads,
+                initialLoadThreads,
+                loadNiceness,
+                unloadThreads,
+                memoryLimitBytes,
+                loadRetries,
+                retryInterval,
+                time);
     }
 }

@@ -117,7 +117,8 @@ final class Model {
                 lives.add(v.live);
             }
         }
-        return new ServingMap.Entry(List.copyOf(numbers), List.copyOf(lives), List.copyOf(states), ready(numbers), Map.of());
+        return new ServingMap.Entry(
+                List.copyOf(numbers), List.copyOf(lives), List.copyOf(states), ready(numbers), Map.of());
     }
 
     private boolean ready(List<Long> serving) {

@@ -37,7 +37,8 @@ final class Route {
         }
         this.targets = lives.toArray(Live[]::new);
         this.targetEnds = ends(weights, 0);
-        this.shadows = label.shadows().stream().map(s -> entry.live(s.version())).toArray(Live[]::new);
+        this.shadows =
+                label.shadows().stream().map(s -> entry.live(s.version())).toArray(Live[]::new);
         this.shadowEnds = ends(label.shadows().stream().map(Share::weight).toList(), 1);
     }
 

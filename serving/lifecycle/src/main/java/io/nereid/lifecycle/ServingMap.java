@@ -85,8 +85,7 @@ final class ServingMap {
         }
         if (ref.label() != null) {
             Route route = entry.routes.get(ref.label());
-            return route != null
-                    && route.label.targets().stream().anyMatch(s -> entry.state(s.version()) != null);
+            return route != null && route.label.targets().stream().anyMatch(s -> entry.state(s.version()) != null);
         }
         return ref.version() == ModelRef.ANY || entry.state(ref.version()) != null;
     }
@@ -123,7 +122,9 @@ final class ServingMap {
                     known.isEmpty()
                             ? "model '" + model + "' has no labels; name a version, or none"
                             : Suggestions.didYouMean(
-                                    name, known.keySet(), "the labels of '" + model + "' are " + new TreeSet<>(known.keySet())));
+                                    name,
+                                    known.keySet(),
+                                    "the labels of '" + model + "' are " + new TreeSet<>(known.keySet())));
         }
         return ServingException.of(
                 Code.NOT_FOUND,

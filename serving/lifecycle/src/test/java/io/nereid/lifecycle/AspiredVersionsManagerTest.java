@@ -257,7 +257,8 @@ class AspiredVersionsManagerTest {
     @Test
     void eventBusErroneousVersion() throws Exception {
         rig.manager.aspire(
-                "m", List.of(Aspired.failed(new ServableId("m", 3), ServingException.of(Code.UNKNOWN, "no such path"))));
+                "m",
+                List.of(Aspired.failed(new ServableId("m", 3), ServingException.of(Code.UNKNOWN, "no such path"))));
         var unused = rig.settle("m");
         rig.quiesce();
         assertThat(rig.phases("m", 3)).containsExactly(Phase.FAILED);

@@ -40,8 +40,9 @@ import org.junit.jupiter.api.Timeout;
  */
 @Timeout(60)
 class BasicManagerTest {
-    private static final ManagerOptions OPTIONS =
-            ManagerOptions.DEFAULT.withPolicy(TransitionPolicy.AVAILABILITY_PRESERVING).withLoadNiceness(0);
+    private static final ManagerOptions OPTIONS = ManagerOptions.DEFAULT
+            .withPolicy(TransitionPolicy.AVAILABILITY_PRESERVING)
+            .withLoadNiceness(0);
 
     private Rig rig = new Rig(OPTIONS);
 
@@ -91,7 +92,9 @@ class BasicManagerTest {
         rig.aspire("m");
         rig.awaitPhase("m", 1, Phase.DRAINING);
         rig.delays.runAll();
-        assertThat(rig.manager.index()).as("is not forgotten before it has ended").hasSize(1);
+        assertThat(rig.manager.index())
+                .as("is not forgotten before it has ended")
+                .hasSize(1);
         assertThat(one.unloads.get()).isZero();
         handle.close();
     }
@@ -130,7 +133,9 @@ class BasicManagerTest {
         one.unloadGate = gate;
         rig.aspire("m", rig.loader("m", 0, "v0"));
         Rig.await(one.unloading);
-        assertThat(rig.serving(ModelRef.latest("m"))).as("before the unload ends").isSameAs(zero.servable);
+        assertThat(rig.serving(ModelRef.latest("m")))
+                .as("before the unload ends")
+                .isSameAs(zero.servable);
         gate.countDown();
     }
 
@@ -230,7 +235,9 @@ class BasicManagerTest {
         busy.gate.countDown();
         rig.awaitPhase("m", 1, Phase.GONE);
         assertThat(queued.loads.get()).isZero();
-        assertThat(queued.unloads.get()).as("what was not touched need not be freed").isZero();
+        assertThat(queued.unloads.get())
+                .as("what was not touched need not be freed")
+                .isZero();
     }
 
     @Test

@@ -24,8 +24,9 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(60)
 class LabelTest {
-    private final Rig rig =
-            new Rig(ManagerOptions.DEFAULT.withPolicy(TransitionPolicy.AVAILABILITY_PRESERVING).withLoadNiceness(0));
+    private final Rig rig = new Rig(ManagerOptions.DEFAULT
+            .withPolicy(TransitionPolicy.AVAILABILITY_PRESERVING)
+            .withLoadNiceness(0));
 
     @AfterEach
     void close() {
@@ -106,7 +107,9 @@ class LabelTest {
         rig.aspire("m", rig.loader("m", 1, "v1"), seven);
         Rig.await(seven.loading);
         rig.quiesce();
-        assertThat(rig.manager.ready(label("next"))).as("known, but not yet there").isFalse();
+        assertThat(rig.manager.ready(label("next")))
+                .as("known, but not yet there")
+                .isFalse();
         seven.gate.countDown();
         var unused = rig.settle("m");
         assertThat(draw(label("next"), 3)).as("found as soon as it serves").containsOnlyKeys(7L);
@@ -163,7 +166,9 @@ class LabelTest {
                 "m",
                 Map.of(
                         "stable",
-                        new Label(List.of(new Share(1, 1)), List.of(new Share(2, 0.2), new Share(3, 0.1), new Share(9, 0.5))),
+                        new Label(
+                                List.of(new Share(1, 1)),
+                                List.of(new Share(2, 0.2), new Share(3, 0.1), new Share(9, 0.5))),
                         "bare",
                         Label.of(1)));
         Map<Long, Integer> counts = new HashMap<>();
@@ -174,7 +179,9 @@ class LabelTest {
                 }
             }
         }
-        assertThat(counts).as("what does not serve gets nothing, nor do others get its share").containsOnlyKeys(2L, 3L);
+        assertThat(counts)
+                .as("what does not serve gets nothing, nor do others get its share")
+                .containsOnlyKeys(2L, 3L);
         assertThat(counts.get(2L)).isBetween(3_600, 4_400);
         assertThat(counts.get(3L)).isBetween(1_700, 2_300);
         assertThat(rig.manager.shadow(label("bare"))).isNull();

@@ -170,7 +170,9 @@ class LoaderHarnessTest {
         rig.aspire("m", loader);
         rig.awaitPhase("m", 1, Phase.FAILED);
         assertThat(loader.loads.get()).isEqualTo(1);
-        assertThat(loader.unloads.get()).as("a failed load may have left something").isEqualTo(1);
+        assertThat(loader.unloads.get())
+                .as("a failed load may have left something")
+                .isEqualTo(1);
         assertThat(rig.delays.waiting()).isZero();
     }
 

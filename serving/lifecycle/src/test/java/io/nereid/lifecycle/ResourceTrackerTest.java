@@ -46,7 +46,9 @@ class ResourceTrackerTest {
     @Test
     void reserveResourcesSuccessWithUsedResourcesBound() {
         assertThat(ledger.reserve(version("a", 1), 6_000)).isNull();
-        assertThat(ledger.reserve(version("b", 1), 4_000)).as("to the last byte").isNull();
+        assertThat(ledger.reserve(version("b", 1), 4_000))
+                .as("to the last byte")
+                .isNull();
         assertThat(ledger.used()).isEqualTo(10_000);
     }
 
@@ -82,7 +84,9 @@ class ResourceTrackerTest {
             rig.aspire("m", odd);
             var unused = rig.settle("m");
             assertThat(rig.serving(ModelRef.latest("m"))).isNotNull();
-            assertThat(rig.manager.memoryBytes()).as("less than nothing is unknown").isZero();
+            assertThat(rig.manager.memoryBytes())
+                    .as("less than nothing is unknown")
+                    .isZero();
         }
     }
 

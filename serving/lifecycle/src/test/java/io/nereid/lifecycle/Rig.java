@@ -61,9 +61,7 @@ final class Rig implements AutoCloseable {
     void until(BooleanSupplier condition) {
         long end = Clock.system().nanos() + 20_000_000_000L;
         while (!condition.getAsBoolean()) {
-            assertThat(Clock.system().nanos() - end)
-                    .as("%s", manager.index())
-                    .isNegative();
+            assertThat(Clock.system().nanos() - end).as("%s", manager.index()).isNegative();
             Thread.onSpinWait();
         }
     }

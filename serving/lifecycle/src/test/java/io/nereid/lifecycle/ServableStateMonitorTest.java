@@ -192,13 +192,7 @@ class ServableStateMonitorTest {
         assertThat(get(reached))
                 .isEqualTo(new Reached(
                         false,
-                        Map.of(
-                                id("m", 1),
-                                Phase.FAILED,
-                                id("n", 5),
-                                Phase.AVAILABLE,
-                                id("l", 4),
-                                Phase.AVAILABLE)));
+                        Map.of(id("m", 1), Phase.FAILED, id("n", 5), Phase.AVAILABLE, id("l", 4), Phase.AVAILABLE)));
     }
 
     @Test

@@ -19,8 +19,8 @@ final class LogEncoder {
         InferenceRequest request = entry.request();
         String model = request.model().model();
         String signature = request.options().signature();
-        ModelSpec asked = new ModelSpec(
-                model, request.model().version(), request.model().label(), signature);
+        ModelSpec asked =
+                new ModelSpec(model, request.model().version(), request.model().label(), signature);
         out.reset(KEPT);
         PredictionLog.writePredict(
                 out,

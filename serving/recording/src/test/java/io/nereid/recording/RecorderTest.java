@@ -96,6 +96,7 @@ class RecorderTest {
     /** What a client hears. */
     private static final class Client implements ResponseSink {
         final List<Integer> answers = new ArrayList<>();
+
         @Nullable ServingException failure;
 
         @Override
@@ -179,9 +180,8 @@ class RecorderTest {
 
     private static List<String> shown(PredictMessage message) {
         List<Tensor> tensors = message.tensors();
-        List<String> all = tensors.stream()
-                .map(t -> t + "=" + t.buffer().get(0))
-                .toList();
+        List<String> all =
+                tensors.stream().map(t -> t + "=" + t.buffer().get(0)).toList();
         Tensor.closeAll(tensors);
         return all;
     }
@@ -360,8 +360,7 @@ class RecorderTest {
         @Override
         public LogFile open(String name, long nowNanos) throws IOException {
             Path part = Path.of(name + ".part");
-            FileChannel channel =
-                    FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+            FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
             OutputStream out = java.nio.channels.Channels.newOutputStream(channel);
             reached.countDown();
             if (holds) {
@@ -403,8 +402,8 @@ class RecorderTest {
     void whatTheQueueCannotHoldIsLeftOutAndCounted() throws Exception {
         Disk disk = new Disk();
         disk.holds = true;
-        Recorder recorder = new Recorder(
-                engine, new Journal(Clock.system(), RecorderOptions.DEFAULT.withQueue(3, 1000), disk));
+        Recorder recorder =
+                new Recorder(engine, new Journal(Clock.system(), RecorderOptions.DEFAULT.withQueue(3, 1000), disk));
         recorders.add(recorder);
         recorder.configure(List.of(model("m", to("m", 1))));
         ask(recorder, "m", 0);
@@ -423,8 +422,8 @@ class RecorderTest {
     void whatIsQueuedIsBoundedInBytes() throws Exception {
         Disk disk = new Disk();
         disk.holds = true;
-        Recorder recorder = new Recorder(
-                engine, new Journal(Clock.system(), RecorderOptions.DEFAULT.withQueue(100, 20), disk));
+        Recorder recorder =
+                new Recorder(engine, new Journal(Clock.system(), RecorderOptions.DEFAULT.withQueue(100, 20), disk));
         recorders.add(recorder);
         recorder.configure(List.of(model("m", to("m", 1))));
         ask(recorder, "m", 0);
@@ -479,7 +478,8 @@ class RecorderTest {
         assertThat(recorder.counts())
                 .containsExactlyInAnyOrder(new LogCount("m", Code.OK, 1), new LogCount("m", Code.UNAVAILABLE, 1));
         try (Stream<Path> list = Files.list(blocked)) {
-            assertThat(list.map(f -> f.getFileName().toString().replaceFirst(".*Z", ""))).containsExactly("-0.tfrecord");
+            assertThat(list.map(f -> f.getFileName().toString().replaceFirst(".*Z", "")))
+                    .containsExactly("-0.tfrecord");
         }
     }
 
@@ -493,7 +493,8 @@ class RecorderTest {
         ask(recorder, "blocked", 3);
         recorder.close();
         assertThat(recorder.counts())
-                .containsExactlyInAnyOrder(new LogCount("blocked", Code.UNAVAILABLE, 2), new LogCount("good", Code.OK, 1));
+                .containsExactlyInAnyOrder(
+                        new LogCount("blocked", Code.UNAVAILABLE, 2), new LogCount("good", Code.OK, 1));
     }
 
     @Test

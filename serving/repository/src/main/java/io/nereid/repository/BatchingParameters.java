@@ -61,8 +61,8 @@ public record BatchingParameters(
         atLeast("max_execution_batch_size", maxExecutionBatchSize, 1);
         if (maxExecutionBatchSize > maxBatchSize) {
             throw ServingException.invalidArgument(
-                    "max_execution_batch_size is " + maxExecutionBatchSize + " (expected: at most max_batch_size, which is "
-                            + maxBatchSize + ")",
+                    "max_execution_batch_size is " + maxExecutionBatchSize
+                            + " (expected: at most max_batch_size, which is " + maxBatchSize + ")",
                     "it is the most that one run of a split request may have");
         }
         if (!enableLargeBatchSplitting && maxExecutionBatchSize != maxBatchSize) {

@@ -76,11 +76,13 @@ final class Listed {
                 && choice.backend() != chooser.named(served.platform())) {
             problems.error(
                     file,
-                    "Model " + served.name() + " requests platform " + served.platform() + ", but its configuration asks for "
+                    "Model " + served.name() + " requests platform " + served.platform()
+                            + ", but its configuration asks for "
                             + (choice.backend() == null
                                     ? "an ensemble"
                                     : "the backend " + choice.backend().name()),
-                    "write model_platform: \"" + ServedModelList.ANY_PLATFORM + "\" to have what the configuration says");
+                    "write model_platform: \"" + ServedModelList.ANY_PLATFORM
+                            + "\" to have what the configuration says");
         }
     }
 

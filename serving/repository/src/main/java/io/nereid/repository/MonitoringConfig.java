@@ -25,8 +25,8 @@ public record MonitoringConfig(boolean enabled, String path) {
         boolean blank = path.chars().anyMatch(c -> c <= ' ' || c == 0x7f || c == '?' || c == '#');
         if (!path.startsWith("/") || path.length() == 1 || blank) {
             throw ServingException.invalidArgument(
-                    "path of prometheus_config is " + Problems.quote(path) + " (expected: a path such as " + DEFAULT_PATH
-                            + ")",
+                    "path of prometheus_config is " + Problems.quote(path) + " (expected: a path such as "
+                            + DEFAULT_PATH + ")",
                     "begin it with '/'");
         }
     }

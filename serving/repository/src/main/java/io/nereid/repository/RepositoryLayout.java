@@ -246,8 +246,7 @@ final class RepositoryLayout {
             try {
                 text = TextFiles.read(configFile, TextFiles.MAX_CONFIG);
                 ConfigReader.Result result = entry.served() == null
-                        ? ConfigReader.read(
-                                configFile, text, entry.directory(), entry.name(), entry.named(), problems)
+                        ? ConfigReader.read(configFile, text, entry.directory(), entry.name(), entry.named(), problems)
                         : ConfigReader.readNamed(configFile, text, entry.directory(), entry.name(), problems);
                 config = result.config();
                 platformAt = result.platformAt();
@@ -266,7 +265,9 @@ final class RepositoryLayout {
             if (entry.file() == null) {
                 VersionFolders.find(children, directories, problems);
             }
-            files = directories.isEmpty() ? children : childrenOrNone(directories.lastEntry().getValue());
+            files = directories.isEmpty()
+                    ? children
+                    : childrenOrNone(directories.lastEntry().getValue());
         }
         boolean configRead = !problems.hasErrors();
         List<String> names = files.stream().map(RepositoryLayout::fileName).toList();
@@ -330,7 +331,8 @@ final class RepositoryLayout {
     private static StoredModel summed(StoredModel m, Problems problems, long commonNewest, String commonSum) {
         Fingerprint all = new Fingerprint().text(commonSum);
         if (m.entry().served() != null) {
-            all.text(m.config().versionPolicy().toString()).text(m.entry().served().platform());
+            all.text(m.config().versionPolicy().toString())
+                    .text(m.entry().served().platform());
         }
         long newest = commonNewest;
         for (Version v : m.versions()) {

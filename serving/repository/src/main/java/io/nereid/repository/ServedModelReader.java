@@ -43,17 +43,19 @@ final class ServedModelReader {
             read.error(m.at(), "a model of the list has no name", "write name: \"…\"");
         }
         if (m.lacks("base_path")) {
-            read.error(m.at(), "model " + Problems.quote(m.text("name")) + " has no base_path", "write base_path: \"/…\"");
+            read.error(
+                    m.at(), "model " + Problems.quote(m.text("name")) + " has no base_path", "write base_path: \"/…\"");
         }
-        return new ServedModel(
-                m.text("name"), m.text("base_path"), platform(m), policy(m), labels(m), logging(m));
+        return new ServedModel(m.text("name"), m.text("base_path"), platform(m), policy(m), labels(m), logging(m));
     }
 
     private String platform(BoundMessage m) {
         String type = m.text("model_type");
         String platform = m.text("model_platform");
         if (type.isEmpty() || type.equals("MODEL_TYPE_UNSPECIFIED")) {
-            if (platform.isEmpty() && !m.faulty().contains("model_platform") && !m.faulty().contains("model_type")) {
+            if (platform.isEmpty()
+                    && !m.faulty().contains("model_platform")
+                    && !m.faulty().contains("model_type")) {
                 read.error(
                         m.at(),
                         "Illegal setting neither ModelServerConfig::model_type (deprecated) nor"
@@ -112,8 +114,7 @@ final class ServedModelReader {
             put(labels, v, m, Label.of(version instanceof Long n ? n : 0));
         }
         for (Value v : m.all("weighted_labels")) {
-            BoundMessage label =
-                    v.entry().value() instanceof BoundMessage b ? b : new BoundMessage(v.at());
+            BoundMessage label = v.entry().value() instanceof BoundMessage b ? b : new BoundMessage(v.at());
             put(labels, v, m, new Label(shares(label, "targets"), shares(label, "shadows")));
         }
         return Collections.unmodifiableMap(labels);

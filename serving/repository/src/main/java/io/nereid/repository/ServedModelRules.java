@@ -66,7 +66,8 @@ final class ServedModelRules {
             }
         } catch (InvalidPathException e) {
             throw ServingException.invalidArgument(
-                    "Model " + m.name() + " has the base path " + Problems.quote(given) + ", which no directory can have",
+                    "Model " + m.name() + " has the base path " + Problems.quote(given)
+                            + ", which no directory can have",
                     "give the path of a directory");
         }
         throw ServingException.invalidArgument(
@@ -121,14 +122,16 @@ final class ServedModelRules {
     private static void version(String model, long version, String what) {
         if (version < 0) {
             throw ServingException.invalidArgument(
-                    "the " + what + " of model " + model + " names version " + version + " (expected: at least 0)", null);
+                    "the " + what + " of model " + model + " names version " + version + " (expected: at least 0)",
+                    null);
         }
     }
 
     private static void label(String model, String label, Label meaning) {
         String what = "label " + Problems.quote(label);
         if (label.isEmpty()) {
-            throw ServingException.invalidArgument("model " + model + " has a label without a name", "write key: \"…\"");
+            throw ServingException.invalidArgument(
+                    "model " + model + " has a label without a name", "write key: \"…\"");
         }
         if (meaning.targets().isEmpty()) {
             throw ServingException.invalidArgument(
@@ -160,7 +163,8 @@ final class ServedModelRules {
         for (Share share : meaning.targets()) {
             if (targets.put(share.version(), share) != null) {
                 throw ServingException.invalidArgument(
-                        what + " of model " + model + " names version " + share.version() + " twice", "add the weights");
+                        what + " of model " + model + " names version " + share.version() + " twice",
+                        "add the weights");
             }
         }
     }

@@ -75,7 +75,8 @@ public final class ServedModelSource implements Source {
             boolean alwaysPresent,
             boolean failIfZeroVersionsAtStartup) {
         /** A look every second, half-copied versions not being loaded. */
-        public static final Options DEFAULT = new Options(Duration.ofSeconds(1), Duration.ofSeconds(1), 3, false, false);
+        public static final Options DEFAULT =
+                new Options(Duration.ofSeconds(1), Duration.ofSeconds(1), 3, false, false);
 
         /** Refuses what cannot be, with INVALID_ARGUMENT. */
         public Options {
@@ -406,12 +407,14 @@ public final class ServedModelSource implements Source {
             if (!started || closed.getCount() == 0) {
                 throw ServingException.of(Code.FAILED_PRECONDITION, "the list of models is not being watched");
             }
-            StoredModel stored = names(models).contains(model) ? read(Set.of(model)).get(model) : null;
+            StoredModel stored =
+                    names(models).contains(model) ? read(Set.of(model)).get(model) : null;
             if (stored == null) {
                 throw ServingException.of(Code.NOT_FOUND, "model '" + model + "' is not in the list of models");
             }
             Tracked t = watch.of(model);
-            ServingException why = refusal(emitter.takeUp(stored, t, false, null).problems());
+            ServingException why =
+                    refusal(emitter.takeUp(stored, t, false, null).problems());
             if (why != null) {
                 throw ServingException.invalidArgument(
                         "load failed for model '" + model + "': " + why.getMessage(), why.remedy());
@@ -494,10 +497,7 @@ public final class ServedModelSource implements Source {
             LOG.info(
                     "a look at {} base paths takes {} ms, so the next one comes after {} ms instead of {} ms:"
                             + " looking shall cost less than 1 % of a processor",
-                    paths.size(),
-                    nanos / 1_000_000,
-                    stretched.toMillis(),
-                    options.pollInterval.toMillis());
+                    paths.size(), nanos / 1_000_000, stretched.toMillis(), options.pollInterval.toMillis());
         } else if (was && !is) {
             LOG.info("a look at {} base paths comes every {} ms again", paths.size(), options.pollInterval.toMillis());
         }

@@ -60,7 +60,9 @@ public record SslConfig(String serverKey, String serverCert, String customCa, bo
                     .replaceAll("'…'");
             String remedy = e.remedy();
             throw ServingException.of(
-                    e.code(), prefix + said, remedy == null ? null : SECRET.matcher(remedy).replaceAll("'…'"));
+                    e.code(),
+                    prefix + said,
+                    remedy == null ? null : SECRET.matcher(remedy).replaceAll("'…'"));
         }
     }
 

@@ -161,8 +161,7 @@ final class Watch {
     }
 
     private boolean settledAtStart(long newestMillis) {
-        return settle.isZero()
-                || newestMillis <= clock.millis() - settle.toMillis();
+        return settle.isZero() || newestMillis <= clock.millis() - settle.toMillis();
     }
 
     // ---- later ----

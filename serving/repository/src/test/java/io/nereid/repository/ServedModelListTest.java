@@ -124,11 +124,13 @@ class ServedModelListTest {
 
     @Test
     void latestZeroIsLatestOne() {
-        assertThat(one(BASICS + "model_version_policy { latest { num_versions: 0 } }").versionPolicy())
+        assertThat(one(BASICS + "model_version_policy { latest { num_versions: 0 } }")
+                        .versionPolicy())
                 .isEqualTo(VersionPolicy.LATEST);
         assertThat(one(BASICS + "model_version_policy { latest {} }").versionPolicy())
                 .isEqualTo(VersionPolicy.LATEST);
-        assertThat(one(BASICS + "model_version_policy { latest { num_versions: 3 } }").versionPolicy())
+        assertThat(one(BASICS + "model_version_policy { latest { num_versions: 3 } }")
+                        .versionPolicy())
                 .isEqualTo(new VersionPolicy(Kind.LATEST, 3, List.of()));
         assertThat(one(BASICS + "model_version_policy { all {} }").versionPolicy())
                 .isEqualTo(new VersionPolicy(Kind.ALL, 0, List.of()));
@@ -187,8 +189,7 @@ class ServedModelListTest {
     @Test
     void aCustomModelConfigIsRefusedByName() {
         refused(
-                () -> ServedModelList.parse(
-                        "\n custom_model_config { [type.googleapis.com/x.Y] { a: 1 } }", "list"),
+                () -> ServedModelList.parse("\n custom_model_config { [type.googleapis.com/x.Y] { a: 1 } }", "list"),
                 "list:2:2: field 'custom_model_config' is not supported",
                 "write model_config_list");
     }
@@ -251,7 +252,8 @@ class ServedModelListTest {
     void aBasePathInARemoteStoreIsRefusedByName(String path, String scheme) {
         refused(
                 () -> ServedModelList.check(List.of(model("a", path, "tensorflow")), List.of()),
-                "Model a has its base path in '" + scheme + "', which this server does not read; got base_path()=" + path,
+                "Model a has its base path in '" + scheme + "', which this server does not read; got base_path()="
+                        + path,
                 "mount it as a directory, or copy it to one");
     }
 
@@ -331,14 +333,19 @@ class ServedModelListTest {
     void aFileIsReadAndOneThatIsNotThereIsNamed(@TempDir Path directory) {
         Path file = Fakes.write(directory.resolve("models.config"), GOOD_MODEL_CONFIG);
         assertThat(ServedModelList.read(file)).hasSize(2);
-        refused(() -> ServedModelList.read(directory.resolve("none")), directory.resolve("none") + ": cannot read file");
+        refused(
+                () -> ServedModelList.read(directory.resolve("none")),
+                directory.resolve("none") + ": cannot read file");
     }
 
     @Test
     void tenThousandModelsAreReadAtOnce() {
         StringBuilder text = new StringBuilder("model_config_list {");
         for (int i = 0; i < 10_000; i++) {
-            text.append("config { name: 'm").append(i).append("' base_path: '/m").append(i);
+            text.append("config { name: 'm")
+                    .append(i)
+                    .append("' base_path: '/m")
+                    .append(i);
             text.append("' model_platform: 'tensorflow' }\n");
         }
         List<ServedModel> models = ServedModelList.parse(text.append('}').toString(), "list");

@@ -255,9 +255,7 @@ class ServedModelReloadTest {
     @Test
     void anEnsembleOfTheListIsMadeOfModelsOfTheList() {
         version("a", 1);
-        Fakes.write(
-                root.resolve("e/config.pbtxt"),
-                """
+        Fakes.write(root.resolve("e/config.pbtxt"), """
                 name: "x" platform: "ensemble" max_batch_size: 1
                 input { name: "i" data_type: TYPE_FP32 dims: 1 } output { name: "o" data_type: TYPE_FP32 dims: 1 }
                 ensemble_scheduling { step { model_name: "a" model_version: -1
@@ -360,8 +358,7 @@ class ServedModelReloadTest {
     void aPlanBeforeTheStartShowsEverythingAsNew() {
         version("a", 3);
         source = source(SLOW, model("a"));
-        assertThat(source.plan(List.of(model("a"))))
-                .containsExactly(change("a", Action.ADDED, List.of(3L), List.of()));
+        assertThat(source.plan(List.of(model("a")))).containsExactly(change("a", Action.ADDED, List.of(3L), List.of()));
         refused(() -> source.configure(List.of()), Code.FAILED_PRECONDITION, "is not being watched");
     }
 

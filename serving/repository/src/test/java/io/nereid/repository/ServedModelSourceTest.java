@@ -103,8 +103,9 @@ class ServedModelSourceTest {
         String text = "No versions of servable a found under base path " + root.resolve("a")
                 + ". Did you forget to name your leaf directory as a number (eg. '/1/')?";
         assertThat(target.last("a").error()).contains(text);
-        assertThat(source.problems()).singleElement().satisfies(p -> assertThat(p.message())
-                .isEqualTo(text));
+        assertThat(source.problems())
+                .singleElement()
+                .satisfies(p -> assertThat(p.message()).isEqualTo(text));
     }
 
     @Test
@@ -112,8 +113,7 @@ class ServedModelSourceTest {
         version("b", "1");
         start(model("a"), model("b"));
         assertThat(target.last("a").error())
-                .contains("Could not find base path " + root.resolve("a")
-                        + " for servable a with error no such file");
+                .contains("Could not find base path " + root.resolve("a") + " for servable a with error no such file");
         assertThat(served("b")).containsExactly(1L);
         version("a", "1");
         version("b", "2");
@@ -409,14 +409,12 @@ class ServedModelSourceTest {
     void theStartFailsForZeroVersionsWhereThatIsAskedFor() throws IOException {
         Files.createDirectories(root.resolve("a"));
         version("b", "1");
-        for (Options options :
-                List.of(SLOW.withFailIfZeroVersionsAtStartup(true), SLOW.withAlwaysPresent(true))) {
+        for (Options options : List.of(SLOW.withFailIfZeroVersionsAtStartup(true), SLOW.withAlwaysPresent(true))) {
             source = source(options, model("a"), model("b"));
             assertThatThrownBy(() -> source.start(target)).isInstanceOfSatisfying(ServingException.class, e -> {
                 assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
                 assertThat(e.getMessage())
-                        .isEqualTo(
-                                "Unable to find a numerical version path for servable a at: " + root.resolve("a"));
+                        .isEqualTo("Unable to find a numerical version path for servable a at: " + root.resolve("a"));
             });
             assertThat(target.all).isEmpty();
         }
@@ -503,9 +501,7 @@ class ServedModelSourceTest {
         version("a", "1");
         CountDownLatch second = new CountDownLatch(2);
         source = source(
-                Options.DEFAULT.withPollInterval(Duration.ZERO).withSettle(Duration.ZERO),
-                Clock.system(),
-                model("a"));
+                Options.DEFAULT.withPollInterval(Duration.ZERO).withSettle(Duration.ZERO), Clock.system(), model("a"));
         source.start((m, versions) -> second.countDown());
         version("a", "2");
         assertThat(second.await(300, TimeUnit.MILLISECONDS)).isFalse();
@@ -519,9 +515,7 @@ class ServedModelSourceTest {
         CountDownLatch second = new CountDownLatch(2);
         List<Long> versions = new ArrayList<>();
         source = source(
-                Options.DEFAULT
-                        .withPollInterval(Duration.ofMillis(20))
-                        .withSettle(Duration.ofMillis(20)),
+                Options.DEFAULT.withPollInterval(Duration.ofMillis(20)).withSettle(Duration.ofMillis(20)),
                 Clock.system(),
                 model("a"));
         source.start((m, list) -> {
@@ -542,8 +536,7 @@ class ServedModelSourceTest {
         version("a", "2");
         settle();
         assertThat(target.all).hasSize(1);
-        assertThatThrownBy(() -> source.configure(List.of()))
-                .hasMessage("the list of models is not being watched");
+        assertThatThrownBy(() -> source.configure(List.of())).hasMessage("the list of models is not being watched");
     }
 
     @Test

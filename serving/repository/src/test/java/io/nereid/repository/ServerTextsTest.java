@@ -27,15 +27,17 @@ class ServerTextsTest {
             allowed_batch_sizes: [ 32, 64 ] allowed_batch_sizes: 128
             pad_variable_length_inputs: true
             """;
-    private static final String KEY = "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\\n-----END PRIVATE KEY-----\\n";
+    private static final String KEY =
+            "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\\n-----END PRIVATE KEY-----\\n";
     private static final String CERT = "-----BEGIN CERTIFICATE-----\\nMIIC\\n-----END CERTIFICATE-----\\n";
-    private static final String SSL = "server_key: '" + KEY + "'\nserver_cert: '" + CERT + "'\ncustom_ca: '" + CERT
-            + "'\nclient_verify: true\n";
+    private static final String SSL =
+            "server_key: '" + KEY + "'\nserver_cert: '" + CERT + "'\ncustom_ca: '" + CERT + "'\nclient_verify: true\n";
     private static final String MONITORING = "prometheus_config { enable: true path: '/metrics/x' }";
-    private static final String MODELS = "model_config_list { config { name: 'm' base_path: '/b' model_platform: 'tensorflow'"
-            + " model_version_policy { specific { versions: [ 1, 2 ] } } version_labels { key: 'a' value: 1 }"
-            + " weighted_labels { key: 'c' value { targets { version: 1 weight: 9e1 } shadows { version: 2 weight: .5 } } }"
-            + " logging_config { log_collector_config { filename_prefix: '/l' } sampling_config { sampling_rate: 1 } } } }";
+    private static final String MODELS =
+            "model_config_list { config { name: 'm' base_path: '/b' model_platform: 'tensorflow'"
+                    + " model_version_policy { specific { versions: [ 1, 2 ] } } version_labels { key: 'a' value: 1 }"
+                    + " weighted_labels { key: 'c' value { targets { version: 1 weight: 9e1 } shadows { version: 2 weight: .5 } } }"
+                    + " logging_config { log_collector_config { filename_prefix: '/l' } sampling_config { sampling_rate: 1 } } } }";
 
     private static void refused(ThrowingCallable call, String... parts) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
@@ -132,9 +134,9 @@ class ServerTextsTest {
                 "server_key { MIIEvQIBADANBgkqhkiG9w0BAQEFAASC: 1 }",
                 "server_key: -MIIEvQIBADANBgkqhkiG9w0BAQEFAASC")) {
             assertThatThrownBy(() -> SslConfig.parse(text, "s"))
-                    .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                            .startsWith("s:")
-                            .doesNotContain("MIIEvQ"));
+                    .isInstanceOfSatisfying(
+                            ServingException.class,
+                            e -> assertThat(e.describe()).startsWith("s:").doesNotContain("MIIEvQ"));
         }
     }
 
@@ -164,8 +166,8 @@ class ServerTextsTest {
     @Test
     void noMutationOfATextDoesMoreThanBeRefusedForTheClientsFault() {
         List<String> seeds = List.of(MODELS, BATCHING, SSL, MONITORING);
-        List<BiFunction<String, String, Object>> readers = List.of(
-                ServedModelList::parse, BatchingParameters::parse, SslConfig::parse, MonitoringConfig::parse);
+        List<BiFunction<String, String, Object>> readers =
+                List.of(ServedModelList::parse, BatchingParameters::parse, SslConfig::parse, MonitoringConfig::parse);
         int cases = Integer.getInteger("nereid.fuzz.cases", 20_000);
         Random random = new Random(20_261_122);
         int wrong = 0;

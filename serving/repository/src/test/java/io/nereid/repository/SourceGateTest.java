@@ -42,7 +42,8 @@ class SourceGateTest {
 
         private static void emit(Target target, String model, List<Long> versions) {
             target.aspire(
-                    model, versions.stream().map(v -> Aspired.of(loader(model, v))).toList());
+                    model,
+                    versions.stream().map(v -> Aspired.of(loader(model, v))).toList());
         }
 
         @Override

@@ -99,7 +99,9 @@ final class BatchForming {
 
     /** Whether what waits beyond so many batches makes one more worth a thread. */
     boolean exceeds(Levels levels, int batches) {
-        return joins == null && !this.cuts ? levels.size() > batches : levels.rows() > (long) batches * largestPreferred;
+        return joins == null && !this.cuts
+                ? levels.size() > batches
+                : levels.rows() > (long) batches * largestPreferred;
     }
 
     /** Whether the batch at the head of what waits, which is not empty, should go now. */

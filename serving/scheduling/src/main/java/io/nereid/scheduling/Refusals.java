@@ -48,8 +48,8 @@ final class Refusals {
 
     /** The request has more rows than the model takes, even in parts. */
     static ServingException tooLarge(InferenceJob job, int most) {
-        return ServingException.invalidArgument(prefix(job) + "Task size " + job.batchSize()
-                + " is larger than maximum input batch size " + most);
+        return ServingException.invalidArgument(
+                prefix(job) + "Task size " + job.batchSize() + " is larger than maximum input batch size " + most);
     }
 
     static ServingException closed(InferenceJob job) {

@@ -94,7 +94,8 @@ final class Rows {
                     throw ServingException.of(
                             Code.INTERNAL,
                             "output '" + first.name() + "' of a request that ran in several batches was " + first
-                                    + " in one and " + t + " in another (expected: the same beyond the first dimension)",
+                                    + " in one and " + t
+                                    + " in another (expected: the same beyond the first dimension)",
                             "send the request in parts, each of which fits into one batch");
                 }
                 return t;

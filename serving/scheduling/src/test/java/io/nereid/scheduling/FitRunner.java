@@ -30,7 +30,10 @@ final class FitRunner implements BatchRunner {
     public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
         StringBuilder text = new StringBuilder();
         for (InferenceJob job : jobs) {
-            text.append(text.length() == 0 ? "" : " ").append(Puppet.number(job)).append(':').append(job.batchSize());
+            text.append(text.length() == 0 ? "" : " ")
+                    .append(Puppet.number(job))
+                    .append(':')
+                    .append(job.batchSize());
         }
         boolean fails = failure != null && (failAt < 0 || failAt == ran.size());
         ran.add(text.toString());

@@ -10,7 +10,6 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.InferenceJob;
-import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelConfig.Fit;
 import io.nereid.tensor.Shape;

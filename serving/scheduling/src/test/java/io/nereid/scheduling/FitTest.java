@@ -91,9 +91,10 @@ class FitTest {
         assertThat(out.shape().dim(0)).isEqualTo(job.rows);
         int[] values = new int[out.byteLength() / 4];
         out.buffer().asIntBuffer().get(values);
-        assertThat(values).containsExactly(IntStream.range(0, values.length)
-                .map(i -> 2 * (job.number * 1_000 + i))
-                .toArray());
+        assertThat(values)
+                .containsExactly(IntStream.range(0, values.length)
+                        .map(i -> 2 * (job.number * 1_000 + i))
+                        .toArray());
         Tensor.closeAll(outputs);
     }
 
@@ -502,8 +503,7 @@ class FitTest {
                 .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 100, 0)))
                 .instances(1)
                 .build();
-        Scheduler s = Scheduler.of(
-                config, runner, pool, new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter));
+        Scheduler s = Scheduler.of(config, runner, pool, new SchedulerOptions(100, Inline.NEVER).withLimiter(limiter));
         FakeJob big = job(1, 9, 1);
         s.submit(big);
         runAll();

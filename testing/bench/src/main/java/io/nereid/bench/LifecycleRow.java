@@ -54,7 +54,10 @@ final class LifecycleRow implements Bench.Row {
             throws IOException, InterruptedException {
         Path base = setting.directory("swapped");
         for (int version = 1; version <= 2; version++) {
-            Files.copy(tiny, Files.createDirectories(base.resolve(Integer.toString(version))).resolve("model.onnx"));
+            Files.copy(
+                    tiny,
+                    Files.createDirectories(base.resolve(Integer.toString(version)))
+                            .resolve("model.onnx"));
         }
         Path large = large(setting.directory("large"));
         Path file = setting.scratch().resolve("swapped.config");
@@ -71,8 +74,10 @@ final class LifecycleRow implements Bench.Row {
             long requests = 0;
             int swaps = 0;
             for (int round = 0; round < setting.rounds(); round++) {
-                steady[round] = load.run(server, setting.seconds(), setting.scratch()).p99();
-                Future<Load.Outcome> under = driver.submit(() -> load.run(server, setting.seconds(), setting.scratch()));
+                steady[round] =
+                        load.run(server, setting.seconds(), setting.scratch()).p99();
+                Future<Load.Outcome> under =
+                        driver.submit(() -> load.run(server, setting.seconds(), setting.scratch()));
                 int wanted = (SWAPS + setting.rounds() - 1) / setting.rounds();
                 for (int i = 0; i < wanted && !under.isDone(); i++, swaps++) {
                     admin.configure(list(String.format(Locale.ROOT, served, 2 - swaps % 2)));
@@ -82,7 +87,8 @@ final class LifecycleRow implements Bench.Row {
                 failed += outcome.failed();
                 requests += outcome.requests();
                 String one = String.format(Locale.ROOT, served, 2 - swaps % 2);
-                Future<Load.Outcome> beside = driver.submit(() -> load.run(server, setting.seconds(), setting.scratch()));
+                Future<Load.Outcome> beside =
+                        driver.submit(() -> load.run(server, setting.seconds(), setting.scratch()));
                 for (int i = 0; i < LOADS && !beside.isDone(); i++) {
                     admin.configure(list(one, entry("large", large, "")));
                     admin.configure(list(one));
@@ -223,9 +229,7 @@ final class LifecycleRow implements Bench.Row {
     }
 
     private static Proto value(String name) {
-        Proto shape = new Proto()
-                .message(1, new Proto().text(2, "batch"))
-                .message(1, new Proto().number(1, SIDE));
+        Proto shape = new Proto().message(1, new Proto().text(2, "batch")).message(1, new Proto().number(1, SIDE));
         return new Proto()
                 .text(1, name)
                 .message(2, new Proto().message(1, new Proto().number(1, 1).message(2, shape)));

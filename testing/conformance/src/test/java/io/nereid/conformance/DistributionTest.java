@@ -43,7 +43,9 @@ class DistributionTest {
     @BeforeEach
     void find() throws IOException {
         Path here = Path.of("").toAbsolutePath();
-        Path top = Files.isDirectory(here.resolve("apps")) ? here : here.resolve("../..").normalize();
+        Path top = Files.isDirectory(here.resolve("apps"))
+                ? here
+                : here.resolve("../..").normalize();
         target = top.resolve("apps/nereid/target");
         Path built = target.resolve("dist");
         List<Path> found = new ArrayList<>();
@@ -72,7 +74,9 @@ class DistributionTest {
                         .as("NOTICE lists %s twice", entry.group(1))
                         .isNull();
             } else {
-                assertThat(line).as("a line of NOTICE that is neither a library nor text").doesNotStartWith(" ");
+                assertThat(line)
+                        .as("a line of NOTICE that is neither a library nor text")
+                        .doesNotStartWith(" ");
             }
         }
         assertThat(sections).as("sections of NOTICE").containsKey("lib");
@@ -102,7 +106,8 @@ class DistributionTest {
                 String name = plugin.path("name").asText();
                 assertThat(notice).as("sections of NOTICE").containsKey(name);
                 Set<String> needed = new TreeSet<>();
-                plugin.path("artifacts").forEach(a -> needed.add(a.path("artifact").asText()));
+                plugin.path("artifacts")
+                        .forEach(a -> needed.add(a.path("artifact").asText()));
                 assertThat(notice.get(name).keySet())
                         .as("libraries of the plugin %s in NOTICE", name)
                         .isEqualTo(needed);
@@ -131,7 +136,8 @@ class DistributionTest {
                 compared++;
             }
         }
-        // netty's natives for two processors are two jars of one name; a library may be newer than a file of an older build.
+        // netty's natives for two processors are two jars of one name; a library may be newer than a file of an older
+        // build.
         assertThat(compared).isGreaterThan(libraries.size() * 9 / 10);
     }
 

@@ -92,22 +92,21 @@ final class FormatChurn {
             }
         }
         CompletableFuture<String> answered = new CompletableFuture<>();
-        engine.infer(
-                new InferenceRequest(ref, "", inputs, List.of(), Map.of(), Long.MAX_VALUE, 0), new ResponseSink() {
-                    @Override
-                    public void next(InferenceResponse response, boolean last) {
-                        String said = response.outputs().toString();
-                        response.close();
-                        if (last) {
-                            answered.complete(said);
-                        }
-                    }
+        engine.infer(new InferenceRequest(ref, "", inputs, List.of(), Map.of(), Long.MAX_VALUE, 0), new ResponseSink() {
+            @Override
+            public void next(InferenceResponse response, boolean last) {
+                String said = response.outputs().toString();
+                response.close();
+                if (last) {
+                    answered.complete(said);
+                }
+            }
 
-                    @Override
-                    public void fail(ServingException e) {
-                        answered.completeExceptionally(e);
-                    }
-                });
+            @Override
+            public void fail(ServingException e) {
+                answered.completeExceptionally(e);
+            }
+        });
         String said = answered.get(60, TimeUnit.SECONDS);
         engine.unload(model).toCompletableFuture().get(60, TimeUnit.SECONDS);
         return said;
@@ -127,12 +126,7 @@ final class FormatChurn {
                 texts[i + 4] = 'a';
             }
             return Tensor.over(
-                    spec.name(),
-                    DataType.BYTES,
-                    shape,
-                    MemoryRegion.copyOf(texts, 0, texts.length),
-                    0,
-                    texts.length);
+                    spec.name(), DataType.BYTES, shape, MemoryRegion.copyOf(texts, 0, texts.length), 0, texts.length);
         }
         Tensor tensor = Tensor.allocate(spec.name(), spec.dataType(), shape);
         tensor.region().setBytes(tensor.offset(), new byte[tensor.byteLength()], 0, tensor.byteLength());

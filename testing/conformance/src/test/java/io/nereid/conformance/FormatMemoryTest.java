@@ -46,7 +46,8 @@ class FormatMemoryTest {
     @BeforeEach
     void needsProc() {
         assumeTrue(
-                Files.isReadable(STATUS), "NOT TESTED: memory after unloading; there is no " + STATUS + " on this system");
+                Files.isReadable(STATUS),
+                "NOT TESTED: memory after unloading; there is no " + STATUS + " on this system");
     }
 
     private Figures churn(String model) throws Exception {
@@ -83,7 +84,9 @@ class FormatMemoryTest {
         }
         Map<String, String[]> said = new HashMap<>();
         for (String line : Files.readAllLines(figures)) {
-            said.put(line.substring(0, line.indexOf(' ')), line.substring(line.indexOf(' ') + 1).split(" "));
+            said.put(
+                    line.substring(0, line.indexOf(' ')),
+                    line.substring(line.indexOf(' ') + 1).split(" "));
         }
         return new Figures(
                 growth(said.get("resident")),
@@ -98,7 +101,8 @@ class FormatMemoryTest {
     }
 
     private void model(String name, String file, String from) throws IOException {
-        Path version = Files.createDirectories(directory.resolve("models").resolve(name).resolve("1"));
+        Path version = Files.createDirectories(
+                directory.resolve("models").resolve(name).resolve("1"));
         Files.copy(root().resolve(from), version.resolve(file));
     }
 
@@ -110,7 +114,9 @@ class FormatMemoryTest {
     /** The repository's top: tests run in their module's directory, or in the top one. */
     private static Path root() {
         Path here = Path.of("").toAbsolutePath();
-        return Files.isDirectory(here.resolve("backends")) ? here : here.resolve("../..").normalize();
+        return Files.isDirectory(here.resolve("backends"))
+                ? here
+                : here.resolve("../..").normalize();
     }
 
     private static void flat(Figures figures, long residentSlack) {
@@ -146,7 +152,8 @@ class FormatMemoryTest {
     @CsvSource({"onnx", "sklearn-pickle", "xgboost-classifier", "lightgbm-booster"})
     void anUnloadedModelOfMlflowGivesItsMemoryBack(String saved) throws Exception {
         Path from = root().resolve("backends/mlflow/src/test/resources/mlflow").resolve(saved);
-        Path version = Files.createDirectories(directory.resolve("models").resolve(saved).resolve("1"));
+        Path version = Files.createDirectories(
+                directory.resolve("models").resolve(saved).resolve("1"));
         try (Stream<Path> files = Files.list(from)) {
             for (Path file : files.toList()) {
                 Files.copy(file, version.resolve(file.getFileName()));
@@ -180,7 +187,8 @@ class FormatMemoryTest {
 
     /** A model with a megabyte of its own, and a weak reference to its loader left where it can be looked at. */
     private void jar(Path target) throws IOException {
-        Path source = Files.createDirectories(directory.resolve("source/com/example")).resolve("Held.java");
+        Path source =
+                Files.createDirectories(directory.resolve("source/com/example")).resolve("Held.java");
         Files.writeString(source, """
                 package com.example;
                 import io.nereid.backends.java.JavaModel;

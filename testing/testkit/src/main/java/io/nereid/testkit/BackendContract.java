@@ -256,7 +256,8 @@ public abstract class BackendContract {
         try (BackendModel model = load()) {
             whole = model.config();
         }
-        try (BackendModel again = backend().load(source, whole, new BackendContext(2, directory.resolve("scratch"), Map.of(), false))) {
+        try (BackendModel again =
+                backend().load(source, whole, new BackendContext(2, directory.resolve("scratch"), Map.of(), false))) {
             assertThat(again.config()).isEqualTo(whole);
         }
     }
@@ -283,7 +284,10 @@ public abstract class BackendContract {
                 .map(name -> source.versionDirectory().resolve(name))
                 .filter(Files::exists)
                 .toList();
-        assertThat(marks).as("default files in the version's directory").isNotEmpty().allMatch(backend()::recognises);
+        assertThat(marks)
+                .as("default files in the version's directory")
+                .isNotEmpty()
+                .allMatch(backend()::recognises);
         Path odd = directory.resolve("odd-" + marks.get(0).getFileName());
         backend().recognises(odd);
         for (byte[] content : FOREIGN.values()) {
@@ -343,7 +347,8 @@ public abstract class BackendContract {
     public void aDamagedFileIsRefusedOrServed() throws IOException {
         ModelSource source = model(directory);
         Path file = fileOrSkip(source);
-        assumeTrue(survivesDamage(), "NOT TESTED: the library of " + backend().name() + " does not survive damaged files");
+        assumeTrue(
+                survivesDamage(), "NOT TESTED: the library of " + backend().name() + " does not survive damaged files");
         byte[] whole = Files.readAllBytes(file);
         Random random = new Random(1);
         for (int i = 0; i < DAMAGED; i++) {
@@ -365,7 +370,9 @@ public abstract class BackendContract {
             } catch (ServingException e) {
                 assertThat(e.getMessage()).isNotBlank();
                 if (e.code() == Code.INTERNAL) {
-                    assertThat(e).as("an INTERNAL error comes from a run, not from loading").hasMessageContaining("model");
+                    assertThat(e)
+                            .as("an INTERNAL error comes from a run, not from loading")
+                            .hasMessageContaining("model");
                 }
             }
         }
@@ -443,21 +450,19 @@ public abstract class BackendContract {
             }
         }
         return new ModelSource(
-                source.id(), to, to.resolve(from.relativize(source.versionDirectory()).toString()));
+                source.id(),
+                to,
+                to.resolve(from.relativize(source.versionDirectory()).toString()));
     }
 
     private void refused(String what, ModelSource variant, Path file) {
-        assertThatThrownBy(() -> load(variant).close())
-                .as(what)
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).as(what).isIn(Code.INVALID_ARGUMENT, Code.FAILED_PRECONDITION);
-                    if (!NAMELESS.contains(backend().name())) {
-                        assertThat(e)
-                                .as(what)
-                                .hasMessageContaining(file.getFileName().toString());
-                    }
-                    assertThat(e.remedy()).as(what).isNotBlank();
-                });
+        assertThatThrownBy(() -> load(variant).close()).as(what).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).as(what).isIn(Code.INVALID_ARGUMENT, Code.FAILED_PRECONDITION);
+            if (!NAMELESS.contains(backend().name())) {
+                assertThat(e).as(what).hasMessageContaining(file.getFileName().toString());
+            }
+            assertThat(e.remedy()).as(what).isNotBlank();
+        });
     }
 
     private static Map<String, byte[]> foreign() {

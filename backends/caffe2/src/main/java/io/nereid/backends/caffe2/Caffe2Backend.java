@@ -134,8 +134,7 @@ public final class Caffe2Backend implements Backend {
         }
         String head = new String(bytes, 0, Math.min(64, bytes.length), StandardCharsets.ISO_8859_1);
         if (head.startsWith("version https://git-lfs")) {
-            throw refused(
-                    file, "the file is a Git LFS pointer, not the model itself (run 'git lfs pull')", remedy);
+            throw refused(file, "the file is a Git LFS pointer, not the model itself (run 'git lfs pull')", remedy);
         }
         return bytes;
     }

@@ -33,7 +33,8 @@ record Call(Operator operator, List<Value> in, OnnxGraph graph) {
     Value in(int index) {
         if (index >= in.size()) {
             throw refused(
-                    "has " + in.size() + " inputs, expected at least " + (index + 1), "the file is damaged: export it anew");
+                    "has " + in.size() + " inputs, expected at least " + (index + 1),
+                    "the file is damaged: export it anew");
         }
         return in.get(index);
     }

@@ -210,8 +210,7 @@ final class Converter {
             if (!inputs.contains(name)) {
                 if (!net.inputs().isEmpty() && !feeds.containsKey(name)) {
                     throw ServingException.invalidArgument(
-                            "the net reads blob '" + name
-                                    + "', which is no input, and which neither net writes before",
+                            "the net reads blob '" + name + "', which is no input, and which neither net writes before",
                             "the file is damaged: export it anew");
                 }
                 inputs.add(name);
@@ -254,6 +253,9 @@ final class Converter {
     static @Nullable String missing(NetDef init) {
         Set<String> written = new HashSet<>();
         init.operators().forEach(o -> written.addAll(o.outputs()));
-        return init.outputs().stream().filter(o -> !written.contains(o)).findFirst().orElse(null);
+        return init.outputs().stream()
+                .filter(o -> !written.contains(o))
+                .findFirst()
+                .orElse(null);
     }
 }

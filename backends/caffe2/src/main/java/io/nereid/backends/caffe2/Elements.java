@@ -25,8 +25,7 @@ final class Elements {
 
     static List<Value> selu(Call c) {
         return List.of(c.like(
-                "Selu",
-                attributes("alpha", c.number("alpha", 1.6732632f), "gamma", c.number("scale", 1.050701f))));
+                "Selu", attributes("alpha", c.number("alpha", 1.6732632f), "gamma", c.number("scale", 1.050701f))));
     }
 
     static List<Value> hardSigmoid(Call c) {
@@ -40,7 +39,8 @@ final class Elements {
     }
 
     static List<Value> square(Call c) {
-        return List.of(c.node("Mul", List.of(c.in(0), c.in(0)), Map.of(), c.in(0).rank()));
+        return List.of(
+                c.node("Mul", List.of(c.in(0), c.in(0)), Map.of(), c.in(0).rank()));
     }
 
     static List<Value> inverseRoot(Call c) {
@@ -66,7 +66,8 @@ final class Elements {
     static List<Value> clip(Call c) {
         Value low = c.graph().scalar(c.number("min", -Float.MAX_VALUE));
         Value high = c.graph().scalar(c.number("max", Float.MAX_VALUE));
-        return List.of(c.node("Clip", List.of(c.in(0), low, high), Map.of(), c.in(0).rank()));
+        return List.of(
+                c.node("Clip", List.of(c.in(0), low, high), Map.of(), c.in(0).rank()));
     }
 
     static List<Value> prelu(Call c) {
@@ -150,7 +151,8 @@ final class Elements {
 
     static List<Value> where(Call c) {
         List<Value> in = List.of(c.in(0), c.in(1), c.in(2));
-        return List.of(c.graph().node("Where", in, Map.of(), c.in(1).type(), c.in(1).rank()));
+        return List.of(
+                c.graph().node("Where", in, Map.of(), c.in(1).type(), c.in(1).rank()));
     }
 
     static List<Value> cast(Call c) {
@@ -170,7 +172,12 @@ final class Elements {
 
     private static List<Value> cast(Call c, ElementType to) {
         return List.of(c.graph()
-                .node("Cast", List.of(c.in(0)), attributes("to", (long) to.onnx()), to, c.in(0).rank()));
+                .node(
+                        "Cast",
+                        List.of(c.in(0)),
+                        attributes("to", (long) to.onnx()),
+                        to,
+                        c.in(0).rank()));
     }
 
     /** A fully connected layer. */
@@ -187,8 +194,8 @@ final class Elements {
             }
             if (axis == 1) {
                 Value flat = x.rank() == 2 ? x : c.node("Flatten", List.of(x), attributes("axis", 1L), 2);
-                return List.of(c.node(
-                        "Gemm", List.of(flat, w, c.in(2)), attributes("transB", transposed ? 0L : 1L), 2));
+                return List.of(
+                        c.node("Gemm", List.of(flat, w, c.in(2)), attributes("transB", transposed ? 0L : 1L), 2));
             }
             if (axis < 1) {
                 throw c.refused("has axis " + axis + ", expected 1 or more", "export the model to ONNX");
@@ -196,8 +203,7 @@ final class Elements {
             long[] shape = new long[axis + 1];
             shape[axis] = -1;
             Value rows = c.node("Reshape", List.of(x, c.graph().longs(shape)), Map.of(), axis + 1);
-            Value weights =
-                    transposed ? w : c.node("Transpose", List.of(w), attributes("perm", new long[] {1, 0}), 2);
+            Value weights = transposed ? w : c.node("Transpose", List.of(w), attributes("perm", new long[] {1, 0}), 2);
             Value product = c.node("MatMul", List.of(rows, weights), Map.of(), axis + 1);
             return List.of(c.node("Add", List.of(product, c.in(2)), Map.of(), axis + 1));
         };

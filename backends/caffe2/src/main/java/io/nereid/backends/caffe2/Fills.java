@@ -63,7 +63,8 @@ final class Fills {
     private static byte[] raw(Argument values, ElementType type) {
         boolean floats = type == ElementType.FLOAT || type == ElementType.DOUBLE;
         int n = floats ? values.floats().length : values.ints().length;
-        ByteBuffer out = ByteBuffer.allocate(Math.multiplyExact(n, type.bytes())).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer out =
+                ByteBuffer.allocate(Math.multiplyExact(n, type.bytes())).order(ByteOrder.LITTLE_ENDIAN);
         for (int i = 0; i < n; i++) {
             if (floats) {
                 put(out, type, values.floats()[i], 0);
@@ -157,12 +158,11 @@ final class Fills {
         for (int i = 0; i < count; i++) {
             raw.put(one.array());
         }
-        return List.of(c.graph()
-                .constant(c.operator().outputs().get(0), new Constant(type, dims, raw.array(), List.of())));
+        return List.of(
+                c.graph().constant(c.operator().outputs().get(0), new Constant(type, dims, raw.array(), List.of())));
     }
 
     static List<Value> random(Call c) {
-        throw c.refused(
-                "gives random numbers, so the model has not been trained", "save the init net after training");
+        throw c.refused("gives random numbers, so the model has not been trained", "save the init net after training");
     }
 }

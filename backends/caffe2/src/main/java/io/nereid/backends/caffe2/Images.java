@@ -48,7 +48,8 @@ final class Images {
                 Arrays.fill(pads, c.integer("pad", 0));
             }
             if (pads.length == 0 && c.has("pad_t")) {
-                pads = new long[] {c.integer("pad_t", 0), c.integer("pad_l", 0), c.integer("pad_b", 0), c.integer("pad_r", 0)
+                pads = new long[] {
+                    c.integer("pad_t", 0), c.integer("pad_l", 0), c.integer("pad_b", 0), c.integer("pad_r", 0)
                 };
             }
             long legacy = c.integer("legacy_pad", 0);
@@ -64,11 +65,7 @@ final class Images {
                         "the file is damaged: export it anew");
             }
             return new Window(
-                    global ? new long[0] : kernel,
-                    strides,
-                    dilations,
-                    legacy == SAME ? null : pads,
-                    legacy == CAFFE);
+                    global ? new long[0] : kernel, strides, dilations, legacy == SAME ? null : pads, legacy == CAFFE);
         }
 
         private static long[] each(Call c, String name, int n) {
@@ -117,7 +114,9 @@ final class Images {
     }
 
     private static long[] order(Call c, Value x, boolean second) {
-        int rank = c.in(0).rank() < 0 && x.rank() < 0 ? 4 : Math.max(x.rank(), c.in(0).rank());
+        int rank = c.in(0).rank() < 0 && x.rank() < 0
+                ? 4
+                : Math.max(x.rank(), c.in(0).rank());
         return order(rank, second);
     }
 
@@ -239,13 +238,7 @@ final class Images {
         Value scales = c.graph().constant("scales", Constant.floats(new long[] {4}, 1, 1, height, width));
         Value roi = c.graph().constant("roi", Constant.floats(new long[] {0}));
         Map<String, Object> a = nearest
-                ? attributes(
-                        "mode",
-                        "nearest",
-                        "nearest_mode",
-                        "floor",
-                        "coordinate_transformation_mode",
-                        "asymmetric")
+                ? attributes("mode", "nearest", "nearest_mode", "floor", "coordinate_transformation_mode", "asymmetric")
                 : attributes("mode", "linear", "coordinate_transformation_mode", "align_corners");
         return List.of(back(c, c.node("Resize", List.of(image(c), roi, scales), a, 4)));
     }

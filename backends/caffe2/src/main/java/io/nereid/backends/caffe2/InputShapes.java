@@ -17,9 +17,31 @@ import org.jspecify.annotations.Nullable;
 final class InputShapes {
     /** Operators whose result has the shape of their inputs. */
     private static final Set<String> ALIKE = Set.of(
-            "Relu", "Sigmoid", "Tanh", "LeakyRelu", "Elu", "Selu", "Clip", "Copy", "Alias", "StopGradient", "Dropout",
-            "LRN", "Scale", "Abs", "Exp", "Sqr", "Sqrt", "Negative", "Sum", "PRelu", "Swish", "Softsign", "Softplus",
-            "HardSigmoid", "InstanceNorm");
+            "Relu",
+            "Sigmoid",
+            "Tanh",
+            "LeakyRelu",
+            "Elu",
+            "Selu",
+            "Clip",
+            "Copy",
+            "Alias",
+            "StopGradient",
+            "Dropout",
+            "LRN",
+            "Scale",
+            "Abs",
+            "Exp",
+            "Sqr",
+            "Sqrt",
+            "Negative",
+            "Sum",
+            "PRelu",
+            "Swish",
+            "Softsign",
+            "Softplus",
+            "HardSigmoid",
+            "InstanceNorm");
 
     private final List<Operator> operators;
     private final Map<String, long[]> constants = new HashMap<>();

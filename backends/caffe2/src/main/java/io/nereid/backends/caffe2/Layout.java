@@ -45,7 +45,10 @@ final class Layout {
         long[] dims = c.integers("dims");
         int rank = c.in(0).rank();
         return List.of(c.node(
-                "Squeeze", List.of(c.in(0)), attributes("axes", dims), rank < 0 ? -1 : Math.max(0, rank - dims.length)));
+                "Squeeze",
+                List.of(c.in(0)),
+                attributes("axes", dims),
+                rank < 0 ? -1 : Math.max(0, rank - dims.length)));
     }
 
     static List<Value> expandDims(Call c) {
@@ -196,7 +199,8 @@ final class Layout {
         int axis = c.axis("axis", 0);
         int at = axis < 0 ? axis + repeats.length : axis;
         if (c.in().size() > 1 || at < 0 || at >= repeats.length) {
-            throw c.refused("has axis " + axis + ", or takes its numbers from computations", "export the model to ONNX");
+            throw c.refused(
+                    "has axis " + axis + ", or takes its numbers from computations", "export the model to ONNX");
         }
         repeats[at] = c.integer("tiles", 1);
         return List.of(c.node("Tile", List.of(c.in(0), c.graph().longs(repeats)), Map.of(), repeats.length));

@@ -66,7 +66,16 @@ final class MxNet {
             Map.entry("flatten", "Flatten"));
 
     private static final Map<String, String> SCALAR = Map.of(
-            "_plus_scalar", "Add", "_minus_scalar", "Sub", "_mul_scalar", "Mul", "_div_scalar", "Div", "_power_scalar", "Pow");
+            "_plus_scalar",
+            "Add",
+            "_minus_scalar",
+            "Sub",
+            "_mul_scalar",
+            "Mul",
+            "_div_scalar",
+            "Div",
+            "_power_scalar",
+            "Pow");
 
     private static final Map<String, String> REDUCE =
             Map.of("mean", "ReduceMean", "sum", "ReduceSum", "max", "ReduceMax", "min", "ReduceMin");
@@ -120,8 +129,8 @@ final class MxNet {
         translate();
         if (!unknown.isEmpty()) {
             throw ServingException.invalidArgument(
-                    "the graph has " + (unknown.size() == 1 ? "an operator" : "operators") + " that cannot be converted: "
-                            + String.join(", ", unknown),
+                    "the graph has " + (unknown.size() == 1 ? "an operator" : "operators")
+                            + " that cannot be converted: " + String.join(", ", unknown),
                     "export the model to ONNX with MXNet 1.9 (mxnet.onnx.export_model), and serve model.onnx");
         }
         List<String> inputs = new ArrayList<>();
@@ -130,7 +139,11 @@ final class MxNet {
                 inputs.add(node.name());
             }
         }
-        return new NetDef("mxnet", List.copyOf(net), inputs, symbol.heads().stream().map(this::blob).toList());
+        return new NetDef(
+                "mxnet",
+                List.copyOf(net),
+                inputs,
+                symbol.heads().stream().map(this::blob).toList());
     }
 
     private static Operator array(String name, Constant array) {
@@ -165,7 +178,10 @@ final class MxNet {
 
         Step(Node node) {
             this.node = node;
-            this.in = node.inputs().stream().limit(used(node)).map(MxNet.this::blob).toList();
+            this.in = node.inputs().stream()
+                    .limit(used(node))
+                    .map(MxNet.this::blob)
+                    .toList();
             this.out = node.name() + "_output";
         }
 
@@ -239,7 +255,8 @@ final class MxNet {
 
         private String constant(float... values) {
             String name = out + "!" + ++temporary;
-            init.add(array(name, Constant.floats(values.length == 1 ? new long[0] : new long[] {values.length}, values)));
+            init.add(array(
+                    name, Constant.floats(values.length == 1 ? new long[0] : new long[] {values.length}, values)));
             return name;
         }
 
@@ -277,29 +294,32 @@ final class MxNet {
                 case "BatchNorm" -> batchNorm();
                 case "Pooling" -> pooling();
                 case "SoftmaxOutput", "Softmax", "SoftmaxActivation" -> {
-                    boolean channels = flag("multi_output", false) || setting("mode", "").equals("channel");
+                    boolean channels =
+                            flag("multi_output", false) || setting("mode", "").equals("channel");
                     if (channels) {
                         throw refused("is over the channels of an image");
                     }
                     emit("Softmax", in, out);
                 }
-                case "softmax" -> emit(
-                        "Softmax", in, with("axis", integer("axis", -1)).with("one_axis", 1L).out);
+                case "softmax" ->
+                    emit("Softmax", in, with("axis", integer("axis", -1)).with("one_axis", 1L).out);
                 case "Concat", "concat" -> emit("Concat", in, with("axis", integer("dim", 1)).out);
                 case "SliceChannel", "split" -> split();
-                case "clip" -> emit(
-                        "Clip", in, with("min", number("a_min", 0)).with("max", number("a_max", 0)).out);
-                case "LRN" -> emit(
-                        "LRN",
-                        in,
-                        with("size", integer("nsize", 5))
-                                .with("alpha", number("alpha", 1e-4f))
-                                .with("beta", number("beta", 0.75f))
-                                .with("bias", number("knorm", 2))
-                                .out);
+                case "clip" -> emit("Clip", in, with("min", number("a_min", 0)).with("max", number("a_max", 0)).out);
+                case "LRN" ->
+                    emit(
+                            "LRN",
+                            in,
+                            with("size", integer("nsize", 5))
+                                    .with("alpha", number("alpha", 1e-4f))
+                                    .with("beta", number("beta", 0.75f))
+                                    .with("bias", number("knorm", 2))
+                                    .out);
                 case "Reshape", "reshape" -> {
                     long[] shape = tuple("shape");
-                    if (shape.length == 0 || flag("reverse", false) || Arrays.stream(shape).anyMatch(d -> d < -1)) {
+                    if (shape.length == 0
+                            || flag("reverse", false)
+                            || Arrays.stream(shape).anyMatch(d -> d < -1)) {
                         throw refused("has the shape " + setting("shape", "()"));
                     }
                     emit("Reshape", in, with("shape", shape).out);
@@ -382,15 +402,14 @@ final class MxNet {
 
         private void activation() {
             String type = setting("act_type", "");
-            String to =
-                    switch (type) {
-                        case "relu" -> "Relu";
-                        case "sigmoid" -> "Sigmoid";
-                        case "tanh" -> "Tanh";
-                        case "softrelu" -> "Softplus";
-                        case "softsign" -> "Softsign";
-                        default -> throw refused("has act_type '" + type + "'");
-                    };
+            String to = switch (type) {
+                case "relu" -> "Relu";
+                case "sigmoid" -> "Sigmoid";
+                case "tanh" -> "Tanh";
+                case "softrelu" -> "Softplus";
+                case "softsign" -> "Softsign";
+                default -> throw refused("has act_type '" + type + "'");
+            };
             emit(to, in, out);
         }
 

@@ -61,7 +61,8 @@ final class MxParameters {
     private long count() {
         long count = in.getLong();
         if (count < 0 || count > in.remaining()) {
-            throw ServingException.invalidArgument("it announces " + count + " items, but has " + in.remaining() + " bytes");
+            throw ServingException.invalidArgument(
+                    "it announces " + count + " items, but has " + in.remaining() + " bytes");
         }
         return count;
     }
@@ -89,17 +90,16 @@ final class MxParameters {
         }
         in.getLong();
         int number = in.getInt();
-        ElementType type =
-                switch (number) {
-                    case 0 -> ElementType.FLOAT;
-                    case 1 -> ElementType.DOUBLE;
-                    case 2 -> ElementType.FLOAT16;
-                    case 3 -> ElementType.UINT8;
-                    case 4 -> ElementType.INT32;
-                    case 5 -> ElementType.INT8;
-                    case 6 -> ElementType.INT64;
-                    default -> throw ServingException.invalidArgument("it has an array of type " + number);
-                };
+        ElementType type = switch (number) {
+            case 0 -> ElementType.FLOAT;
+            case 1 -> ElementType.DOUBLE;
+            case 2 -> ElementType.FLOAT16;
+            case 3 -> ElementType.UINT8;
+            case 4 -> ElementType.INT32;
+            case 5 -> ElementType.INT8;
+            case 6 -> ElementType.INT64;
+            default -> throw ServingException.invalidArgument("it has an array of type " + number);
+        };
         if (elements * type.bytes() > in.remaining()) {
             throw ServingException.invalidArgument("it ends inside an array");
         }

@@ -28,11 +28,16 @@ final class OnnxGraph {
      * @param rank number of its dimensions, -1 when unknown
      * @param constant its value, when that is known
      */
-    record Value(String name, ElementType type, int rank, @Nullable Constant constant) {}
+    record Value(
+            String name,
+            ElementType type,
+            int rank,
+            @Nullable Constant constant) {}
 
     private record Node(String type, List<String> inputs, List<String> outputs, Map<String, Object> attributes) {}
 
-    private record Port(String name, ElementType type, @Nullable Shape shape) {}
+    private record Port(
+            String name, ElementType type, @Nullable Shape shape) {}
 
     private final List<Node> nodes = new ArrayList<>();
     private final Map<String, Constant> constants = new HashMap<>();

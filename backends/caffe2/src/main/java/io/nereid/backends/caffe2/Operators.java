@@ -66,8 +66,22 @@ final class Operators {
 
     private void elements() {
         for (String type : List.of(
-                "Relu", "Sigmoid", "Tanh", "Softplus", "Softsign", "Abs", "Exp", "Log", "Sqrt", "Floor", "Ceil", "Sin",
-                "Cos", "Tan", "Sign", "Reciprocal")) {
+                "Relu",
+                "Sigmoid",
+                "Tanh",
+                "Softplus",
+                "Softsign",
+                "Abs",
+                "Exp",
+                "Log",
+                "Sqrt",
+                "Floor",
+                "Ceil",
+                "Sin",
+                "Cos",
+                "Tan",
+                "Sign",
+                "Reciprocal")) {
             add(Elements.same(type), type);
         }
         add(Elements.same("Neg"), "Negative");

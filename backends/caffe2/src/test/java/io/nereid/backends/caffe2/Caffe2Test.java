@@ -47,15 +47,25 @@ class Caffe2Test {
     }
 
     private ServingException refused(ModelSource source, ModelConfig config) {
-        return Objects.requireNonNull(catchThrowableOfType(ServingException.class, () -> load(source, config)
-                .close()));
+        return Objects.requireNonNull(catchThrowableOfType(
+                ServingException.class, () -> load(source, config).close()));
     }
 
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "mlp", "convnet", "convnet_last", "pools", "elements", "arithmetic", "layout", "reductions", "pictures",
-                "products", "embedding", "mobile"
+                "mlp",
+                "convnet",
+                "convnet_last",
+                "pools",
+                "elements",
+                "arithmetic",
+                "layout",
+                "reductions",
+                "pictures",
+                "products",
+                "embedding",
+                "mobile"
             })
     void netsAnswerAsCaffe2Does(String name) {
         NetCase net = NetCase.of(name);
@@ -158,7 +168,8 @@ class Caffe2Test {
         assertThat(refused(source, none).getMessage()).contains("cannot be loaded");
         Files.delete(file);
         assertThat(refused(source, none).describe()).contains("model.netdef").contains("predict_net.pb");
-        assertThat(refused(source, none.toBuilder().modelFile("../../x").build()).getMessage())
+        assertThat(refused(source, none.toBuilder().modelFile("../../x").build())
+                        .getMessage())
                 .contains("outside");
     }
 

@@ -41,8 +41,8 @@ class MxnetTest {
     }
 
     private ServingException refused(ModelSource source, ModelConfig config) {
-        return Objects.requireNonNull(catchThrowableOfType(ServingException.class, () -> load(source, config)
-                .close()));
+        return Objects.requireNonNull(catchThrowableOfType(
+                ServingException.class, () -> load(source, config).close()));
     }
 
     @ParameterizedTest

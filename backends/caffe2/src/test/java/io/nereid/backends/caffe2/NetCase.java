@@ -86,7 +86,10 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
                     : Arrays.stream(words[3].split(",", -1))
                             .mapToLong(Long::parseLong)
                             .toArray();
-            double[] values = Arrays.stream(words).skip(4).mapToDouble(Double::parseDouble).toArray();
+            double[] values = Arrays.stream(words)
+                    .skip(4)
+                    .mapToDouble(Double::parseDouble)
+                    .toArray();
             (words[0].equals("input") ? inputs : outputs)
                     .add(new Known(words[1], DataType.valueOf(words[2]), Shape.of(dims), values));
         }
@@ -138,13 +141,13 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
                     // A single value is a vector of one.
                     assertThat(answer.shape())
                             .as(names.get(i))
-                            .isIn(
-                                    expected.shape(),
-                                    expected.shape().rank() == 0 ? Shape.of(1) : expected.shape());
+                            .isIn(expected.shape(), expected.shape().rank() == 0 ? Shape.of(1) : expected.shape());
                     double[] given = values(answer);
                     for (int k = 0; k < given.length; k++) {
                         double e = expected.values()[k];
-                        assertThat(given[k]).as(names.get(i) + " " + k).isCloseTo(e, within(1e-5 * Math.max(1, Math.abs(e))));
+                        assertThat(given[k])
+                                .as(names.get(i) + " " + k)
+                                .isCloseTo(e, within(1e-5 * Math.max(1, Math.abs(e))));
                     }
                 }
             }

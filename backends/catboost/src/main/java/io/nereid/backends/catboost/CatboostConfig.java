@@ -23,8 +23,7 @@ final class CatboostConfig {
     private static final String FEATURE_NAMES = "feature_names";
     private static final int ROWS = 1 << 20;
     private static final int MOST_NAMES = 1 << 16;
-    private static final List<DataType> NUMBERS =
-            List.of(DataType.FP32, DataType.FP64, DataType.INT32, DataType.INT64);
+    private static final List<DataType> NUMBERS = List.of(DataType.FP32, DataType.FP64, DataType.INT32, DataType.INT64);
 
     private CatboostConfig() {}
 
@@ -38,8 +37,7 @@ final class CatboostConfig {
             Output asked = asked(model, config);
             int width = asked.width(model);
             Shape shape = width == 1 ? Shape.SCALAR : Shape.of(width);
-            outputs = List.of(
-                    new TensorSpec(asked.toString(), asked.type(model), batched ? shape : shape.prepend(-1)));
+            outputs = List.of(new TensorSpec(asked.toString(), asked.type(model), batched ? shape : shape.prepend(-1)));
         }
         ModelConfig complete = config.completed(
                 CatboostBackend.NAME,
@@ -137,12 +135,14 @@ final class CatboostConfig {
                 throw wrong(
                         config,
                         "has input '" + spec.name() + "' " + spec.dataType() + shape,
-                        "TYPE_FP32 with dims [ " + (outer == 1 ? "-1, " : "") + model.features().size() + " ]");
+                        "TYPE_FP32 with dims [ " + (outer == 1 ? "-1, " : "")
+                                + model.features().size() + " ]");
             }
             return;
         }
         if (feeds.size() != model.features().size()) {
-            throw wrong(config, "has " + feeds.size() + " inputs", model.features().size() + ", one for each column");
+            throw wrong(
+                    config, "has " + feeds.size() + " inputs", model.features().size() + ", one for each column");
         }
         List<String> names = names(model);
         for (TensorSpec spec : feeds) {

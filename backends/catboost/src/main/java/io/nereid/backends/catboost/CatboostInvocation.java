@@ -49,7 +49,8 @@ final class CatboostInvocation implements Invocation {
         this.hashes = new int[categories];
         this.bins = new int[ensemble.slots()];
         this.sums = new double[ensemble.outputs()];
-        this.answer = new double[Math.max(ensemble.outputs(), 1 + parsed.labels().size())];
+        this.answer =
+                new double[Math.max(ensemble.outputs(), 1 + parsed.labels().size())];
     }
 
     /** A column, or all of them. Confined to one run. */
@@ -133,8 +134,8 @@ final class CatboostInvocation implements Invocation {
                 of = s.name().equals(name) ? s : of;
             }
             if (found == null || of == null) {
-                throw ServingException.invalidArgument(
-                        "unexpected output '" + name + "' for model '" + model.config().name() + "'");
+                throw ServingException.invalidArgument("unexpected output '" + name + "' for model '"
+                        + model.config().name() + "'");
             }
             spec = of;
             output = found;

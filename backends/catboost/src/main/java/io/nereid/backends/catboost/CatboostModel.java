@@ -19,7 +19,8 @@ final class CatboostModel implements BackendModel {
     CatboostModel(Parsed parsed, ModelConfig config) {
         this.parsed = parsed;
         this.config = config;
-        long steps = parsed.ensemble().splitSlots().length + 8L * parsed.ensemble().slots();
+        long steps =
+                parsed.ensemble().splitSlots().length + 8L * parsed.ensemble().slots();
         this.traits = new IoTraits(
                 1, true, config.batched() && steps * Math.max(1, config.maxBatchSize()) <= TINY, false, true);
     }

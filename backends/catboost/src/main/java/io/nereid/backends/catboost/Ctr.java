@@ -83,12 +83,11 @@ record Ctr(
     float value(float[] numbers, int numbersFrom, int[] categories) {
         long hash = 0;
         for (Element e : elements) {
-            long part =
-                    switch (e.kind()) {
-                        case CATEGORY -> categories[e.column()];
-                        case NUMBER_ABOVE -> numbers[numbersFrom + e.column()] > e.border() ? 1 : 0;
-                        case CATEGORY_IS -> categories[e.column()] == e.value() ? 1 : 0;
-                    };
+            long part = switch (e.kind()) {
+                case CATEGORY -> categories[e.column()];
+                case NUMBER_ABOVE -> numbers[numbersFrom + e.column()] > e.border() ? 1 : 0;
+                case CATEGORY_IS -> categories[e.column()] == e.value() ? 1 : 0;
+            };
             hash = MULTIPLIER * (hash + MULTIPLIER * part);
         }
         int at = table.find(hash);
@@ -108,7 +107,9 @@ record Ctr(
         double all = 0;
         for (int c = 0; c < table.width(); c++) {
             all += counts[from + c];
-            good += kind == Kind.BUCKETS ? (c == targetBorder ? counts[from + c] : 0) : c > targetBorder ? counts[from + c] : 0;
+            good += kind == Kind.BUCKETS
+                    ? (c == targetBorder ? counts[from + c] : 0)
+                    : c > targetBorder ? counts[from + c] : 0;
         }
         return calc(good, all);
     }

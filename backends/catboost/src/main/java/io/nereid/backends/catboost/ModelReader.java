@@ -436,13 +436,16 @@ final class ModelReader {
     }
 
     private static void indexed(Map<String, Object> feature, int place) {
-        if (feature.containsKey("feature_index") && Json.whole(feature.get("feature_index"), "feature_index") != place) {
+        if (feature.containsKey("feature_index")
+                && Json.whole(feature.get("feature_index"), "feature_index") != place) {
             throw bad("columns do not stand in their order");
         }
     }
 
     private static String name(Map<String, Object> feature) {
-        return feature.get("feature_name") instanceof String s ? s : feature.get("feature_id") instanceof String s ? s : "";
+        return feature.get("feature_name") instanceof String s
+                ? s
+                : feature.get("feature_id") instanceof String s ? s : "";
     }
 
     private static int place(Map<String, Object> feature) {
@@ -473,7 +476,8 @@ final class ModelReader {
                                     Part.CATEGORY_IS,
                                     column(e, "cat_feature_index", categories),
                                     0,
-                                    Json.whole(e.containsKey("value") ? e.get("value") : e.get("exact_value"), "value"));
+                                    Json.whole(
+                                            e.containsKey("value") ? e.get("value") : e.get("exact_value"), "value"));
                         default -> throw unsupported("combinations with '" + kind + "'");
                     });
         }
@@ -612,6 +616,7 @@ final class ModelReader {
 
     private static ServingException unsupported(String what) {
         return ServingException.invalidArgument(
-                what + " are not served", "export the model to ONNX with model.save_model(\"model.onnx\", format=\"onnx\")");
+                what + " are not served",
+                "export the model to ONNX with model.save_model(\"model.onnx\", format=\"onnx\")");
     }
 }

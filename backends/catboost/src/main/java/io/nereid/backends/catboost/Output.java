@@ -45,7 +45,8 @@ enum Output {
         return switch (this) {
             case PREDICT -> model.classifies() && !model.manyLabels() ? 1 : outputs;
             case MARGIN -> outputs;
-            case PREDICT_PROBA, PREDICT_LOG_PROBA -> model.manyLabels() ? outputs : model.labels().size();
+            case PREDICT_PROBA, PREDICT_LOG_PROBA ->
+                model.manyLabels() ? outputs : model.labels().size();
         };
     }
 

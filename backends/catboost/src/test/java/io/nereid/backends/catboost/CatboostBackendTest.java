@@ -47,8 +47,7 @@ class CatboostBackendTest {
     @Test
     void aModelOfNumbersHasOneMatrix() {
         try (BackendModel model = References.load("three-names")) {
-            assertThat(model.config().inputs())
-                    .containsExactly(new TensorSpec("input-0", DataType.FP32, Shape.of(4)));
+            assertThat(model.config().inputs()).containsExactly(new TensorSpec("input-0", DataType.FP32, Shape.of(4)));
             assertThat(model.config().outputs())
                     .containsExactly(new TensorSpec("predict", DataType.BYTES, Shape.SCALAR));
             assertThat(model.traits().tabular()).isTrue();
@@ -78,12 +77,16 @@ class CatboostBackendTest {
                         new TensorSpec("margin", DataType.FP64, Shape.of(-1))));
         JsonNode fixture = References.expected().get("three");
         try (BackendModel model = References.load("three", config)) {
-            List<Object> got = References.run(
-                    model, References.inputs(model, fixture.get("rows"), 0, 2), "predict_proba");
+            List<Object> got =
+                    References.run(model, References.inputs(model, fixture.get("rows"), 0, 2), "predict_proba");
             assertThat(got).hasSize(6);
             assertThat((Double) got.get(4))
                     .isCloseTo(
-                            fixture.get("answers").get("predict_proba").get(1).get(1).asDouble(),
+                            fixture.get("answers")
+                                    .get("predict_proba")
+                                    .get(1)
+                                    .get(1)
+                                    .asDouble(),
                             org.assertj.core.api.Assertions.within(1e-6));
         }
     }

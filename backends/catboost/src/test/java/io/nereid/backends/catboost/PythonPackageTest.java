@@ -17,14 +17,15 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Answers are those of the Python package, for every trained model. */
 class PythonPackageTest {
-    private static final Map<String, String> TYPES = Map.of(
-            "margin", "RawFormulaVal", "predict_proba", "Probability", "predict_log_proba", "LogProbability");
+    private static final Map<String, String> TYPES =
+            Map.of("margin", "RawFormulaVal", "predict_proba", "Probability", "predict_log_proba", "LogProbability");
 
     @TestFactory
     List<DynamicTest> answersAreThoseOfCatboost() {
         List<DynamicTest> tests = new ArrayList<>();
         for (Map.Entry<String, JsonNode> e : References.expected().properties()) {
-            for (Map.Entry<String, JsonNode> answer : e.getValue().get("answers").properties()) {
+            for (Map.Entry<String, JsonNode> answer :
+                    e.getValue().get("answers").properties()) {
                 tests.add(DynamicTest.dynamicTest(
                         e.getKey() + " " + answer.getKey(),
                         () -> compare(e.getKey(), e.getValue(), answer.getKey(), answer.getValue())));

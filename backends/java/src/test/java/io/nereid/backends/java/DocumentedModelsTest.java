@@ -46,7 +46,9 @@ class DocumentedModelsTest {
 
     private static List<String> blocks(String document, String heading, String language) throws IOException {
         Path here = Path.of("").toAbsolutePath();
-        Path top = Files.isDirectory(here.resolve("docs")) ? here : here.resolve("../..").normalize();
+        Path top = Files.isDirectory(here.resolve("docs"))
+                ? here
+                : here.resolve("../..").normalize();
         String text = Files.readString(top.resolve("docs").resolve(document));
         int from = text.indexOf(heading + "\n");
         assertThat(from).as("%s has the section '%s'", document, heading).isNotNegative();
@@ -66,7 +68,10 @@ class DocumentedModelsTest {
         List<String> words = new ArrayList<>();
         for (String word : line.split(" ")) {
             String plain = word.equals("\"$NEREID/lib/*\"") ? System.getProperty("java.class.path") : word;
-            words.add(plain.endsWith(".java") || plain.endsWith(".jar") ? directory.resolve(plain).toString() : plain);
+            words.add(
+                    plain.endsWith(".java") || plain.endsWith(".jar")
+                            ? directory.resolve(plain).toString()
+                            : plain);
         }
         if (words.get(0).equals("jar")) {
             int first = words.indexOf("Doubler.class");
@@ -101,7 +106,9 @@ class DocumentedModelsTest {
             }
         }
         ModelSource at = new ModelSource(
-                new ServableId("doubler", 1), directory.resolve("models/doubler"), directory.resolve("models/doubler/1"));
+                new ServableId("doubler", 1),
+                directory.resolve("models/doubler"),
+                directory.resolve("models/doubler/1"));
         try (BackendModel model = new JavaBackend()
                         .load(
                                 at,

@@ -189,8 +189,8 @@ class JarModelTest {
                 Jars.DOUBLER,
                 "com.example.Other",
                 Jars.DOUBLER.replace("Doubler", "Other"));
-        assertThatThrownBy(this::load).hasMessageContaining(
-                        "offers more than one model: com.example.Doubler and com.example.Other");
+        assertThatThrownBy(this::load)
+                .hasMessageContaining("offers more than one model: com.example.Doubler and com.example.Other");
         try (BackendModel model = load(config(Map.of("class", "com.example.Other")))) {
             assertThat(run(model, 1)).isEqualTo(2);
         }
@@ -229,8 +229,9 @@ class JarModelTest {
             assertThatThrownBy(() -> load(config(Map.of("class", "com.example." + name))))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                        assertThat(e).hasMessageContaining(
-                                "class 'com.example." + name + "' in " + version.resolve("model.jar") + " cannot be made");
+                        assertThat(e)
+                                .hasMessageContaining("class 'com.example." + name + "' in "
+                                        + version.resolve("model.jar") + " cannot be made");
                         assertThat(e.remedy()).contains("public, not abstract");
                     });
         }
@@ -248,7 +249,8 @@ class JarModelTest {
                 List.of("com.example.Doubler"),
                 "com.example.Doubler",
                 Jars.DOUBLER.replace(
-                        "implements JavaModel {", "implements JavaModel { static final int N = Integer.parseInt(\"two\");"));
+                        "implements JavaModel {",
+                        "implements JavaModel { static final int N = Integer.parseInt(\"two\");"));
         refused("For input string: \"two\"", "");
     }
 
@@ -272,7 +274,9 @@ class JarModelTest {
                         "package com.example; class Lib {}"),
                 List.of("com.example.Doubler"),
                 List.of("com/example/Lib.class"));
-        refused("it needs class 'com.example.Lib', which is not in it", "put the libraries that the model needs into its jar");
+        refused(
+                "it needs class 'com.example.Lib', which is not in it",
+                "put the libraries that the model needs into its jar");
     }
 
     @Test
@@ -280,7 +284,9 @@ class JarModelTest {
         Path jar = version.resolve("model.jar");
         doubler();
         Files.write(jar, Jars.forJava(jar, 99));
-        refused("more recent version of the Java Runtime", "javac --release " + Runtime.version().feature());
+        refused(
+                "more recent version of the Java Runtime",
+                "javac --release " + Runtime.version().feature());
     }
 
     @Test
@@ -291,8 +297,8 @@ class JarModelTest {
                 Jars.DOUBLER.replace(
                         "return List.of(new TensorSpec(\"x\", DataType.FP32, Shape.of(-1)));", "return null;"));
         assertThatThrownBy(this::load)
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.INVALID_ARGUMENT))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
                 .hasMessage("the class of model 'm' gives null for its inputs");
         assertThat(scratch).isEmptyDirectory();
     }

@@ -56,8 +56,8 @@ class JavaContractTest extends BackendContract {
                     "for a Java of the future",
                     Jars.forJava(good, 99),
                     "a jar without a model",
-                    Files.readAllBytes(Jars.jar(
-                            jars.resolve("none.jar"), Map.of("com.example.Doubler", Jars.DOUBLER), List.of())),
+                    Files.readAllBytes(
+                            Jars.jar(jars.resolve("none.jar"), Map.of("com.example.Doubler", Jars.DOUBLER), List.of())),
                     "a jar that promises a class it does not have",
                     Files.readAllBytes(jar(jars.resolve("gone.jar"), "com.example.Gone")));
         } catch (IOException e) {

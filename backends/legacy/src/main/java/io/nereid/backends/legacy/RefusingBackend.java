@@ -62,8 +62,8 @@ abstract class RefusingBackend implements Backend {
         Path file = find(directory, config.modelFile());
         if (file == null) {
             throw ServingException.invalidArgument(
-                    "model '" + config.name() + "' is for the backend '" + name + "', but " + directory + " has none of "
-                            + String.join(", ", files),
+                    "model '" + config.name() + "' is for the backend '" + name + "', but " + directory
+                            + " has none of " + String.join(", ", files),
                     "export the model to ONNX and put it there as model.onnx");
         }
         Head head = Head.of(file);

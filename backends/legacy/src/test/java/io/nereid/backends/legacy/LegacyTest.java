@@ -28,7 +28,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** Foreign models are called by their names, and their owners are told the way out. */
 class LegacyTest {
-    private static final String PIR = "{\"base_code\":{\"magic\":\"pir\",\"trainable\":true,\"version\":1},\"program\":{}}";
+    private static final String PIR =
+            "{\"base_code\":{\"magic\":\"pir\",\"trainable\":true,\"version\":1},\"program\":{}}";
 
     @TempDir
     Path directory;
@@ -48,9 +49,9 @@ class LegacyTest {
         ModelConfig config = ModelConfig.builder("m").modelFile(modelFile).build();
         ModelSource source = new ModelSource(new ServableId("m", 1), directory.resolve("m"), version);
         BackendContext context = new BackendContext(1, directory, Map.of());
-        return Objects.requireNonNull(
-                catchThrowableOfType(ServingException.class, () -> backend.load(source, config, context)
-                        .close()));
+        return Objects.requireNonNull(catchThrowableOfType(
+                ServingException.class,
+                () -> backend.load(source, config, context).close()));
     }
 
     @Test
@@ -80,7 +81,8 @@ class LegacyTest {
 
     @Test
     void documentsOfOthersAreNotTaken() throws IOException {
-        assertThat(new PaddleBackend().recognises(put("model.json", "{\"learner\": {}}"))).isFalse();
+        assertThat(new PaddleBackend().recognises(put("model.json", "{\"learner\": {}}")))
+                .isFalse();
         assertThat(new PaddleBackend().recognises(put("p.json", PIR))).isTrue();
         assertThat(new PaddleBackend().recognises(put("p.pdmodel", "anything"))).isTrue();
     }
@@ -113,8 +115,7 @@ class LegacyTest {
         assertThat(refused(new TensorrtBackend(), "yolo.engine").getMessage())
                 .contains("'yolo.engine' is a TensorRT plan");
         put("other.engine", "something else");
-        assertThat(refused(new TensorrtBackend(), "other.engine").getMessage())
-                .contains("does not begin as one does");
+        assertThat(refused(new TensorrtBackend(), "other.engine").getMessage()).contains("does not begin as one does");
     }
 
     @Test

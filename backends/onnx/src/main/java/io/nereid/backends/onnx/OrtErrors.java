@@ -25,8 +25,9 @@ final class OrtErrors {
         String lower = text.toLowerCase(Locale.ROOT);
         String remedy;
         if (lower.contains("not a registered function/op") || lower.contains("is not a registered")) {
-            remedy = "the model uses an operator this server does not have; export it with standard operators, or put the "
-                    + "library that has it beside the model and name it in model_operations { op_library_filename }";
+            remedy =
+                    "the model uses an operator this server does not have; export it with standard operators, or put the "
+                            + "library that has it beside the model and name it in model_operations { op_library_filename }";
         } else if (lower.contains("ir version") || lower.contains("opset")) {
             remedy = "export the model for an older opset or IR version";
         } else if (lower.contains("external")

@@ -72,11 +72,14 @@ class OnnxPackagesTest {
     }
 
     private static Tensor tensor(String name, JsonNode input) {
-        Shape shape = Shape.of(input.path("shape").valueStream().mapToLong(JsonNode::asLong).toArray());
+        Shape shape = Shape.of(
+                input.path("shape").valueStream().mapToLong(JsonNode::asLong).toArray());
         List<JsonNode> data = input.path("data").valueStream().toList();
         if (input.path("type").asText().equals("object")) {
             return Fixtures.strings(
-                    name, shape, data.stream().map(v -> Fixtures.utf8(v.asText())).toArray(byte[][]::new));
+                    name,
+                    shape,
+                    data.stream().map(v -> Fixtures.utf8(v.asText())).toArray(byte[][]::new));
         }
         float[] values = new float[data.size()];
         for (int i = 0; i < values.length; i++) {
@@ -99,8 +102,9 @@ class OnnxPackagesTest {
         List<Answer> answers = Fixtures.run(model, inputs);
         assertThat(answers)
                 .extracting(Answer::name)
-                .containsExactlyElementsOf(
-                        expected.path("outputs").properties().stream().map(Map.Entry::getKey).toList());
+                .containsExactlyElementsOf(expected.path("outputs").properties().stream()
+                        .map(Map.Entry::getKey)
+                        .toList());
         for (Answer answer : answers) {
             JsonNode wanted = expected.path("outputs").path(answer.name());
             List<JsonNode> values = new ArrayList<>();
@@ -109,12 +113,15 @@ class OnnxPackagesTest {
             if (answer.dataType() == DataType.FP32) {
                 assertThat(answer.shape().elementCount()).isEqualTo(values.size());
                 for (int i = 0; i < values.size(); i++) {
-                    assertThat((double) answer.floats().get(i)).isCloseTo(values.get(i).asDouble(), within(1e-6));
+                    assertThat((double) answer.floats().get(i))
+                            .isCloseTo(values.get(i).asDouble(), within(1e-6));
                 }
             } else if (answer.dataType() == DataType.INT64) {
-                assertThat(answer.longs()).isEqualTo(values.stream().map(JsonNode::asLong).toList());
+                assertThat(answer.longs())
+                        .isEqualTo(values.stream().map(JsonNode::asLong).toList());
             } else {
-                assertThat(answer.strings()).isEqualTo(values.stream().map(JsonNode::asText).toList());
+                assertThat(answer.strings())
+                        .isEqualTo(values.stream().map(JsonNode::asText).toList());
             }
         }
     }
@@ -128,9 +135,20 @@ class OnnxPackagesTest {
             if (expected.has("classes")) {
                 String scores = model.config().outputs().get(1).name();
                 assertThat(model.config().labels().get(scores))
-                        .isEqualTo(expected.path("classes").valueStream().map(JsonNode::asText).toList());
-                assertThat(model.config().outputs().get(1).modelShape().dim(
-                                model.config().outputs().get(1).modelShape().rank() - 1))
+                        .isEqualTo(expected.path("classes")
+                                .valueStream()
+                                .map(JsonNode::asText)
+                                .toList());
+                assertThat(model.config()
+                                .outputs()
+                                .get(1)
+                                .modelShape()
+                                .dim(model.config()
+                                                .outputs()
+                                                .get(1)
+                                                .modelShape()
+                                                .rank()
+                                        - 1))
                         .as("the number of classes is known before the first answer")
                         .isEqualTo(expected.path("classes").size());
             }

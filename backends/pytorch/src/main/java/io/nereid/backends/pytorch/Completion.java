@@ -58,7 +58,9 @@ final class Completion {
      * @throws ServingException INVALID_ARGUMENT when configuration and model contradict each other
      */
     ModelConfig complete(int instances) {
-        if (script.count() == 0 || script.returns().equals("None") || script.returns().equals("NoneType")) {
+        if (script.count() == 0
+                || script.returns().equals("None")
+                || script.returns().equals("NoneType")) {
             throw refused("its method 'forward' gives nothing", "let it return a tensor");
         }
         return config.completed(
@@ -106,8 +108,8 @@ final class Completion {
     private List<TensorSpec> outputs() {
         if (script.count() < 0) {
             throw refused(
-                    "the file does not tell how many answers its method 'forward' gives (it gives "
-                            + script.returns() + ")",
+                    "the file does not tell how many answers its method 'forward' gives (it gives " + script.returns()
+                            + ")",
                     script.returnsDict()
                             ? "list the outputs in config.pbtxt under the keys of the dict"
                             : "list the outputs in config.pbtxt as " + OUTPUT + "0, " + OUTPUT + "1, …");
@@ -133,7 +135,10 @@ final class Completion {
         String type = index < script.types().size()
                 ? script.types().get(index)
                 : script.returnsDict()
-                        ? script.returns().substring(script.returns().indexOf(',') + 1, script.returns().length() - 1)
+                        ? script.returns()
+                                .substring(
+                                        script.returns().indexOf(',') + 1,
+                                        script.returns().length() - 1)
                         : script.returns().equals("List[Tensor]") ? "Tensor" : script.returns();
         Value value = Value.of(type);
         if (value == null) {
@@ -211,7 +216,8 @@ final class Completion {
                                     ? "give the argument a default, or change its type"
                                     : "add it to the inputs, or leave inputs out of the configuration");
                 }
-                slots.add(new Slot(argument.name(), null, Value.TENSOR, constant(argument), false, argument.otherwise() != null));
+                slots.add(new Slot(
+                        argument.name(), null, Value.TENSOR, constant(argument), false, argument.otherwise() != null));
                 continue;
             }
             if (value == null) {

@@ -36,7 +36,8 @@ final class PtErrors {
     static ServingException running(String model, RuntimeException e) {
         String text = last(e);
         return memory(text)
-                ? ServingException.of(Code.RESOURCE_EXHAUSTED, "not enough memory to run model '" + model + "': " + text)
+                ? ServingException.of(
+                        Code.RESOURCE_EXHAUSTED, "not enough memory to run model '" + model + "': " + text)
                 : ServingException.invalidArgument("model '" + model + "' refused the input: " + text);
     }
 

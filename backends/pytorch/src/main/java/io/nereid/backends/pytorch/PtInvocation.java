@@ -290,8 +290,8 @@ final class PtInvocation implements Invocation {
             for (int i = 0; i < found.length; i++) {
                 String name = outputs.get(i);
                 if (found[i].isTensor()) {
-                    collected.add(tensor(
-                            request, name, arrays.get(next), results.types()[next], results.plain()[next]));
+                    collected.add(
+                            tensor(request, name, arrays.get(next), results.types()[next], results.plain()[next]));
                     next++;
                 } else {
                     collected.add(Answers.tensor(model.config().name(), name, request.own(found[i])));
@@ -384,8 +384,7 @@ final class PtInvocation implements Invocation {
         long crossing = shape.elementCount() * type.crossing().getNumOfBytes();
         if (crossing > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
-                    "output '" + name + "' takes " + crossing + " bytes (expected: < 2 GiB)");
+                    Code.RESOURCE_EXHAUSTED, "output '" + name + "' takes " + crossing + " bytes (expected: < 2 GiB)");
         }
         int size = (int) shape.byteSize(type.dataType());
         if (size == 0) {

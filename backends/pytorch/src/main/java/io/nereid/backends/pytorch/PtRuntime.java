@@ -109,8 +109,7 @@ final class PtRuntime {
         try {
             Files.createDirectories(
                     directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-            Set<PosixFilePermission> permissions =
-                    Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS);
+            Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS);
             if (permissions.contains(PosixFilePermission.OTHERS_WRITE)
                     || permissions.contains(PosixFilePermission.GROUP_WRITE)) {
                 LOG.log(Level.WARNING, directory + " can be written by other users, so the library is not kept there");

@@ -52,8 +52,8 @@ record PtSettings(int intraThreads, int interThreads, boolean optimize) {
         int inter = number(settings, INTER, 1);
         if (number(parameters, "INTER_OP_THREAD_COUNT", inter) != inter) {
             throw ServingException.invalidArgument(
-                    "the parameter 'INTER_OP_THREAD_COUNT' is "
-                            + parameters.get("INTER_OP_THREAD_COUNT") + ", the process has " + inter,
+                    "the parameter 'INTER_OP_THREAD_COUNT' is " + parameters.get("INTER_OP_THREAD_COUNT")
+                            + ", the process has " + inter,
                     "the number holds for the whole process: set it with --backend-config pytorch," + INTER + "=N");
         }
         // Gradients are never computed, and weights always shared, so that these change nothing.

@@ -90,7 +90,8 @@ public final class PytorchBackend implements Backend {
         PtSettings settings = PtSettings.read(config.parameters(), context.settings());
         if (!config.operatorLibraries().isEmpty()) {
             throw ServingException.invalidArgument(
-                    "model '" + config.name() + "' wants libraries of operators, which the pytorch backend does not load",
+                    "model '" + config.name()
+                            + "' wants libraries of operators, which the pytorch backend does not load",
                     "remove model_operations, or export the model with standard operators");
         }
         Path file = find(source, config);

@@ -22,12 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param mutates whether some code changes tensors in place
  */
 record Script(
-        List<Argument> arguments,
-        String returns,
-        List<String> names,
-        int count,
-        List<String> types,
-        boolean mutates) {
+        List<Argument> arguments, String returns, List<String> names, int count, List<String> types, boolean mutates) {
     private static final Pattern IN_PLACE = Pattern.compile("torch\\.\\w*[a-z0-9]_\\(|[(, ]out=");
     private static final Pattern ATTRIBUTE_EMBEDDING = Pattern.compile(
             "(?m)^  (\\w+) : __torch__\\.torch\\.nn\\.modules\\.sparse\\.(?:___torch_mangle_\\d+\\.)?Embedding(?:Bag)?$");
@@ -100,9 +95,9 @@ record Script(
         return answers(arguments, returns, body, sources);
     }
 
-    private static Script answers(
-            List<Argument> arguments, String returns, String body, Map<String, String> sources) {
-        boolean mutates = sources.values().stream().anyMatch(s -> IN_PLACE.matcher(s).find());
+    private static Script answers(List<Argument> arguments, String returns, String body, Map<String, String> sources) {
+        boolean mutates =
+                sources.values().stream().anyMatch(s -> IN_PLACE.matcher(s).find());
         List<String> names = new ArrayList<>();
         List<String> types = new ArrayList<>();
         int count = 1;
@@ -136,8 +131,7 @@ record Script(
             List<String> parts = literal(body, '[');
             count = parts.isEmpty() ? -1 : parts.size();
         }
-        return new Script(
-                List.copyOf(arguments), returns, List.copyOf(names), count, List.copyOf(types), mutates);
+        return new Script(List.copyOf(arguments), returns, List.copyOf(names), count, List.copyOf(types), mutates);
     }
 
     /** The parts of the literal that the only return statement gives back, directly or through a name. */

@@ -64,11 +64,6 @@ final class Texts {
             out.putInt(bytes.length).put(bytes);
         }
         return Tensor.over(
-                name,
-                io.nereid.tensor.DataType.BYTES,
-                shape,
-                MemoryRegion.copyOf(out.array(), 0, size),
-                0,
-                size);
+                name, io.nereid.tensor.DataType.BYTES, shape, MemoryRegion.copyOf(out.array(), 0, size), 0, size);
     }
 }

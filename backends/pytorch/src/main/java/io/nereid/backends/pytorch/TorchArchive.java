@@ -186,8 +186,7 @@ final class TorchArchive {
                 "unable to load model '" + model + "' from '" + file + "': " + what, remedy);
     }
 
-    private static ServingException damaged(
-            String model, Path file, String what, @Nullable Throwable cause) {
+    private static ServingException damaged(String model, Path file, String what, @Nullable Throwable cause) {
         String message = "unable to load model '" + model + "' from '" + file + "': " + what;
         String remedy = "copy the file again, and compare its length and checksum with the original's";
         return cause == null

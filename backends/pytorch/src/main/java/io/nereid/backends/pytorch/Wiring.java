@@ -36,7 +36,13 @@ record Wiring(Style style, List<Slot> slots, List<String> feeds, Map<String, Ans
      * @param required whether it cannot be left out
      * @param defaulted whether the engine has a default of its own for it
      */
-    record Slot(String name, @Nullable String feed, Value value, @Nullable Object constant, boolean required, boolean defaulted) {}
+    record Slot(
+            String name,
+            @Nullable String feed,
+            Value value,
+            @Nullable Object constant,
+            boolean required,
+            boolean defaulted) {}
 
     /**
      * Where an output is found in what the method gives.

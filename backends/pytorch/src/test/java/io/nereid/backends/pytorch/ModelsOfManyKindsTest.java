@@ -58,10 +58,13 @@ class ModelsOfManyKindsTest {
         try (BackendModel model = load("half_plus_two");
                 Invocation run = model.newInvocation()) {
             assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2, 5)).values()).containsExactly(2.5f, 3f, 4.5f);
-            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(2, 2), 1, 2, 3, 4)).shape())
+            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(2, 2), 1, 2, 3, 4))
+                            .shape())
                     .isEqualTo(Shape.of(2, 2));
-            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.SCALAR, 4)).values()).containsExactly(4f);
-            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(0, 3))).shape()).isEqualTo(Shape.of(0, 3));
+            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.SCALAR, 4)).values())
+                    .containsExactly(4f);
+            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(0, 3))).shape())
+                    .isEqualTo(Shape.of(0, 3));
         }
     }
 
@@ -70,7 +73,8 @@ class ModelsOfManyKindsTest {
         try (BackendModel model = load("net");
                 Invocation run = model.newInvocation()) {
             // h = relu(W1 x + b1), W1 = 0..11 / 4 in rows of 4, b1 = 0 1 2; out = W2 h + b2, W2 = 0..5 / 4, b2 = 0 1.
-            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 4), 1, 2, 3, 4)).values())
+            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 4), 1, 2, 3, 4))
+                            .values())
                     .containsExactly(17.5f, 54.5f);
         }
     }
@@ -79,9 +83,7 @@ class ModelsOfManyKindsTest {
     void aDictIsFoundByItsKeysInTheWantedOrder() {
         try (BackendModel model = load("scores");
                 Invocation run = model.newInvocation()) {
-            assertThat(model.config().outputs())
-                    .extracting(TensorSpec::name)
-                    .containsExactly("probabilities", "label");
+            assertThat(model.config().outputs()).extracting(TensorSpec::name).containsExactly("probabilities", "label");
             List<Tensor> all = answers(run, List.of("label", "probabilities"), floats("logits", Shape.of(1, 2), 0, 0));
             assertThat(all).extracting(Tensor::dataType).containsExactly(DataType.INT64, DataType.FP32);
             assertThat(Models.floats(all.get(1))).containsExactly(0.5f, 0.5f);
@@ -93,7 +95,9 @@ class ModelsOfManyKindsTest {
     void tuplesNamedTuplesAndListsAreFoundByTheirPlaces() {
         try (BackendModel model = load("extremes");
                 Invocation run = model.newInvocation()) {
-            assertThat(ask(run, "greatest", floats("values", Shape.of(1, 3), 1, 7, 3)).values()).containsExactly(7f);
+            assertThat(ask(run, "greatest", floats("values", Shape.of(1, 3), 1, 7, 3))
+                            .values())
+                    .containsExactly(7f);
         }
         try (BackendModel model = load("many");
                 Invocation run = model.newInvocation()) {
@@ -106,12 +110,15 @@ class ModelsOfManyKindsTest {
         try (BackendModel model = load("options");
                 Invocation run = model.newInvocation()) {
             assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2)).values()).containsExactly(1f, 2f);
-            assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2), floats("mask", 0, 1)).values())
+            assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2), floats("mask", 0, 1))
+                            .values())
                     .containsExactly(0f, 2f);
-            assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2), longs("times", Shape.of(1), 3)).values())
+            assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2), longs("times", Shape.of(1), 3))
+                            .values())
                     .describedAs("those before it have their defaults")
                     .containsExactly(3f, 6f);
-            assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2), doubles("scale", 0.5)).values())
+            assertThat(ask(run, "OUTPUT__0", floats("x", 1, 2), doubles("scale", 0.5))
+                            .values())
                     .containsExactly(0.5f, 1f);
             assertThatThrownBy(() -> ask(run, "OUTPUT__0", floats("x", 1), longs("times", Shape.of(2), 1, 2)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
@@ -137,7 +144,8 @@ class ModelsOfManyKindsTest {
                 List.of(spec("OUTPUT__0", DataType.FP32)));
         try (BackendModel model = load("takes_dict", dict);
                 Invocation run = model.newInvocation()) {
-            assertThat(ask(run, "OUTPUT__0", floats("a", 1), floats("b", 2)).values()).containsExactly(12f);
+            assertThat(ask(run, "OUTPUT__0", floats("a", 1), floats("b", 2)).values())
+                    .containsExactly(12f);
         }
         ModelConfig list = config(
                 "takes_list",
@@ -145,19 +153,20 @@ class ModelsOfManyKindsTest {
                 List.of(spec("whole", DataType.FP32)));
         try (BackendModel model = load("takes_list", list);
                 Invocation run = model.newInvocation()) {
-            assertThat(ask(run, "whole", floats("PART__1", 2), floats("PART__0", 1)).values())
+            assertThat(ask(run, "whole", floats("PART__1", 2), floats("PART__0", 1))
+                            .values())
                     .containsExactly(1f, 2f);
         }
     }
 
     @Test
     void textsAndNumbersAreAnswersToo() {
-        ModelConfig texts = config(
-                "texts", List.of(spec("texts", DataType.BYTES)), List.of(spec("OUTPUT__0", DataType.BYTES)));
+        ModelConfig texts =
+                config("texts", List.of(spec("texts", DataType.BYTES)), List.of(spec("OUTPUT__0", DataType.BYTES)));
         try (BackendModel model = load("texts", texts);
                 Invocation run = model.newInvocation()) {
-            List<Tensor> all = answers(
-                    run, List.of("OUTPUT__0"), Models.texts("texts", Models.utf8("é"), Models.utf8("")));
+            List<Tensor> all =
+                    answers(run, List.of("OUTPUT__0"), Models.texts("texts", Models.utf8("é"), Models.utf8("")));
             assertThat(Models.texts(all.get(0))).containsExactly(Models.utf8("é!"), Models.utf8("!"));
             Tensor.closeAll(all);
             assertThatThrownBy(() -> answers(run, List.of("OUTPUT__0"), Models.texts("texts", Models.utf8("😀"))))
@@ -255,7 +264,8 @@ class ModelsOfManyKindsTest {
                 Invocation run = model.newInvocation();
                 BackendModel identity = load("identity");
                 Invocation through = identity.newInvocation()) {
-            result = answers(run, List.of("OUTPUT__0"), longs("size", Shape.SCALAR, 100_000)).get(0);
+            result = answers(run, List.of("OUTPUT__0"), longs("size", Shape.SCALAR, 100_000))
+                    .get(0);
             Tensor x = longs("x", Shape.of(1000), new long[1000]);
             x.buffer().putLong(0, 42);
             same = through.run(List.of(x), List.of("OUTPUT__0")).get(0);
@@ -281,14 +291,16 @@ class ModelsOfManyKindsTest {
                                 .contains("mat1 and mat2 shapes cannot be multiplied (1x3 and 4x3)")
                                 .doesNotContain("\n", "Traceback");
                     });
-            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 4), 1, 2, 3, 4)).values()).hasSize(2);
+            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 4), 1, 2, 3, 4))
+                            .values())
+                    .hasSize(2);
         }
     }
 
     @Test
     void anAnswerOfAnotherTypeThanPromisedIsTheOperatorsFault() {
-        ModelConfig config = config(
-                "scores", List.of(spec("logits", DataType.FP32)), List.of(spec("label", DataType.INT32)));
+        ModelConfig config =
+                config("scores", List.of(spec("logits", DataType.FP32)), List.of(spec("label", DataType.INT32)));
         try (BackendModel model = load("scores", config);
                 Invocation run = model.newInvocation()) {
             assertThatThrownBy(() -> ask(run, "label", floats("logits", 1, 2)))
@@ -323,7 +335,8 @@ class ModelsOfManyKindsTest {
         try (BackendModel model = Models.BACKEND.load(
                         source, ModelConfig.unspecified("rewritten"), new BackendContext(2, directory, Map.of()));
                 Invocation run = model.newInvocation()) {
-            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 4), 1, 2, 3, 4)).values())
+            assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(1, 4), 1, 2, 3, 4))
+                            .values())
                     .containsExactly(17.5f, 54.5f);
         }
     }
@@ -346,7 +359,8 @@ class ModelsOfManyKindsTest {
         try (BackendModel model = load("weights");
                 Invocation run = model.newInvocation()) {
             for (int i = 0; i < 3; i++) {
-                assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(512, 8), new float[4096])).values())
+                assertThat(ask(run, "OUTPUT__0", floats("x", Shape.of(512, 8), new float[4096]))
+                                .values())
                         .hasSize(4096);
             }
         }

@@ -43,8 +43,10 @@ class RecognitionTest {
         PytorchBackend backend = new PytorchBackend();
         assertThat(backend.platforms()).startsWith("pytorch_libtorch");
         assertThat(backend.recognises(Models.root().resolve("net/1/model.pt"))).isTrue();
-        assertThat(backend.recognises(Models.root().resolveSibling("refused/legacy.pt"))).isTrue();
-        assertThat(backend.recognises(Files.writeString(directory.resolve("notes.pt"), "notes"))).isFalse();
+        assertThat(backend.recognises(Models.root().resolveSibling("refused/legacy.pt")))
+                .isTrue();
+        assertThat(backend.recognises(Files.writeString(directory.resolve("notes.pt"), "notes")))
+                .isFalse();
         assertThat(backend.recognises(directory)).isFalse();
         assertThat(backend.recognises(directory.resolve("absent.pt"))).isFalse();
     }
@@ -80,11 +82,13 @@ class RecognitionTest {
                 .describedAs("what looks up rows is a whole number")
                 .isEqualTo(DataType.INT64);
         ModelConfig options = complete("options");
-        assertThat(options.inputs()).extracting(TensorSpec::dataType)
+        assertThat(options.inputs())
+                .extracting(TensorSpec::dataType)
                 .containsExactly(DataType.FP32, DataType.FP32, DataType.FP64, DataType.INT64, DataType.BOOL);
         assertThat(options.inputs()).extracting(TensorSpec::optional).containsExactly(false, true, true, true, true);
         assertThat(options.inputs().get(2).shape()).isEqualTo(Shape.of(1));
-        assertThat(complete("numbers").outputs()).extracting(TensorSpec::dataType)
+        assertThat(complete("numbers").outputs())
+                .extracting(TensorSpec::dataType)
                 .containsExactly(DataType.INT64, DataType.FP64, DataType.BOOL, DataType.BYTES, DataType.INT64);
     }
 
@@ -98,12 +102,11 @@ class RecognitionTest {
     })
     void whatIsNotTorchScriptIsRefusedByName(String file, String what, String advice) {
         Path path = Models.root().resolveSibling(file);
-        assertThatThrownBy(() -> TorchArchive.read("m", path))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                    assertThat(e.getMessage()).contains("'m'").contains(what);
-                    assertThat(e.remedy()).contains(advice);
-                });
+        assertThatThrownBy(() -> TorchArchive.read("m", path)).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.getMessage()).contains("'m'").contains(what);
+            assertThat(e.remedy()).contains(advice);
+        });
     }
 
     @Test
@@ -170,14 +173,16 @@ class RecognitionTest {
         assertThatThrownBy(() -> wired("add_sub", List.of("A__0", "A__1"), List.of("OUTPUT__2")))
                 .hasMessageContaining("index 2");
         assertThatThrownBy(() -> wired("scores", List.of("logits"), List.of("labels")))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                        .contains("'labels'")
-                        .contains("'label'?"));
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.describe()).contains("'labels'").contains("'label'?"));
         assertThatThrownBy(() -> complete("takes_dict")).hasMessageContaining("dict of tensors");
-        assertThat(wired("add_sub", List.of("A__1", "A__0"), List.of("OUTPUT__1")).slots())
+        assertThat(wired("add_sub", List.of("A__1", "A__0"), List.of("OUTPUT__1"))
+                        .slots())
                 .extracting(Wiring.Slot::feed)
                 .containsExactly("A__0", "A__1");
-        assertThat(wired("add_sub", List.of("first", "second"), List.of("sum", "difference")).slots())
+        assertThat(wired("add_sub", List.of("first", "second"), List.of("sum", "difference"))
+                        .slots())
                 .extracting(Wiring.Slot::feed)
                 .containsExactly("first", "second");
     }
@@ -197,9 +202,14 @@ class RecognitionTest {
 
     @Test
     void parametersAreHonouredOrRefusedByName() {
-        assertThat(PtSettings.read(Map.of("DISABLE_OPTIMIZED_EXECUTION", "true"), Map.of()).optimize()).isFalse();
-        assertThat(PtSettings.read(Map.of("INFERENCE_MODE", "true"), Map.of()).optimize()).isTrue();
-        assertThat(PtSettings.read(Map.of(), Map.of("intra_op_thread_count", "2")).intraThreads()).isEqualTo(2);
+        assertThat(PtSettings.read(Map.of("DISABLE_OPTIMIZED_EXECUTION", "true"), Map.of())
+                        .optimize())
+                .isFalse();
+        assertThat(PtSettings.read(Map.of("INFERENCE_MODE", "true"), Map.of()).optimize())
+                .isTrue();
+        assertThat(PtSettings.read(Map.of(), Map.of("intra_op_thread_count", "2"))
+                        .intraThreads())
+                .isEqualTo(2);
         for (Map<String, String> wrong : List.of(
                 Map.of("INFERENCE_MODE", "maybe"),
                 Map.of("ENABLE_TORCH_COMPILE", "true"),

@@ -96,9 +96,7 @@ final class Ada {
             symmetric = since(f.text("_sklearn_version", ""), SYMMETRIC);
             real = f.text("algorithm", "SAMME").equals("SAMME.R");
             for (Estimator e : estimators) {
-                if (!(e instanceof Classifier c)
-                        || c.labels().count() != labels().count()
-                        || (real && !c.hasProba())) {
+                if (!(e instanceof Classifier c) || c.labels().count() != labels().count() || (real && !c.hasProba())) {
                     throw Refusal.unsupported(f.path() + " with a " + e.type() + " that knows other classes than it");
                 }
                 members.add(c);

@@ -59,7 +59,9 @@ final class Duels {
             if (estimator == null) {
                 return same(table.rows(), always);
             }
-            return hasDecision() ? estimator.checked(Method.DECISION_FUNCTION, table).values() : proba(table);
+            return hasDecision()
+                    ? estimator.checked(Method.DECISION_FUNCTION, table).values()
+                    : proba(table);
         }
 
         double[] proba(Table table) {

@@ -121,11 +121,11 @@ final class Fields {
         if (!(rows >= 0 && columns >= 0 && rows * columns <= MOST_CELLS)
                 || ends.length != rows + 1
                 || places.length != data.length) {
-            throw Refusal.corrupt(
-                    path() + " has a sparse matrix of " + rows + " x " + columns + " (expected: at most " + MOST_CELLS
-                            + " cells, and rows that fit)");
+            throw Refusal.corrupt(path() + " has a sparse matrix of " + rows + " x " + columns + " (expected: at most "
+                    + MOST_CELLS + " cells, and rows that fit)");
         }
-        ByteBuffer cells = ByteBuffer.allocate(((int) (rows * columns)) * Double.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer cells =
+                ByteBuffer.allocate(((int) (rows * columns)) * Double.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         for (int r = 0; r < rows; r++) {
             for (int i = ends[r]; i < ends[r + 1]; i++) {
                 if (i < 0 || i >= data.length || places[i] < 0 || places[i] >= columns) {

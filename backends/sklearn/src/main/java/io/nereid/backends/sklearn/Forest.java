@@ -97,8 +97,8 @@ final class Forest {
             this.most = trees.get(0).width() / Math.max(1, trees.get(0).outputs());
             int greatest = labels().stream().mapToInt(Labels::count).max().orElse(0);
             if (trees.get(0).outputs() != labels().size() || most < greatest) {
-                throw Refusal.corrupt(f.path() + " has trees for " + trees.get(0).outputs()
-                        + " targets (expected: " + labels().size() + ")");
+                throw Refusal.corrupt(f.path() + " has trees for "
+                        + trees.get(0).outputs() + " targets (expected: " + labels().size() + ")");
             }
         }
 

@@ -32,9 +32,8 @@ final class SklearnConfig {
         boolean[] texts = ColumnPlan.texts(estimator, features);
         boolean[] text = texts == null ? new boolean[0] : texts;
         List<Method> methods = methods(estimator, config, proba);
-        int rows = config.maxBatchSize() >= 0
-                ? config.maxBatchSize()
-                : context.autoComplete() ? defaultRows(context) : 0;
+        int rows =
+                config.maxBatchSize() >= 0 ? config.maxBatchSize() : context.autoComplete() ? defaultRows(context) : 0;
         List<TensorSpec> inputs =
                 config.inputs().isEmpty() ? inputs(columns, text, features, config, rows > 0) : config.inputs();
         List<TensorSpec> outputs = config.outputs();

@@ -62,7 +62,7 @@ final class SkopsReader {
             byte[] chunk = new byte[CHUNK];
             for (int n = in.read(chunk); n >= 0; n = in.read(chunk)) {
                 // Announced sizes are not believed.
-                memory.charge(2 * n);
+                memory.charge(2L * n);
                 out.write(chunk, 0, n);
             }
             return out.toByteArray();

@@ -143,7 +143,9 @@ final class Targets {
         }
         for (int m = 0; m < members.size(); m++) {
             if (labels.size() != members.size()
-                    || (proba && members.get(m).width(Method.PREDICT_PROBA) != labels.get(m).count())) {
+                    || (proba
+                            && members.get(m).width(Method.PREDICT_PROBA)
+                                    != labels.get(m).count())) {
                 throw Refusal.corrupt(f.path() + " has estimators that know other classes than it");
             }
         }
@@ -203,7 +205,8 @@ final class Targets {
             if (members.stream().allMatch(m -> m.can(Method.PREDICT_PROBA) && m.width(Method.PREDICT_PROBA) == 2)) {
                 methods.add(Method.PREDICT_PROBA);
             }
-            if (members.stream().allMatch(m -> m.can(Method.DECISION_FUNCTION) && m.width(Method.DECISION_FUNCTION) == 0)) {
+            if (members.stream()
+                    .allMatch(m -> m.can(Method.DECISION_FUNCTION) && m.width(Method.DECISION_FUNCTION) == 0)) {
                 methods.add(Method.DECISION_FUNCTION);
             }
         }
@@ -225,8 +228,7 @@ final class Targets {
             for (int m = 0; m < answers.length; m++) {
                 Table said = members.get(m).checked(Method.PREDICT, seen);
                 Table answer = method == Method.PREDICT ? said : members.get(m).checked(method, seen);
-                answers[order[m]] =
-                        (method == Method.PREDICT_PROBA ? answer.select(new int[] {1}) : answer).values();
+                answers[order[m]] = (method == Method.PREDICT_PROBA ? answer.select(new int[] {1}) : answer).values();
                 seen = Table.beside(table.rows(), List.of(seen, said));
             }
             Table result = Table.of(table.rows(), answers.length);

@@ -149,19 +149,27 @@ class SklearnBackendTest {
     @Test
     void probabilitiesAreTheAnswerWhereTheServerOrItsEnvironmentOrTheModelSaysSo() {
         ModelConfig plain = ModelConfig.unspecified("m");
-        assertThat(answer(Map.of("PREDICT_PROBA", "true"), Map.of(), "boost", plain)).isEqualTo("predict_proba");
-        assertThat(answer(Map.of(), Map.of("predict-proba", "true"), "boost", plain)).isEqualTo("predict_proba");
+        assertThat(answer(Map.of("PREDICT_PROBA", "true"), Map.of(), "boost", plain))
+                .isEqualTo("predict_proba");
+        assertThat(answer(Map.of(), Map.of("predict-proba", "true"), "boost", plain))
+                .isEqualTo("predict_proba");
         assertThat(answer(Map.of("PREDICT_PROBA", "true"), Map.of("predict-proba", "false"), "boost", plain))
                 .isEqualTo("predict");
-        assertThat(answer(Map.of("PREDICT_PROBA", "True"), Map.of(), "boost", Models.with("m", Map.of("method", "predict"))))
+        assertThat(answer(
+                        Map.of("PREDICT_PROBA", "True"),
+                        Map.of(),
+                        "boost",
+                        Models.with("m", Map.of("method", "predict"))))
                 .isEqualTo("predict");
         assertThat(answer(Map.of(), Map.of(), "boost", Models.with("m", Map.of("predict_proba", "true"))))
                 .isEqualTo("predict_proba");
         // Who gives no probabilities goes on giving what it gives.
-        assertThat(answer(Map.of("PREDICT_PROBA", "true"), Map.of(), "linear", plain)).isEqualTo("predict");
+        assertThat(answer(Map.of("PREDICT_PROBA", "true"), Map.of(), "linear", plain))
+                .isEqualTo("predict");
     }
 
-    private String answer(Map<String, String> environment, Map<String, String> settings, String fixture, ModelConfig config) {
+    private String answer(
+            Map<String, String> environment, Map<String, String> settings, String fixture, ModelConfig config) {
         ModelSource source = Models.of(directory, fixture);
         try (BackendModel model = new SklearnBackend(environment)
                 .load(source, config, new BackendContext(1, source.modelDirectory(), settings))) {
@@ -240,8 +248,7 @@ class SklearnBackendTest {
     @Test
     void textGoesIntoTextModels() {
         try (BackendModel model = Models.load(Models.of(directory, "text_model"))) {
-            assertThat(model.config().inputs())
-                    .containsExactly(column("input-0", DataType.BYTES));
+            assertThat(model.config().inputs()).containsExactly(column("input-0", DataType.BYTES));
             JsonNode rows = fixture("text_model").get("rows");
             String[] texts = new String[rows.size()];
             for (int i = 0; i < texts.length; i++) {

@@ -73,7 +73,8 @@ final class Completion {
         // Dimensions written down in full, the batch's included, mean that the writer wants no batching.
         boolean full = full(config.inputs(), signature.inputs()) || full(config.outputs(), signature.outputs());
         boolean batchable = !full
-                && all.stream().allMatch(s -> s.notBatchable() == null && !s.inputs().isEmpty());
+                && all.stream()
+                        .allMatch(s -> s.notBatchable() == null && !s.inputs().isEmpty());
         return batchable ? defaultMaxBatchSize : 0;
     }
 
@@ -81,7 +82,9 @@ final class Completion {
         for (TensorSpec spec : specs) {
             Port port = Port.named(ports, spec.name());
             Shape shape = port == null ? null : port.shape();
-            if (shape != null && !spec.ragged() && shape.rank() == spec.modelShape().rank()) {
+            if (shape != null
+                    && !spec.ragged()
+                    && shape.rank() == spec.modelShape().rank()) {
                 return true;
             }
         }
@@ -138,7 +141,8 @@ final class Completion {
                 continue;
             }
             throw ServingException.invalidArgument(
-                    "model '" + config.name() + "' does not support batching while non-zero max_batch_size is specified: "
+                    "model '" + config.name()
+                            + "' does not support batching while non-zero max_batch_size is specified: "
                             + (bad == null
                                     ? "signature '" + each.name() + "' has no inputs"
                                     : "tensor '" + bad.name() + "' of signature '" + each.name() + "' has shape "
@@ -152,7 +156,8 @@ final class Completion {
         known(feeds, signature.inputs(), "input");
         List<String> absent = new ArrayList<>();
         for (Port port : signature.inputs()) {
-            if (port.defaultValue() == null && feeds.stream().noneMatch(s -> s.name().equals(port.name()))) {
+            if (port.defaultValue() == null
+                    && feeds.stream().noneMatch(s -> s.name().equals(port.name()))) {
                 absent.add(port.name());
             }
         }

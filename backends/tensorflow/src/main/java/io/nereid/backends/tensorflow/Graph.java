@@ -48,7 +48,12 @@ final class Graph implements AutoCloseable {
      * @param type TensorFlow's number
      * @param shape as far as the engine infers it; null when nothing is known
      */
-    record Output(long operation, String kind, int index, int type, @Nullable Shape shape) {}
+    record Output(
+            long operation,
+            String kind,
+            int index,
+            int type,
+            @Nullable Shape shape) {}
 
     /** Loads a SavedModel, its variables included. */
     static Graph ofSavedModel(String model, Path directory, Collection<String> tags, TfSettings settings) {

@@ -74,9 +74,11 @@ final class SavedModelFile {
         try (FileChannel channel = FileChannel.open(file)) {
             if (channel.size() > Integer.MAX_VALUE) {
                 throw ServingException.invalidArgument(
-                        "'" + file + "' has " + channel.size() + " bytes (expected: < 2 GiB)", "export the model again");
+                        "'" + file + "' has " + channel.size() + " bytes (expected: < 2 GiB)",
+                        "export the model again");
             }
-            bytes = channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size()).order(ByteOrder.LITTLE_ENDIAN);
+            bytes = channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size())
+                    .order(ByteOrder.LITTLE_ENDIAN);
         }
         List<MetaGraph> graphs;
         try {

@@ -80,7 +80,8 @@ public final class TensorflowBackend implements Backend {
         } catch (IOException e) {
             return false;
         }
-        // A SavedModel begins with its schema's version and its first graph, a graph with its first node and the name of it.
+        // A SavedModel begins with its schema's version and its first graph, a graph with its first node and the name
+        // of it.
         return isSavedModel(head) || (head[0] == 0x0a && (head[2] == 0x0a || head[1] < 0));
     }
 
@@ -163,8 +164,7 @@ public final class TensorflowBackend implements Backend {
                 "unable to find '" + directory.resolve(names.get(0)) + "' for model '" + config.name() + "'",
                 Files.exists(directory.resolve("saved_model.pbtxt"))
                         ? "saved_model.pbtxt is not served: save the model in the binary form"
-                        : "put " + String.join(", or ", names)
-                                + " there, or name the file in default_model_filename");
+                        : "put " + String.join(", or ", names) + " there, or name the file in default_model_filename");
     }
 
     private BackendModel savedModel(
@@ -200,8 +200,7 @@ public final class TensorflowBackend implements Backend {
                     continue;
                 }
                 try {
-                    all.add(SignaturePorts.find(
-                            config.name(), name, entry.getValue(), graph, settings.checkShapes()));
+                    all.add(SignaturePorts.find(config.name(), name, entry.getValue(), graph, settings.checkShapes()));
                 } catch (ServingException e) {
                     if (name.equals(byDefault)) {
                         throw e;
@@ -228,10 +227,8 @@ public final class TensorflowBackend implements Backend {
             List<SignaturePorts> all,
             String byDefault,
             long bytes) {
-        SignaturePorts signature = all.stream()
-                .filter(s -> s.name().equals(byDefault))
-                .findFirst()
-                .orElseThrow();
+        SignaturePorts signature =
+                all.stream().filter(s -> s.name().equals(byDefault)).findFirst().orElseThrow();
         ModelConfig complete = new Completion(config, signature, all)
                 .complete(
                         platform,
@@ -282,7 +279,8 @@ public final class TensorflowBackend implements Backend {
                 return graph;
             }
         }
-        List<String> there = graphs.stream().map(g -> String.join(",", g.tags())).toList();
+        List<String> there =
+                graphs.stream().map(g -> String.join(",", g.tags())).toList();
         if (settings.tag().isEmpty() && graphs.size() == 1) {
             // There is no doubt about what is meant.
             return graphs.get(0);
@@ -293,8 +291,7 @@ public final class TensorflowBackend implements Backend {
                 "set the parameter TF_GRAPH_TAG to one of these");
     }
 
-    private static String defaultSignature(
-            ModelConfig config, TfSettings settings, MetaGraph graph, Path file) {
+    private static String defaultSignature(ModelConfig config, TfSettings settings, MetaGraph graph, Path file) {
         Map<String, SignatureFacts> there = new java.util.TreeMap<>(graph.signatures());
         if (!settings.signature().isEmpty()) {
             if (there.containsKey(settings.signature())) {

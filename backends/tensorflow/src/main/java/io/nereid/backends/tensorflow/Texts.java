@@ -130,8 +130,7 @@ final class Texts {
                     long offset = elements.getInt(at + 4) & 0xffffffffL;
                     copy(to.at(region.address() + target.position()), from.at(address + at + offset), length);
                 }
-                default ->
-                    copy(to.at(region.address() + target.position()), from.at(elements.getLong(at + 8)), length);
+                default -> copy(to.at(region.address() + target.position()), from.at(elements.getLong(at + 8)), length);
             }
             target.position(target.position() + length);
         }
@@ -152,6 +151,9 @@ final class Texts {
 
     /** Memory of the engine's as a buffer. */
     static ByteBuffer view(long address, long size) {
-        return new BytePointer(new Address(address)).capacity(size).asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
+        return new BytePointer(new Address(address))
+                .capacity(size)
+                .asByteBuffer()
+                .order(ByteOrder.LITTLE_ENDIAN);
     }
 }

@@ -98,8 +98,9 @@ final class TfInvocation implements Invocation {
             for (int i = 0; i < own.length; i++) {
                 TF_Tensor tensor = own[i] ? tensors[i] : model.defaults().of(ports.get(i));
                 if (tensor == null) {
-                    throw ServingException.invalidArgument("input '" + ports.get(i).name() + "' of model '"
-                            + model.config().name() + "' is missing");
+                    throw ServingException.invalidArgument(
+                            "input '" + ports.get(i).name() + "' of model '"
+                                    + model.config().name() + "' is missing");
                 }
                 fed.put(i, tensor.address());
             }
@@ -175,9 +176,8 @@ final class TfInvocation implements Invocation {
                 return i;
             }
         }
-        throw ServingException.invalidArgument(
-                "unexpected input '" + name + "' for model '" + model.config().name() + "' (expected: "
-                        + String.join(", ", Port.names(ports)) + ")");
+        throw ServingException.invalidArgument("unexpected input '" + name + "' for model '"
+                + model.config().name() + "' (expected: " + String.join(", ", Port.names(ports)) + ")");
     }
 
     private static TF_Tensor feed(Port port, Tensor input) {

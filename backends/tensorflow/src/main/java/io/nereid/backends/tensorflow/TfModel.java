@@ -88,8 +88,7 @@ final class TfModel implements BackendModel {
 
     @Override
     public Invocation newInvocation(String signature) {
-        SignaturePorts wanted =
-                signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
+        SignaturePorts wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(
                     Code.FAILED_PRECONDITION,

@@ -49,8 +49,8 @@ final class TfRuntime {
             }
         }
         Loader.load(tensorflow.class);
-        return new TfRuntime(new String(
-                tensorflow.TF_Version().getStringBytes(), java.nio.charset.StandardCharsets.UTF_8));
+        return new TfRuntime(
+                new String(tensorflow.TF_Version().getStringBytes(), java.nio.charset.StandardCharsets.UTF_8));
     }
 
     /** The engine's version, such as 2.18.0. */
@@ -71,8 +71,7 @@ final class TfRuntime {
         try {
             Files.createDirectories(
                     directory, PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
-            Set<PosixFilePermission> permissions =
-                    Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS);
+            Set<PosixFilePermission> permissions = Files.getPosixFilePermissions(directory, LinkOption.NOFOLLOW_LINKS);
             if (permissions.contains(PosixFilePermission.OTHERS_WRITE)
                     || permissions.contains(PosixFilePermission.GROUP_WRITE)) {
                 LOG.log(Level.WARNING, directory + " can be written by other users, so the library is not kept there");

@@ -44,14 +44,16 @@ record TfSettings(
         for (String key : settings.keySet()) {
             if (!SETTINGS.contains(key)) {
                 throw ServingException.invalidArgument(
-                        "unknown setting '" + key + "' of the tensorflow backend (known: "
-                                + String.join(", ", SETTINGS) + ")",
+                        "unknown setting '" + key + "' of the tensorflow backend (known: " + String.join(", ", SETTINGS)
+                                + ")",
                         Suggestions.didYouMean(key, SETTINGS, "remove it"));
             }
         }
         int intra = number(settings, INTRA, 1, 0);
         int inter = number(settings, INTER, -1, -1);
-        String tags = parameters.getOrDefault("TF_GRAPH_TAG", settings.getOrDefault(TAGS, "")).strip();
+        String tags = parameters
+                .getOrDefault("TF_GRAPH_TAG", settings.getOrDefault(TAGS, ""))
+                .strip();
         return new TfSettings(
                 number(settings, DEFAULT_MAX_BATCH_SIZE, 4, 0),
                 yes(parameters, "TF_CHECK_SHAPES", yes(settings, CHECK_SHAPES, true)),

@@ -65,7 +65,9 @@ class GoldenAnswersTest {
                             "classify_x2_to_y3");
             Signature regress = model.signatures().get("regress_x_to_y");
             assertThat(regress.method()).isEqualTo(Signature.REGRESS);
-            assertThat(regress.tensors()).containsEntry("inputs", "tf_example:0").containsEntry("outputs", "y:0");
+            assertThat(regress.tensors())
+                    .containsEntry("inputs", "tf_example:0")
+                    .containsEntry("outputs", "y:0");
             assertThat(model.signatures().get("classify_x_to_y").method()).isEqualTo(Signature.CLASSIFY);
             try (Invocation run = model.newInvocation("regress_x_to_y")) {
                 Answer answer = ask(run, "outputs", texts("inputs", example(Map.of("x", 80f))));
@@ -73,20 +75,25 @@ class GoldenAnswersTest {
                 assertThat(answer.shape()).isEqualTo(Shape.of(1, 1));
             }
             try (Invocation run = model.newInvocation("regress_x_to_y2")) {
-                assertThat(ask(run, "outputs", texts("inputs", example(Map.of("x", 60f)))).values())
+                assertThat(ask(run, "outputs", texts("inputs", example(Map.of("x", 60f))))
+                                .values())
                         .containsExactly(33.0f);
             }
             try (Invocation run = model.newInvocation("regress_x2_to_y3")) {
-                assertThat(ask(run, "outputs", floats("inputs", Shape.of(1, 1), 4)).values()).containsExactly(5.0f);
+                assertThat(ask(run, "outputs", floats("inputs", Shape.of(1, 1), 4))
+                                .values())
+                        .containsExactly(5.0f);
             }
             try (Invocation run = model.newInvocation("classify_x_to_y")) {
-                Answer answer = ask(
-                        run, "scores", texts("inputs", example(Map.of("x", 20f)), example(Map.of("x", 10f))));
+                Answer answer =
+                        ask(run, "scores", texts("inputs", example(Map.of("x", 20f)), example(Map.of("x", 10f))));
                 assertThat(answer.values()).containsExactly(12.0f, 7.0f);
                 assertThat(answer.shape()).isEqualTo(Shape.of(2, 1));
             }
             try (Invocation run = model.newInvocation("classify_x2_to_y3")) {
-                assertThat(ask(run, "scores", floats("inputs", Shape.of(1, 1), 4)).values()).containsExactly(5.0f);
+                assertThat(ask(run, "scores", floats("inputs", Shape.of(1, 1), 4))
+                                .values())
+                        .containsExactly(5.0f);
             }
         }
     }
@@ -101,7 +108,8 @@ class GoldenAnswersTest {
                         assertThat(e.getMessage()).contains("Feature: x").doesNotContain("\n");
                     });
             // A failed run harms no later one.
-            assertThat(ask(run, "outputs", texts("inputs", example(Map.of("x", 2f)))).values())
+            assertThat(ask(run, "outputs", texts("inputs", example(Map.of("x", 2f))))
+                            .values())
                     .containsExactly(3.0f);
         }
     }
@@ -122,7 +130,8 @@ class GoldenAnswersTest {
             assertThat(ask(get, "output").values()).containsExactly(0f);
             assertThat(ask(increment, "output").values()).containsExactly(1f);
             assertThat(ask(increment, "output").values()).containsExactly(2f);
-            assertThat(ask(add, "output", floats("delta", Shape.SCALAR, 5)).values()).containsExactly(7f);
+            assertThat(ask(add, "output", floats("delta", Shape.SCALAR, 5)).values())
+                    .containsExactly(7f);
             assertThat(ask(add, "output", floats("delta", 1)).values())
                     .describedAs("a single value may come as a vector of one")
                     .containsExactly(8f);

@@ -45,9 +45,11 @@ class ModelsOfManyKindsTest {
             TensorSpec x = model.config().inputs().get(0);
             assertThat(x.shape()).isEqualTo(Shape.of(3));
             assertThat(x.unchecked()).isFalse();
-            assertThat(ask(run, "product", floats("x", Shape.of(2, 3), 1, 1, 1, 0, 0, 2)).values())
+            assertThat(ask(run, "product", floats("x", Shape.of(2, 3), 1, 1, 1, 0, 0, 2))
+                            .values())
                     .containsExactly(6, 60, 6, 60);
-            assertThat(ask(run, "rows", floats("x", Shape.of(2, 3), 1, 1, 1, 0, 0, 2)).values())
+            assertThat(ask(run, "rows", floats("x", Shape.of(2, 3), 1, 1, 1, 0, 0, 2))
+                            .values())
                     .containsExactly(3, 2);
             assertThatThrownBy(() -> ask(run, "product", floats("x", Shape.of(2, 4), 1, 1, 1, 0, 0, 2, 1, 1)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
@@ -173,7 +175,8 @@ class ModelsOfManyKindsTest {
                 }
                 // A result may be the input's memory, which then stays until the result goes.
                 Tensor.closeAll(inputs);
-                assertThat(results.get(wanted.indexOf("uint8_out")).byteLength()).isEqualTo(elements);
+                assertThat(results.get(wanted.indexOf("uint8_out")).byteLength())
+                        .isEqualTo(elements);
                 Tensor.closeAll(results);
             }
         }
@@ -278,7 +281,8 @@ class ModelsOfManyKindsTest {
                             org.assertj.core.groups.Tuple.tuple("by", true),
                             org.assertj.core.groups.Tuple.tuple("x", false));
             assertThat(ask(run, "y", floats("x", 1, 2)).values()).containsExactly(3, 6);
-            assertThat(ask(run, "y", floats("x", 1, 2), floats("by", Shape.SCALAR, 4)).values())
+            assertThat(ask(run, "y", floats("x", 1, 2), floats("by", Shape.SCALAR, 4))
+                            .values())
                     .containsExactly(4, 8);
             assertThatThrownBy(() -> ask(run, "y", floats("by", Shape.SCALAR, 4)))
                     .isInstanceOf(ServingException.class)
@@ -300,19 +304,18 @@ class ModelsOfManyKindsTest {
                 .parameters(Map.of("TF_SIGNATURE_DEF", "colatz"))
                 .build();
         assertThatThrownBy(() -> load("functions", wrong))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                        .contains("'colatz'")
-                        .contains("collatz"));
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.describe()).contains("'colatz'").contains("collatz"));
     }
 
     @Test
     void aModelThatCannotBeBatchedSaysWhy() {
         ModelConfig config = ModelConfig.builder("counter").maxBatchSize(8).build();
-        assertThatThrownBy(() -> load("counter", config))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                    assertThat(e.describe()).contains("get_counter").contains("max_batch_size");
-                });
+        assertThatThrownBy(() -> load("counter", config)).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.describe()).contains("get_counter").contains("max_batch_size");
+        });
         ModelConfig unchecked =
                 ModelConfig.builder("half_plus_two").maxBatchSize(8).build();
         try (BackendModel model = load("half_plus_two", unchecked)) {
@@ -332,8 +335,8 @@ class ModelsOfManyKindsTest {
         assertThatThrownBy(() -> load("functions", name)).hasMessageContaining("'z'");
         assertThatThrownBy(
                         () -> load("functions", ModelConfig.unspecified("functions"), Map.of("check-shape", "false")))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                        .contains("check-shapes"));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.describe()).contains("check-shapes"));
     }
 
     @Test

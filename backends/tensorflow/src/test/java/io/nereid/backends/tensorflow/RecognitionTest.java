@@ -30,27 +30,35 @@ class RecognitionTest {
     void bothLayoutsOfASavedModelAndGraphsAreRecognised() throws Exception {
         TensorflowBackend backend = new TensorflowBackend();
         assertThat(backend.platforms()).containsExactly("tensorflow_savedmodel", "tensorflow_graphdef");
-        assertThat(backend.recognises(Models.root().resolve("half_plus_two/1/saved_model.pb"))).isTrue();
-        assertThat(backend.recognises(Models.root().resolve("functions/1/model.savedmodel"))).isTrue();
-        assertThat(backend.recognises(Models.root().resolve("graph/1/model.graphdef"))).isTrue();
+        assertThat(backend.recognises(Models.root().resolve("half_plus_two/1/saved_model.pb")))
+                .isTrue();
+        assertThat(backend.recognises(Models.root().resolve("functions/1/model.savedmodel")))
+                .isTrue();
+        assertThat(backend.recognises(Models.root().resolve("graph/1/model.graphdef")))
+                .isTrue();
         assertThat(backend.recognises(Models.root().resolve("graph/1"))).isFalse();
-        assertThat(backend.recognises(Files.writeString(directory.resolve("model.pb"), "text"))).isFalse();
+        assertThat(backend.recognises(Files.writeString(directory.resolve("model.pb"), "text")))
+                .isFalse();
         assertThat(backend.recognises(directory.resolve("absent.pb"))).isFalse();
     }
 
     @Test
     void tagsAndSignaturesAreReadWithoutTheEngine() throws Exception {
-        MetaGraph graph = SavedModelFile.read(Models.root().resolve("half_plus_two/1/saved_model.pb")).get(0);
+        MetaGraph graph = SavedModelFile.read(Models.root().resolve("half_plus_two/1/saved_model.pb"))
+                .get(0);
         assertThat(graph.tags()).containsExactly("serve");
         TensorFacts x = graph.signatures().get("serving_default").inputs().get(0);
         assertThat(x.name()).isEqualTo("x");
         assertThat(x.tensor()).isEqualTo("x:0");
         assertThat(x.shape()).isEqualTo(Shape.of(-1, 1));
-        assertThat(graph.signatures().get("regress_x_to_y").inputs().get(0).shape()).isNull();
+        assertThat(graph.signatures().get("regress_x_to_y").inputs().get(0).shape())
+                .isNull();
         List<MetaGraph> two = SavedModelFile.read(Models.root().resolve("two_tags/1/saved_model.pb"));
         assertThat(two).extracting(g -> String.join(",", g.tags())).containsExactly("serve", "other,serve");
-        MetaGraph defaults = SavedModelFile.read(Models.root().resolve("defaults/1/saved_model.pb")).get(0);
-        assertThat(defaults.signatures().get("serving_default").inputs().get(0).defaultValue()).isNotNull();
+        MetaGraph defaults = SavedModelFile.read(Models.root().resolve("defaults/1/saved_model.pb"))
+                .get(0);
+        assertThat(defaults.signatures().get("serving_default").inputs().get(0).defaultValue())
+                .isNotNull();
     }
 
     @Test

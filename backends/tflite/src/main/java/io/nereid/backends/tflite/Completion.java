@@ -114,7 +114,8 @@ final class Completion {
         for (SignaturePorts each : all) {
             for (List<Port> ports : List.of(each.inputs(), each.outputs())) {
                 for (Port port : ports) {
-                    boolean one = resizable && port.shape().rank() > 0 && port.shape().dim(0) == 1;
+                    boolean one =
+                            resizable && port.shape().rank() > 0 && port.shape().dim(0) == 1;
                     if (!port.batchable() && !one) {
                         throw ServingException.invalidArgument(
                                 "model '" + config.name()

@@ -51,7 +51,8 @@ final class FlatModel {
      */
     static void check(String model, Path file, byte[] bytes) {
         if (bytes.length < 16 || !hasIdentifier(bytes)) {
-            throw refused(model, file, "it is not a TensorFlow Lite model", "convert the model with tf.lite.TFLiteConverter");
+            throw refused(
+                    model, file, "it is not a TensorFlow Lite model", "convert the model with tf.lite.TFLiteConverter");
         }
         Set<String> custom;
         try {

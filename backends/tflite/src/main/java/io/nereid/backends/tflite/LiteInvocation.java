@@ -108,9 +108,8 @@ final class LiteInvocation implements Invocation {
         for (Tensor input : inputs) {
             int at = Port.names(ports).indexOf(input.name());
             if (at < 0) {
-                throw ServingException.invalidArgument(
-                        "unexpected input '" + input.name() + "' for model '" + model.config().name()
-                                + "' (expected: " + String.join(", ", Port.names(ports)) + ")");
+                throw ServingException.invalidArgument("unexpected input '" + input.name() + "' for model '"
+                        + model.config().name() + "' (expected: " + String.join(", ", Port.names(ports)) + ")");
             }
             ordered[at] = input;
         }
@@ -193,8 +192,10 @@ final class LiteInvocation implements Invocation {
         TfLiteTensor tensor = runner.tensor(false, at);
         DataType type = signature.outputs().get(at).dataType();
         if (ElementTypes.numbered(TfLiteTensorType(tensor)) != type) {
-            throw ServingException.of(Code.INTERNAL, "output '" + output + "' is of type " + ElementTypes.name(TfLiteTensorType(tensor))
-                            + " instead of " + type);
+            throw ServingException.of(
+                    Code.INTERNAL,
+                    "output '" + output + "' is of type " + ElementTypes.name(TfLiteTensorType(tensor)) + " instead of "
+                            + type);
         }
         Shape shape = Runner.shape(tensor);
         if (type == DataType.BYTES) {

@@ -68,7 +68,9 @@ final class Runner implements AutoCloseable {
         List<String> names = new ArrayList<>();
         TfLiteSignatureRunner own = signature;
         long count = own == null
-                ? in ? TfLiteInterpreterGetInputTensorCount(interpreter) : TfLiteInterpreterGetOutputTensorCount(interpreter)
+                ? in
+                        ? TfLiteInterpreterGetInputTensorCount(interpreter)
+                        : TfLiteInterpreterGetOutputTensorCount(interpreter)
                 : in ? TfLiteSignatureRunnerGetInputCount(own) : TfLiteSignatureRunnerGetOutputCount(own);
         for (int i = 0; i < count; i++) {
             BytePointer name = own != null
@@ -194,8 +196,7 @@ final class Runner implements AutoCloseable {
     }
 
     static ServingException tooLarge(String what, long size) {
-        return ServingException.of(
-                Code.RESOURCE_EXHAUSTED, what + " takes " + size + " bytes (expected: < 2 GiB)");
+        return ServingException.of(Code.RESOURCE_EXHAUSTED, what + " takes " + size + " bytes (expected: < 2 GiB)");
     }
 
     @Override

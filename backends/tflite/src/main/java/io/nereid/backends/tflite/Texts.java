@@ -65,7 +65,8 @@ final class Texts {
         ByteBuffer in = ByteBuffer.wrap(all).order(ByteOrder.LITTLE_ENDIAN);
         int count = in.getInt(0);
         if (count != elements) {
-            throw ServingException.of(Code.INTERNAL, "output '" + name + "' of shape " + shape + " has " + count + " texts");
+            throw ServingException.of(
+                    Code.INTERNAL, "output '" + name + "' of shape " + shape + " has " + count + " texts");
         }
         ByteBuffer out = ByteBuffer.allocate(all.length).order(ByteOrder.LITTLE_ENDIAN);
         for (int i = 0; i < count; i++) {

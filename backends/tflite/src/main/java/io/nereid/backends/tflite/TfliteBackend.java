@@ -89,16 +89,16 @@ public final class TfliteBackend implements Backend {
         LiteSettings settings = LiteSettings.read(config.parameters(), context.settings());
         if (!config.operatorLibraries().isEmpty()) {
             throw ServingException.invalidArgument(
-                    "model '" + config.name() + "' wants libraries of operators, which the tflite backend does not load",
+                    "model '" + config.name()
+                            + "' wants libraries of operators, which the tflite backend does not load",
                     "remove model_operations, or convert the model with standard operators");
         }
         Path file = find(source, config);
         byte[] content;
         try {
             if (Files.size(file) > Integer.MAX_VALUE - 64) {
-                throw ServingException.invalidArgument(
-                        "'" + file + "' of model '" + config.name() + "' has " + Files.size(file)
-                                + " bytes (expected: < 2 GiB, which is the format's limit)");
+                throw ServingException.invalidArgument("'" + file + "' of model '" + config.name() + "' has "
+                        + Files.size(file) + " bytes (expected: < 2 GiB, which is the format's limit)");
             }
             content = Files.readAllBytes(file);
         } catch (IOException e) {
@@ -139,8 +139,7 @@ public final class TfliteBackend implements Backend {
         boolean resizable = config.maxBatchSize() > 0;
         for (String key : keys.isEmpty() ? List.of("") : keys) {
             try (Runner runner = runner(engine, opened, config.name(), key, file)) {
-                all.add(new SignaturePorts(
-                        key, runner.ports(config.name(), true), runner.ports(config.name(), false)));
+                all.add(new SignaturePorts(key, runner.ports(config.name(), true), runner.ports(config.name(), false)));
                 // Tells of operators, and of tensors that do not fit together.
                 engine.reports().listen();
                 boolean fits = runner.allocate();

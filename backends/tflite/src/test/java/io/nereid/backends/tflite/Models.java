@@ -64,7 +64,10 @@ final class Models {
     /** A model of one file, laid out under a directory. */
     static ModelSource lay(String model, Path directory, String file, byte[] content) {
         try {
-            Files.write(Files.createDirectories(directory.resolve(model).resolve("1")).resolve(file), content);
+            Files.write(
+                    Files.createDirectories(directory.resolve(model).resolve("1"))
+                            .resolve(file),
+                    content);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

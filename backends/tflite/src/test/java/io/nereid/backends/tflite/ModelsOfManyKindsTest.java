@@ -75,7 +75,8 @@ class ModelsOfManyKindsTest {
                 Tensor.closeAll(all);
             }
             try (Invocation run = model.newInvocation("embed")) {
-                assertThat(ask(run, "embedding", floats("rows", Shape.of(1, 4), -1, 2, -3, 4)).values())
+                assertThat(ask(run, "embedding", floats("rows", Shape.of(1, 4), -1, 2, -3, 4))
+                                .values())
                         .containsExactly(0f, 2f, 0f, 4f);
             }
             assertThatThrownBy(() -> model.newInvocation("other")).hasMessageContaining("\"other\" not found");
@@ -88,8 +89,10 @@ class ModelsOfManyKindsTest {
                 Invocation run = model.newInvocation()) {
             assertThat(model.config().maxBatchSize()).isZero();
             assertThat(model.config().inputs()).extracting(TensorSpec::shape).containsOnly(Shape.of(1, 4));
-            List<String> inputs = model.config().inputs().stream().map(TensorSpec::name).toList();
-            List<String> outputs = model.config().outputs().stream().map(TensorSpec::name).toList();
+            List<String> inputs =
+                    model.config().inputs().stream().map(TensorSpec::name).toList();
+            List<String> outputs =
+                    model.config().outputs().stream().map(TensorSpec::name).toList();
             List<Tensor> all = answers(
                     run,
                     outputs,
@@ -109,12 +112,12 @@ class ModelsOfManyKindsTest {
 
     @Test
     void typesComeAsTheyAre() {
-        try (BackendModel model = load("typed", ModelConfig.builder("typed").maxBatchSize(0).build());
+        try (BackendModel model = load(
+                        "typed", ModelConfig.builder("typed").maxBatchSize(0).build());
                 Invocation run = model.newInvocation()) {
             List<Tensor> all =
                     answers(run, List.of("doubled", "long", "positive"), ints("x", Shape.of(2, 2), 1, -2, 0, 4));
-            assertThat(all).extracting(Tensor::dataType)
-                    .containsExactly(DataType.INT32, DataType.INT64, DataType.BOOL);
+            assertThat(all).extracting(Tensor::dataType).containsExactly(DataType.INT32, DataType.INT64, DataType.BOOL);
             assertThat(all.get(0).buffer().getInt(4)).isEqualTo(-4);
             assertThat(all.get(1).buffer().getLong(8)).isEqualTo(-2);
             assertThat(all.get(2).buffer().get(3)).isEqualTo((byte) 1);
@@ -124,8 +127,7 @@ class ModelsOfManyKindsTest {
 
     private static Tensor bytes(TensorSpec input, int value) {
         byte[] all = {(byte) value, (byte) value, (byte) value, (byte) value};
-        return Tensor.over(
-                input.name(), input.dataType(), Shape.of(1, 4), MemoryRegion.copyOf(all, 0, 4), 0, 4);
+        return Tensor.over(input.name(), input.dataType(), Shape.of(1, 4), MemoryRegion.copyOf(all, 0, 4), 0, 4);
     }
 
     @ParameterizedTest
@@ -141,8 +143,10 @@ class ModelsOfManyKindsTest {
             String output = model.config().outputs().get(0).name();
             List<Tensor> all = answers(run, List.of(output), low);
             List<Tensor> more = answers(run, List.of(output), high);
-            int small = signed ? all.get(0).buffer().get(0) : all.get(0).buffer().get(0) & 0xff;
-            int large = signed ? more.get(0).buffer().get(0) : more.get(0).buffer().get(0) & 0xff;
+            int small =
+                    signed ? all.get(0).buffer().get(0) : all.get(0).buffer().get(0) & 0xff;
+            int large =
+                    signed ? more.get(0).buffer().get(0) : more.get(0).buffer().get(0) & 0xff;
             assertThat(all.get(0).shape()).isEqualTo(Shape.of(1, 2));
             // All weights are positive.
             assertThat(large).isGreaterThan(small);
@@ -153,7 +157,8 @@ class ModelsOfManyKindsTest {
 
     @Test
     void textsGoThroughUnharmed() {
-        try (BackendModel model = load("texts", ModelConfig.builder("texts").maxBatchSize(0).build());
+        try (BackendModel model = load(
+                        "texts", ModelConfig.builder("texts").maxBatchSize(0).build());
                 Invocation run = model.newInvocation()) {
             byte[] odd = {(byte) 0xff, 0, 1};
             List<Tensor> all = answers(
@@ -173,21 +178,26 @@ class ModelsOfManyKindsTest {
             assertThatThrownBy(() -> ask(run, "scores", floats("rows", Shape.of(1, 3), 1, 2, 3)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
                         assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                        assertThat(e.getMessage()).contains("'several' refused the input: ").doesNotContain("\n");
+                        assertThat(e.getMessage())
+                                .contains("'several' refused the input: ")
+                                .doesNotContain("\n");
                         assertThat(e.getMessage()).doesNotContain("does not say why");
                     });
-            assertThat(ask(run, "scores", floats("rows", Shape.of(1, 4), 1, 0, 0, 0)).values())
+            assertThat(ask(run, "scores", floats("rows", Shape.of(1, 4), 1, 0, 0, 0))
+                            .values())
                     .containsExactly(0f, 0.25f, 0.5f);
         }
-        try (BackendModel model = load("texts", ModelConfig.builder("texts").maxBatchSize(0).build());
+        try (BackendModel model = load(
+                        "texts", ModelConfig.builder("texts").maxBatchSize(0).build());
                 Invocation run = model.newInvocation()) {
             assertThatThrownBy(() -> answers(
                             run,
                             List.of("chosen"),
                             Models.texts("texts", Models.utf8("a")),
                             ints("which", Shape.of(1), 7)))
-                    .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.getMessage())
-                            .contains("index out of bounds"));
+                    .isInstanceOfSatisfying(
+                            ServingException.class,
+                            e -> assertThat(e.getMessage()).contains("index out of bounds"));
         }
     }
 
@@ -221,7 +231,9 @@ class ModelsOfManyKindsTest {
         try (BackendModel model = load("several", config);
                 Invocation run = model.newInvocation()) {
             assertThat(model.config().instances()).isEqualTo(1);
-            assertThat(ask(run, "scores", floats("rows", Shape.of(1, 4), 1, 0, 0, 0)).values()).hasSize(3);
+            assertThat(ask(run, "scores", floats("rows", Shape.of(1, 4), 1, 0, 0, 0))
+                            .values())
+                    .hasSize(3);
         }
     }
 
@@ -243,7 +255,8 @@ class ModelsOfManyKindsTest {
         try (BackendModel model = load("several");
                 Invocation run = model.newInvocation()) {
             for (int rows = 64; rows <= 4096; rows *= 4) {
-                assertThat(ask(run, "scores", floats("rows", Shape.of(rows, 4), new float[4 * rows])).values())
+                assertThat(ask(run, "scores", floats("rows", Shape.of(rows, 4), new float[4 * rows]))
+                                .values())
                         .hasSize(3 * rows);
             }
         }

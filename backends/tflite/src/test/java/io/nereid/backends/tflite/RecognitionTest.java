@@ -20,8 +20,10 @@ class RecognitionTest {
     @Test
     void modelsAreRecognisedByTheirLetters() throws Exception {
         TfliteBackend backend = new TfliteBackend();
-        assertThat(backend.recognises(Models.root().resolve("several/1/model.tflite"))).isTrue();
-        assertThat(backend.recognises(Files.writeString(directory.resolve("notes.tflite"), "some notes"))).isFalse();
+        assertThat(backend.recognises(Models.root().resolve("several/1/model.tflite")))
+                .isTrue();
+        assertThat(backend.recognises(Files.writeString(directory.resolve("notes.tflite"), "some notes")))
+                .isFalse();
         assertThat(backend.recognises(directory)).isFalse();
         assertThat(backend.recognises(directory.resolve("absent.tflite"))).isFalse();
     }
@@ -30,9 +32,9 @@ class RecognitionTest {
     void operatorsOfTensorFlowItselfAreRefusedByName() {
         Path file = Models.root().resolve("flex/1/model.tflite");
         assertThatThrownBy(() -> FlatModel.check("m", file, Models.bytes("models/flex/1/model.tflite")))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                        .contains("FlexAsString")
-                        .contains("SELECT_TF_OPS"));
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.describe()).contains("FlexAsString").contains("SELECT_TF_OPS"));
         FlatModel.check("m", file, Models.bytes("models/several/1/model.tflite"));
     }
 
@@ -48,8 +50,12 @@ class RecognitionTest {
 
     @Test
     void settingsAreHeardOrRefusedByName() {
-        assertThat(LiteSettings.read(Map.of("num_threads", "3"), Map.of("num_threads", "2")).threads()).isEqualTo(3);
-        assertThat(LiteSettings.read(Map.of(), Map.of("default-max-batch-size", "0")).defaultMaxBatchSize()).isZero();
+        assertThat(LiteSettings.read(Map.of("num_threads", "3"), Map.of("num_threads", "2"))
+                        .threads())
+                .isEqualTo(3);
+        assertThat(LiteSettings.read(Map.of(), Map.of("default-max-batch-size", "0"))
+                        .defaultMaxBatchSize())
+                .isZero();
         assertThatThrownBy(() -> LiteSettings.read(Map.of(), Map.of("threads", "2")))
                 .hasMessageContaining("unknown setting 'threads'");
         assertThatThrownBy(() -> LiteSettings.read(Map.of("num_threads", "0"), Map.of()))

@@ -85,7 +85,8 @@ public final class TokenizerBackend implements Backend {
                     reason,
                     "the library needs Linux with glibc 2.34 or newer on x86-64 or arm64, or macOS on arm64");
         }
-        NativeTokenizer tokenizer = NativeTokenizer.open(config.name(), config.modelFile().isEmpty() ? FILE : config.modelFile(), json);
+        NativeTokenizer tokenizer =
+                NativeTokenizer.open(config.name(), config.modelFile().isEmpty() ? FILE : config.modelFile(), json);
         boolean loaded = false;
         try {
             Padding padding =

@@ -82,14 +82,14 @@ final class LightgbmReader {
             iterations[i] = i * outputs;
         }
         return new ParsedModel(
-                LightgbmBackend.NAME,
-                objective,
-                trees,
-                null,
-                features,
-                outputs,
-                new double[outputs],
-                average ? Math.max(1, trees.size() / outputs) : 1,
+                        LightgbmBackend.NAME,
+                        objective,
+                        trees,
+                        null,
+                        features,
+                        outputs,
+                        new double[outputs],
+                        average ? Math.max(1, trees.size() / outputs) : 1,
                         link,
                         classes,
                         names)

@@ -49,20 +49,7 @@ record ParsedModel(
             Link link,
             int classes,
             List<String> names) {
-        this(
-                format,
-                objective,
-                trees,
-                weights,
-                features,
-                outputs,
-                base,
-                divisor,
-                link,
-                classes,
-                names,
-                new int[0],
-                -1);
+        this(format, objective, trees, weights, features, outputs, base, divisor, link, classes, names, new int[0], -1);
     }
 
     /** With iterations that follow each other among the trees. */

@@ -60,7 +60,8 @@ class IterationsTest {
     @ValueSource(strings = {"3,1", "0,1000", "-1,2", "1", "1,2,3", "some"})
     void aRangeThatThereIsNotIsRefused(String range) {
         Path model = EARLY.resolve("binary-logistic.json");
-        assertThatThrownBy(() -> References.load(model, config(model, range, false)).close())
+        assertThatThrownBy(() ->
+                        References.load(model, config(model, range, false)).close())
                 .hasMessageContaining("iteration_range '" + range + "'")
                 .hasMessageContaining("expected: best, all");
     }
@@ -69,7 +70,8 @@ class IterationsTest {
     @ValueSource(strings = "lightgbm")
     void aModelWithoutABestIterationSaysSo(String kind) {
         Path model = References.model(kind, "");
-        assertThatThrownBy(() -> References.load(model, config(model, "best", false)).close())
+        assertThatThrownBy(() ->
+                        References.load(model, config(model, "best", false)).close())
                 .hasMessageContaining("names no best iteration");
     }
 }

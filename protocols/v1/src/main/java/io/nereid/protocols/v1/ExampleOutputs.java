@@ -45,8 +45,8 @@ final class ExampleOutputs {
     static void check(Signature signature, String method) {
         if (!signature.method().equals(method)) {
             String what = method.equals(Signature.CLASSIFY) ? "classification" : "regression";
-            throw ServingException.invalidArgument("Expected " + what + " signature method_name to be " + method
-                    + ". Was: " + signature.method());
+            throw ServingException.invalidArgument(
+                    "Expected " + what + " signature method_name to be " + method + ". Was: " + signature.method());
         }
     }
 
@@ -88,8 +88,7 @@ final class ExampleOutputs {
         return join(labels, scores, (int) examples, (int) Math.max(width, scoreWidth));
     }
 
-    private static List<List<Scored>> join(
-            @Nullable Tensor labels, @Nullable Tensor scores, int examples, int width) {
+    private static List<List<Scored>> join(@Nullable Tensor labels, @Nullable Tensor scores, int examples, int width) {
         ByteBuffer texts = labels == null ? null : labels.buffer();
         ByteBuffer numbers = scores == null ? null : scores.buffer();
         int at = 0;
@@ -163,7 +162,8 @@ final class ExampleOutputs {
     private static void sameBatch(Tensor t, long examples) {
         if (t.shape().dim(0) != examples) {
             throw ServingException.invalidArgument(
-                    "Expected output batch size to be " + examples + ". Got: " + t.shape().dim(0),
+                    "Expected output batch size to be " + examples + ". Got: "
+                            + t.shape().dim(0),
                     "output '" + t.name() + "'");
         }
     }

@@ -178,8 +178,7 @@ final class GrpcModels {
                                                 .sorted()
                                                 .toList()));
             }
-            List<Long> versions =
-                    label.targets().stream().map(Share::version).toList();
+            List<Long> versions = label.targets().stream().map(Share::version).toList();
             states.removeIf(state -> !versions.contains(state.id().version()));
             if (states.isEmpty()) {
                 throw unknownVersion(versions.get(0), spec.name());

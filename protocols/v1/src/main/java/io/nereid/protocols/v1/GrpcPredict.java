@@ -117,7 +117,8 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
                     Suggestions.didYouMean(
                             spec.signature(),
                             metadata.signatures().keySet(),
-                            "the model's signatures are " + new TreeSet<>(metadata.signatures().keySet())));
+                            "the model's signatures are "
+                                    + new TreeSet<>(metadata.signatures().keySet())));
         }
         if (context.options.methodCheck()) {
             Signature unused = context.signature(metadata, spec.signature(), Api.PREDICT);
@@ -287,8 +288,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
             positions[i] = rest > 0 ? out.length() : -1;
             spliced += rest;
         }
-        GrpcContext.answered(
-                        response.servable().model(), response.servable().version(), spec.signature())
+        GrpcContext.answered(response.servable().model(), response.servable().version(), spec.signature())
                 .write(out, 2);
         if (spliced + out.length() > Integer.MAX_VALUE - 64) {
             throw new IllegalStateException("a message of 2 GiB or more");

@@ -24,8 +24,7 @@ final class MetadataJson {
         w.name("version").value(Long.toString(metadata.id().version()));
         w.endObject().name("metadata").beginObject();
         w.name("signature_def").beginObject().name("signature_def").beginObject();
-        for (Map.Entry<String, Signature> each :
-                new TreeMap<>(metadata.signatures()).entrySet()) {
+        for (Map.Entry<String, Signature> each : new TreeMap<>(metadata.signatures()).entrySet()) {
             Signature signature = each.getValue();
             w.name(each.getKey()).beginObject();
             w.name("inputs");

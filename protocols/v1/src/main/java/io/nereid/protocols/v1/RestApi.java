@@ -34,12 +34,7 @@ final class RestApi {
     private final RestModels models;
     private final RestInference inference;
 
-    RestApi(
-            InferenceEngine engine,
-            ModelControl control,
-            Executor codecPool,
-            V1Options options,
-            TfsMetrics metrics) {
+    RestApi(InferenceEngine engine, ModelControl control, Executor codecPool, V1Options options, TfsMetrics metrics) {
         this.control = control;
         this.options = options;
         this.metrics = metrics;
@@ -92,10 +87,7 @@ final class RestApi {
     }
 
     private void reply(HttpExchange x, HttpReply reply) {
-        x.reply(
-                options.cors()
-                        ? new HttpReply(reply.status(), reply.contentType(), CORS, reply.content())
-                        : reply);
+        x.reply(options.cors() ? new HttpReply(reply.status(), reply.contentType(), CORS, reply.content()) : reply);
     }
 
     /** What no route takes as it is spelled. */
@@ -106,7 +98,8 @@ final class RestApi {
                 reply(x, HttpReply.text(200, "", ""));
                 return;
             }
-            throw RestPath.malformed(x, "a preflight request has an Origin header that begins with http:// or https://");
+            throw RestPath.malformed(
+                    x, "a preflight request has an Origin header that begins with http:// or https://");
         }
         RestPath path = RestPath.of(x);
         switch (path.verb()) {

@@ -11,7 +11,6 @@ import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.protocols.v1.TfsMetrics.Entrypoint;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
-import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -108,8 +107,8 @@ final class RestInference {
                 List<Tensor> inputs;
                 long count = 0;
                 if (api == Api.PREDICT) {
-                    inputs = f.predict.decode(
-                            signature, metadata.properties().getOrDefault(ExampleTensors.COLUMNS, ""));
+                    inputs =
+                            f.predict.decode(signature, metadata.properties().getOrDefault(ExampleTensors.COLUMNS, ""));
                 } else {
                     Examples examples = f.examples.decode();
                     count = examples.size();
@@ -234,8 +233,7 @@ final class RestInference {
 
         private void count(Code code) {
             if (metrics.measuring()) {
-                metrics.finished(
-                        model.model(), api, Entrypoint.REST, code, clock.nanos() - exchange.arrivedNanos());
+                metrics.finished(model.model(), api, Entrypoint.REST, code, clock.nanos() - exchange.arrivedNanos());
                 if (api != Api.PREDICT && code == Code.OK) {
                     metrics.examples(model.model(), examples);
                 }

@@ -38,8 +38,7 @@ final class StatusJson {
                                         + String.join(", ", status.labels().keySet()));
             }
             this.versions = status.versions().stream()
-                    .filter(v -> label.targets().stream()
-                            .anyMatch(t -> t.version() == v.id().version()))
+                    .filter(v -> label.targets().stream().anyMatch(t -> t.version() == v.id().version()))
                     .toList();
         } else if (ref.version() != ModelRef.ANY) {
             this.versions = status.versions().stream()

@@ -244,10 +244,10 @@ final class TfsMetrics {
                 new AtomicReferenceArray<>(Code.values().length);
         private final AtomicReferenceArray<@Nullable Histogram> latencies =
                 new AtomicReferenceArray<>(Api.values().length * Entrypoint.values().length);
-        private final List<Map<String, Histogram>> runtimes =
-                Stream.generate(() -> (Map<String, Histogram>) new ConcurrentHashMap<String, Histogram>(2))
-                        .limit(Api.values().length)
-                        .toList();
+        private final List<Map<String, Histogram>> runtimes = Stream.generate(
+                        () -> (Map<String, Histogram>) new ConcurrentHashMap<String, Histogram>(2))
+                .limit(Api.values().length)
+                .toList();
         private final Histogram examples = new Histogram(EXAMPLE_BOUNDS);
         private final LongAdder exampleTotal = new LongAdder();
         private final LongAdder inFlight = new LongAdder();
@@ -319,7 +319,11 @@ final class TfsMetrics {
                 String le = i < bounds.length ? number(bounds[i]) : "+Inf";
                 line(b, name, "_bucket", labels + ",le=\"" + le + '"', below);
             }
-            b.append(":tensorflow:serving:").append(name).append("_sum{").append(labels).append("} ");
+            b.append(":tensorflow:serving:")
+                    .append(name)
+                    .append("_sum{")
+                    .append(labels)
+                    .append("} ");
             b.append(number(sum.sum() / 1e3)).append('\n');
             line(b, name, "_count", labels, below);
         }

@@ -26,9 +26,8 @@ final class FakeClient {
 
     FakeExchange call(String method, String path, String body, String header, String value) {
         for (HttpRoute route : routes) {
-            Matcher m = Pattern.compile(route.template()
-                            .replace("/{rest...}", "(?:/.*)?")
-                            .replaceAll("\\{[a-z]+}", "([^/:]+)"))
+            Matcher m = Pattern.compile(
+                            route.template().replace("/{rest...}", "(?:/.*)?").replaceAll("\\{[a-z]+}", "([^/:]+)"))
                     .matcher(path);
             if ((route.method().equals(method) || route.method().equals(HttpRoute.ANY)) && m.matches()) {
                 List<String> parameters = new ArrayList<>();

@@ -61,7 +61,8 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     public Call infer(InferenceRequest request, ResponseSink sink) {
         ModelMetadata metadata = metadata(request.model());
         requests.add(request);
-        Function<InferenceRequest, List<Tensor>> answer = answers.get(request.model().model());
+        Function<InferenceRequest, List<Tensor>> answer =
+                answers.get(request.model().model());
         if (answer != null) {
             List<Tensor> made;
             try {
@@ -125,8 +126,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     @Override
     public List<ModelStatus> index() {
         return states.entrySet().stream()
-                .map(e -> new ModelStatus(
-                        e.getKey(), List.of(e.getValue()), labels.getOrDefault(e.getKey(), Map.of())))
+                .map(e -> new ModelStatus(e.getKey(), List.of(e.getValue()), labels.getOrDefault(e.getKey(), Map.of())))
                 .toList();
     }
 

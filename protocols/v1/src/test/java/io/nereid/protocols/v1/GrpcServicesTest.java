@@ -42,8 +42,7 @@ class GrpcServicesTest {
     private static final ModelSpec HALF = ModelSpec.of("half");
 
     private final HalfPlusTwo model = new HalfPlusTwo();
-    private final V1Codec codec =
-            new V1Codec(model, model, Runnable::run, V1Options.defaults(Clock.system()));
+    private final V1Codec codec = new V1Codec(model, model, Runnable::run, V1Options.defaults(Clock.system()));
 
     private static Map<String, byte[]> fixtures() {
         Map<String, byte[]> all = new HashMap<>();
@@ -127,7 +126,8 @@ class GrpcServicesTest {
             out.textField(2, "tensorflow/serving/" + a[i + 2]);
             out.end(task);
         }
-        Examples.of(List.of(new Example(Map.of("x", Feature.ofFloats(1)))), null).write(out, 2);
+        Examples.of(List.of(new Example(Map.of("x", Feature.ofFloats(1)))), null)
+                .write(out, 2);
         return out.toByteArray();
     }
 
@@ -228,7 +228,10 @@ class GrpcServicesTest {
                 Code.INVALID_ARGUMENT,
                 "output tensor alias not found in signature: z Outputs expected to be in the set {y}.");
         refused(
-                "Predict", predict(HALF, List.of("y", "y"), "x"), Code.INVALID_ARGUMENT, "duplicate output tensor alias: y");
+                "Predict",
+                predict(HALF, List.of("y", "y"), "x"),
+                Code.INVALID_ARGUMENT,
+                "duplicate output tensor alias: y");
         FakeCall call = FakeCall.send(codec, "Predict", predict(HALF, List.of("y"), "x"));
         assertThat(call.code).isEqualTo(Code.OK);
         assertThat(model.requests.get(0).outputs()).containsExactly(new RequestedOutput("y", 0));
@@ -316,7 +319,11 @@ class GrpcServicesTest {
             y.close();
             return Tensor.allocate("y", DataType.FP32, Shape.of(1, 2, 2));
         };
-        refused("Classify", examples(HALF, 1), Code.INVALID_ARGUMENT, "Expected Tensor shape: [batch_size num_classes]");
+        refused(
+                "Classify",
+                examples(HALF, 1),
+                Code.INVALID_ARGUMENT,
+                "Expected Tensor shape: [batch_size num_classes]");
         refused(
                 "Regress",
                 examples(HALF, 1),
@@ -417,7 +424,9 @@ class GrpcServicesTest {
         byte[] byLabel = FakeCall.send(
                         codec, "GetModelStatus", status(new ModelSpec("half", ModelRef.ANY, "stable", "")))
                 .answer;
-        assertThat(byNumber).isEqualTo(HexFormat.of().parseHex("0a060803101e1a00")).isEqualTo(byLabel);
+        assertThat(byNumber)
+                .isEqualTo(HexFormat.of().parseHex("0a060803101e1a00"))
+                .isEqualTo(byLabel);
     }
 
     @Test
@@ -458,8 +467,7 @@ class GrpcServicesTest {
         ServedModel a = model.configured.get(0);
         assertThat(a.basePath()).isEqualTo("/models/a");
         assertThat(a.platform()).isEqualTo("tensorflow");
-        assertThat(a.versionPolicy())
-                .isEqualTo(new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.of(1L, 300L)));
+        assertThat(a.versionPolicy()).isEqualTo(new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.of(1L, 300L)));
         assertThat(a.labels().get("canary").targets().get(0).version()).isEqualTo(300);
         assertThat(a.logging()).isEqualTo(new RequestLogging("tfrecord", "/logs/a", 0.5));
         ServedModel b = model.configured.get(1);
@@ -523,12 +531,7 @@ class GrpcServicesTest {
             FakeCall call = FakeCall.send(codec, methods.get(name), message);
             assertThat(call.code)
                     .as("%s %s: %s", name, HexFormat.of().formatHex(message), call.text)
-                    .isIn(
-                            Code.OK,
-                            Code.INVALID_ARGUMENT,
-                            Code.NOT_FOUND,
-                            Code.FAILED_PRECONDITION,
-                            Code.UNIMPLEMENTED);
+                    .isIn(Code.OK, Code.INVALID_ARGUMENT, Code.NOT_FOUND, Code.FAILED_PRECONDITION, Code.UNIMPLEMENTED);
             assertThat(call.freed).as(HexFormat.of().formatHex(message)).isTrue();
             refusals += call.code == Code.OK ? 0 : 1;
             model.requests.clear();

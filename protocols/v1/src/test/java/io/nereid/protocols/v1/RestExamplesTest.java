@@ -45,7 +45,13 @@ class RestExamplesTest {
                 new Signature(Signature.CLASSIFY, examples, List.of(floats("scores", -1, 1)), Map.of()));
         engine.add(
                 new ModelMetadata(
-                        new ServableId("half_plus_two", 123), "fake", x, List.of(floats("y", -1)), 0, Map.of(), signatures),
+                        new ServableId("half_plus_two", 123),
+                        "fake",
+                        x,
+                        List.of(floats("y", -1)),
+                        0,
+                        Map.of(),
+                        signatures),
                 r -> {
                     float[] values = r.options().signature().equals("serving_default")
                             ? floats(r.inputs().get(0))
@@ -142,7 +148,12 @@ class RestExamplesTest {
         TensorSpec x = floats("x", -1);
         engine.add(
                 new ModelMetadata(
-                        new ServableId("half_plus_two", 124), "fake", List.of(x), List.of(floats("y", -1)), 0, Map.of()),
+                        new ServableId("half_plus_two", 124),
+                        "fake",
+                        List.of(x),
+                        List.of(floats("y", -1)),
+                        0,
+                        Map.of()),
                 r -> {
                     Tensor scores = Tensor.allocate("scores", DataType.FP32, Shape.of(1, 2));
                     scores.buffer().putFloat(0, 0.75f).putFloat(4, 0.25f);

@@ -129,7 +129,8 @@ class RestPathsTest {
         assertThat(x.text())
                 .contains("Servable not found for request: Latest(none)")
                 .contains("Model with name none does not exist.");
-        assertThat(client.call("POST", "/v1/models/none/versions/5:predict", "{}").text())
+        assertThat(client.call("POST", "/v1/models/none/versions/5:predict", "{}")
+                        .text())
                 .contains("Servable not found for request: Specific(none, 5)");
         FakeExchange version = client.call("POST", "/v1/models/m/versions/5:predict", "{}");
         assertThat(version.status()).isEqualTo(404);
@@ -227,10 +228,9 @@ class RestPathsTest {
                 Map.entry(Code.UNIMPLEMENTED, 501),
                 Map.entry(Code.UNAVAILABLE, 503),
                 Map.entry(Code.DEADLINE_EXCEEDED, 504));
-        engine.add(
-                new ModelMetadata(new ServableId("failing", 1), "fake", specs("x"), specs("y"), 0, Map.of()), r -> {
-                    throw ServingException.of(code, "it came to nothing");
-                });
+        engine.add(new ModelMetadata(new ServableId("failing", 1), "fake", specs("x"), specs("y"), 0, Map.of()), r -> {
+            throw ServingException.of(code, "it came to nothing");
+        });
         FakeExchange x = client.call("POST", "/v1/models/failing:predict", "{\"instances\":[[1,2]]}");
         assertThat(x.status()).isEqualTo(expected.get(code));
         assertThat(x.text()).isEqualTo("{\"error\":\"it came to nothing\"}");

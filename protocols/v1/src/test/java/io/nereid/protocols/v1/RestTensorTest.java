@@ -93,7 +93,8 @@ class RestTensorTest {
         assertThat(echo(DataType.FP32, "{\"inputs\":5}")).isEqualTo("{\"outputs\":5.0}");
         assertThat(echo(DataType.FP32, "{\"instances\":[5]}")).isEqualTo("{\"predictions\":[5.0]}");
         assertThat(echo(DataType.BYTES, "{\"inputs\":{\"b64\":\"aGk=\"}}")).isEqualTo("{\"outputs\":\"hi\"}");
-        assertThat(echo(DataType.BYTES, "{\"inputs\":{\"x\":{\"b64\":\"aGk=\"}}}")).isEqualTo("{\"outputs\":\"hi\"}");
+        assertThat(echo(DataType.BYTES, "{\"inputs\":{\"x\":{\"b64\":\"aGk=\"}}}"))
+                .isEqualTo("{\"outputs\":\"hi\"}");
         assertThat(engine.shapes).containsExactly(Shape.SCALAR, Shape.of(1), Shape.SCALAR, Shape.SCALAR);
     }
 
@@ -123,7 +124,8 @@ class RestTensorTest {
 
     @Test
     void furtherKeysOfColumnsAreIgnored() {
-        assertThat(echo(DataType.FP32, "{\"inputs\":{\"x\":[1],\"more\":[[2]]}}")).isEqualTo("{\"outputs\":[1.0]}");
+        assertThat(echo(DataType.FP32, "{\"inputs\":{\"x\":[1],\"more\":[[2]]}}"))
+                .isEqualTo("{\"outputs\":[1.0]}");
         engine.add("m", List.of(any("x", DataType.FP32)), List.of(any("y", DataType.FP32)));
         assertThat(client.call("POST", "/v1/models/m:predict", "{\"inputs\":{\"xx\":[1]}}")
                         .text())
@@ -178,7 +180,8 @@ class RestTensorTest {
                 .contains("Serving signature name: \\\"pairs\\\" not found in signature def")
                 .contains("did you mean 'pair'");
         client = client(V1Options.builder(Clock.system()).methodCheck(true).build());
-        assertThat(client.call("POST", "/v1/models/s:predict", "{\"instances\":[1.5]}").text())
+        assertThat(client.call("POST", "/v1/models/s:predict", "{\"instances\":[1.5]}")
+                        .text())
                 .contains("Expected prediction signature method_name to be one of {")
                 .contains("Was: another/method");
     }
@@ -199,16 +202,20 @@ class RestTensorTest {
         FakeExchange rows = client.call("POST", "/v1/models/b:predict", "{\"instances\":[1,2]}");
         assertThat(rows.status()).isEqualTo(400);
         assertThat(rows.text()).contains("Tensor name: d has inconsistent batch size: 1 expecting: 2");
-        assertThat(client.call("POST", "/v1/models/b:predict", "{\"inputs\":[1,2]}").text())
+        assertThat(client.call("POST", "/v1/models/b:predict", "{\"inputs\":[1,2]}")
+                        .text())
                 .isEqualTo("{\"outputs\":{\"c\":[1.0,2.0],\"d\":[[1.0,2.0]]}}");
         engine.add(metadata, r -> List.of(r.inputs().get(0).retainAs("c", Shape.SCALAR)));
-        assertThat(client.call("POST", "/v1/models/b:predict", "{\"instances\":[1]}").text())
+        assertThat(client.call("POST", "/v1/models/b:predict", "{\"instances\":[1]}")
+                        .text())
                 .contains("Tensor name: c has no shape information");
         engine.add(metadata, r -> List.of());
-        assertThat(client.call("POST", "/v1/models/b:predict", "{\"instances\":[1]}").text())
+        assertThat(client.call("POST", "/v1/models/b:predict", "{\"instances\":[1]}")
+                        .text())
                 .contains("Cannot convert empty tensor map to JSON");
         engine.add(metadata, r -> List.of(Tensor.allocate("c", DataType.FP32, Shape.of(0, 3))));
-        assertThat(client.call("POST", "/v1/models/b:predict", "{\"instances\":[1]}").text())
+        assertThat(client.call("POST", "/v1/models/b:predict", "{\"instances\":[1]}")
+                        .text())
                 .isEqualTo("{\"predictions\":[]}");
     }
 
@@ -222,9 +229,8 @@ class RestTensorTest {
     @Test
     void floatsMayBePrintedAsTheDoublesTheyWidenTo() {
         assertThat(echo(DataType.FP32, "{\"inputs\":[6.8]}")).isEqualTo("{\"outputs\":[6.8]}");
-        client = client(V1Options.builder(Clock.system())
-                .floatStyle(FloatStyle.WIDENED)
-                .build());
+        client = client(
+                V1Options.builder(Clock.system()).floatStyle(FloatStyle.WIDENED).build());
         assertThat(echo(DataType.FP32, "{\"inputs\":[6.8]}")).isEqualTo("{\"outputs\":[6.800000190734863]}");
     }
 

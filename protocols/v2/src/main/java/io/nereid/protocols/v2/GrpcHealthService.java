@@ -39,8 +39,7 @@ final class GrpcHealthService {
 
     @GuardedBy("this") private @Nullable ScheduledExecutorService timer;
 
-    GrpcHealthService(
-            ModelControl control, Set<String> furtherServices, Supplier<ScheduledExecutorService> timers) {
+    GrpcHealthService(ModelControl control, Set<String> furtherServices, Supplier<ScheduledExecutorService> timers) {
         this.control = control;
         known.addAll(furtherServices);
         this.timers = timers;
