@@ -109,6 +109,11 @@ class CommandLineTest {
         assertThat(out.toString()).contains("config.pbtxt:2:1").contains("max_batch_size");
     }
 
+    private static String listed(Path dir, String name, String more) {
+        return "config { name: '" + name + "' base_path: '" + dir.resolve(name) + "' model_platform: 'tensorflow' "
+                + more + " }\n";
+    }
+
     @Test
     void validateTellsOfEachModelOfAListWhetherItCanBeServed(@TempDir Path dir) throws Exception {
         Files.createDirectories(dir.resolve("good/3"));
@@ -117,22 +122,21 @@ class CommandLineTest {
         Files.write(dir.resolve("bad/1/model.onnx"), new byte[] {1});
         Files.createDirectories(dir.resolve("empty"));
         Path list = dir.resolve("models.config");
-        String one = "config { name: '%s' base_path: '" + dir + "/%s' model_platform: 'tensorflow' %s }\n";
         Files.writeString(
                 list,
-                "model_config_list {\n" + one.formatted("good", "good", "") + one.formatted("bad", "bad", "")
-                        + one.formatted("empty", "empty", "") + "}\n");
+                "model_config_list {\n" + listed(dir, "good", "") + listed(dir, "bad", "") + listed(dir, "empty", "")
+                        + "}\n");
         assertThat(run("validate", "--model_config_file", list.toString())).isEqualTo(1);
         assertThat(out.toString())
                 .contains("ok: model 'good', versions [3]")
                 .contains("error: model 'bad' did not become available as listed: version 1: ")
                 .contains("No versions of servable empty found under base path")
                 .contains("2 of 3 models cannot be served as listed");
-        Files.writeString(list, "model_config_list {\n" + one.formatted("good", "good", "") + "}\n");
+        Files.writeString(list, "model_config_list {\n" + listed(dir, "good", "") + "}\n");
         assertThat(run("validate", "--model_config_file", list.toString(), "--files-only"))
                 .isZero();
         String label = "version_labels { key: 'stable' value: 4 }";
-        Files.writeString(list, "model_config_list {\n" + one.formatted("good", "good", label) + "}\n");
+        Files.writeString(list, "model_config_list {\n" + listed(dir, "good", label) + "}\n");
         assertThat(run("validate", "--model_config_file", list.toString())).isEqualTo(1);
         assertThat(err.toString()).contains("stable").contains("4");
         Files.writeString(list, "model_config_list {\n  config { nam: 'x' }\n}\n");
