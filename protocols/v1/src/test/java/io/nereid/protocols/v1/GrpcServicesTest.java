@@ -247,8 +247,10 @@ class GrpcServicesTest {
         assertThat(model.requests.get(0).options().signature()).isEqualTo("regress_x_to_y");
         assertThat(model.requests.get(0).model()).isEqualTo(ModelRef.exact("half", 3));
         PredictMessage message = new PredictMessage(new WireReader(), new NameCache());
-        message.scanResponse(MemoryRegion.copyOf(call.answer, 0, call.answer.length));
+        MemoryRegion answer = MemoryRegion.copyOf(call.answer, 0, call.answer.length);
+        message.scanResponse(answer);
         assertThat(message.spec()).isEqualTo(ModelSpec.of("half", 3, "regress_x_to_y"));
+        answer.release();
     }
 
     @Test
