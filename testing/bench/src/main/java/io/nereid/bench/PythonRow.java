@@ -36,20 +36,19 @@ final class PythonRow implements Bench.Row {
     private static final int RUNS = 2_000;
     private static final double MAX_MICROS = 150;
 
-    private static final String MODEL = String.join(
-            "\n",
-            "import time",
-            "import triton_python_backend_utils as pb_utils",
-            "class TritonPythonModel:",
-            "    def execute(self, requests):",
-            "        responses = []",
-            "        for request in requests:",
-            "            begun = time.perf_counter_ns()",
-            "            out = request.inputs()[0].as_numpy() + 1",
-            "            own = time.perf_counter_ns() - begun",
-            "            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor('OUT', out)], parameters={'own': own}))",
-            "        return responses",
-            "");
+    private static final String MODEL = """
+            import time
+            import triton_python_backend_utils as pb_utils
+            class TritonPythonModel:
+                def execute(self, requests):
+                    responses = []
+                    for request in requests:
+                        begun = time.perf_counter_ns()
+                        out = request.inputs()[0].as_numpy() + 1
+                        own = time.perf_counter_ns() - begun
+                        responses.append(pb_utils.InferenceResponse([pb_utils.Tensor('OUT', out)], parameters={'own': own}))
+                    return responses
+            """;
 
     @Override
     public List<Figure> measure(Bench.Setting setting) throws IOException {
@@ -63,14 +62,15 @@ final class PythonRow implements Bench.Row {
         if (backend == null) {
             return List.of(Figure.skipped(work, "the distribution has no Python backend"));
         }
-        Path version = setting.directory("python").resolve("1");
+        Path directory = setting.directory("python");
+        Path version = directory.resolve("1");
         Files.writeString(Files.createDirectories(version).resolve("model.py"), MODEL);
         ModelConfig config = ModelConfig.builder("python")
                 .inputs(List.of(new TensorSpec("IN", DataType.FP32, Shape.of(-1))))
                 .outputs(List.of(new TensorSpec("OUT", DataType.FP32, Shape.of(-1))))
                 .build();
         BackendContext context = new BackendContext(1, setting.scratch(), Map.of("python", python));
-        ModelSource source = new ModelSource(new ServableId("python", 1), version.getParent(), version);
+        ModelSource source = new ModelSource(new ServableId("python", 1), directory, version);
         List<Figure> figures = new ArrayList<>();
         try (BackendModel model = backend.load(source, config, context);
                 Invocation invocation = model.newInvocation()) {

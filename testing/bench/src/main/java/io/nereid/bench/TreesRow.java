@@ -85,7 +85,8 @@ final class TreesRow implements Bench.Row {
     }
 
     private static void measure(Bench.Setting setting, Backend backend, Case one, List<Figure> figures) {
-        Path directory = one.file().toAbsolutePath().getParent();
+        Path directory =
+                java.util.Objects.requireNonNull(one.file().toAbsolutePath().getParent());
         String file = String.valueOf(one.file().getFileName());
         ModelConfig config = ModelConfig.builder("m").modelFile(file).build();
         BackendContext context = new BackendContext(1, setting.scratch(), Map.of());

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.jar.JarEntry;
@@ -189,7 +190,7 @@ class FormatMemoryTest {
     private void jar(Path target) throws IOException {
         Path source =
                 Files.createDirectories(directory.resolve("source/com/example")).resolve("Held.java");
-        Files.writeString(source, """
+        Files.writeString(source, String.format(Locale.ROOT, """
                 package com.example;
                 import io.nereid.backends.java.JavaModel;
                 import io.nereid.spi.TensorSpec;
@@ -211,7 +212,7 @@ class FormatMemoryTest {
                         return List.of(y);
                     }
                 }
-                """.formatted(FormatChurn.LOADERS));
+                """, FormatChurn.LOADERS));
         JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
         Path classes = Files.createDirectories(directory.resolve("classes"));
         assertThat(compiler.run(
