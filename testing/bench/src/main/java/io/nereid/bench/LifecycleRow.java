@@ -21,6 +21,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * What versions that come and go cost those who serve: a served model is swapped two hundred times under saturation; a model
@@ -149,7 +150,10 @@ final class LifecycleRow implements Bench.Row {
                 ServerProcess.listed(setting.distribution(), file, setting.scratch(), "--strict-readiness=false")) {
             double before = Proc.cpu(server.pid(), false);
             double seconds = Math.max(10, setting.seconds() * 3);
-            Thread.sleep((long) (seconds * 1000));
+            double until = System.nanoTime() + seconds * 1e9;
+            while (System.nanoTime() < until) {
+                LockSupport.parkNanos(10_000_000);
+            }
             double share = (Proc.cpu(server.pid(), false) - before) / seconds;
             return new Figure(
                     "10,000 listed models, 1,000 of them stored, idle",

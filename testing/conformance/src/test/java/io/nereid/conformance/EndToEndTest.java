@@ -332,7 +332,7 @@ class EndToEndTest {
                 "echo     | {\"inputs\":[{\"name\":\"X\",\"datatype\":\"FP32\",\"shape\":[1,1],\"data\":[1]}]} | 400 | INPUT0",
                 "nosuch   | {\"inputs\":[]}                                                   | 404 | nosuch",
                 "echo/versions/9 | {\"inputs\":[]}                                            | 404 | ",
-                "echo/versions/x | {\"inputs\":[]}                                            | 400 | integral value"
+                "echo/versions/x | {\"inputs\":[]}                                            | 400 | has no labels"
             })
     void badInputIsTheClientsFaultAndTheNextRequestWorks(String model, String body, int status, String text)
             throws Exception {
