@@ -30,8 +30,8 @@ import org.pmml4s.model.Model;
  */
 record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outputs) {
     private static final String EXPORT = "export the model again as PMML 3 or 4, or as ONNX";
-    /** Deeper documents are none that a tool has written, and would exhaust the stack. */
-    private static final int DEEPEST = 500;
+    /** Deeper documents are none that a tool has written. Newer JDKs, and the library with them, read 200 levels. */
+    private static final int DEEPEST = 190;
 
     /** @throws ServingException INVALID_ARGUMENT for a file that is no PMML document, or one that cannot be served */
     static PmmlDocument read(Path file) {
@@ -101,6 +101,7 @@ record PmmlDocument(Model model, List<InputField> fields, List<OutputField> outp
         XMLInputFactory factory = XMLInputFactory.newDefaultFactory();
         factory.setProperty(XMLInputFactory.SUPPORT_DTD, false);
         factory.setProperty(XMLInputFactory.IS_SUPPORTING_EXTERNAL_ENTITIES, false);
+        factory.setProperty("jdk.xml.maxElementDepth", "0");
         try {
             XMLStreamReader xml = factory.createXMLStreamReader(new ByteArrayInputStream(bytes));
             Charset charset = charset(xml.getCharacterEncodingScheme(), xml.getEncoding());
