@@ -43,6 +43,12 @@ class ArchitectureTest {
     private static final String ENDPOINT = "io.nereid.endpoint";
 
     /** Room → the rooms it may use. */
+    private static final String API = "io.nereid.control.api";
+
+    private static final String CORE = "io.nereid.control.core";
+    private static final String AUTOSCALING = "io.nereid.control.autoscaling";
+    private static final String GATEWAY = "io.nereid.control.gateway";
+
     private static final Map<String, List<String>> FLOORS = Map.ofEntries(
             Map.entry(BASE, List.of()),
             Map.entry(TENSOR, List.of(BASE)),
@@ -89,7 +95,32 @@ class ArchitectureTest {
             Map.entry("io.nereid.tracing", List.of(BASE, TENSOR, JSON, OBSERVE)),
             Map.entry("io.nereid.protocols.v1", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT, WIRE, TFDATA)),
             Map.entry("io.nereid.protocols.v2", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT, WIRE)),
-            Map.entry("io.nereid.transport", List.of(BASE, TENSOR, ENDPOINT)));
+            Map.entry("io.nereid.transport", List.of(BASE, TENSOR, ENDPOINT)),
+            Map.entry("io.nereid.storage", List.of(BASE)),
+            Map.entry("io.nereid.explain", List.of(BASE, TENSOR, OBSERVE, SPI)),
+            Map.entry("io.nereid.payload", List.of(BASE, TENSOR, ENDPOINT)),
+            Map.entry(API, List.of(BASE)),
+            Map.entry(CORE, List.of(BASE, API)),
+            Map.entry(AUTOSCALING, List.of(BASE)),
+            Map.entry("io.nereid.control.store", List.of(BASE, API, CORE)),
+            Map.entry("io.nereid.control.apiserver", List.of(BASE, TENSOR, ENDPOINT, API, CORE)),
+            Map.entry(GATEWAY, List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT, API, CORE, AUTOSCALING)),
+            Map.entry("io.nereid.control.graph", List.of(BASE, TENSOR, JSON, ENDPOINT, API, CORE)),
+            Map.entry(
+                    "io.nereid.control.local",
+                    List.of(
+                            BASE,
+                            TENSOR,
+                            JSON,
+                            OBSERVE,
+                            SPI,
+                            ENDPOINT,
+                            "io.nereid.repository",
+                            "io.nereid.storage",
+                            API,
+                            CORE,
+                            AUTOSCALING,
+                            GATEWAY)));
 
     @TestFactory
     List<DynamicTest> everyRoomUsesOnlyTheRoomsBelowIt() {
