@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.endpoint;
 
+import io.nereid.tensor.MemoryRegion;
 import java.util.List;
+import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -18,10 +20,19 @@ public interface VirtualHosts {
     @Nullable Site find(Head head);
 
     /** Routes of their own, made ready by the transport. */
-    interface Site {}
+    interface Site {
+        /**
+         * Calls a route from inside this process, without a socket; the handler runs on the calling thread, which may be any.
+         *
+         * @param target path and query
+         * @param body taken over
+         * @return the whole answer; errors are answers too
+         */
+        CompletionStage<Upstream.Answer> call(
+                String method, String target, List<Upstream.Header> headers, MemoryRegion body);
+    }
 
     /** What makes sites; the transport is one. */
-    @FunctionalInterface
     interface SiteFactory {
         /**
          * Makes routes ready. Among the gRPC methods the path {@code /*} takes every method that no other one names; then
@@ -31,6 +42,23 @@ public interface VirtualHosts {
          *     {@code /serving/default/iris}; empty for nothing. {@link HttpExchange#path} is without it
          */
         Site site(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix);
+
+        /**
+         * Opens a port where one site answers everything, whatever host is named.
+         *
+         * @param port 0 for any that is free
+         * @throws io.nereid.base.ServingException UNAVAILABLE when the port cannot be had
+         */
+        Listener listen(String address, int port, Site site);
+    }
+
+    /** An open port; closing it lets requests under way finish. */
+    interface Listener extends AutoCloseable {
+        /** Its number. */
+        int port();
+
+        @Override
+        void close();
     }
 
     /** The beginning of a request. Valid during the call only. */
