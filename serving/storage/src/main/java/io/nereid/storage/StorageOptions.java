@@ -1,0 +1,137 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * How a {@link Storage} works. Immutable; make variants with the {@code with} methods.
+ *
+ * @param cache the directory of the cache, made if absent; one storage of one process at a time
+ * @param quotaBytes the most that the cache may hold, what is half downloaded included
+ * @param keepFreeBytes what is left free on the cache's disk
+ * @param pvcRoot the directory whose sub-directories are the claims that {@code pvc://name/path} names, if there are any
+ * @param environment settings for every request, as in {@link StorageRequest#credentials()}, which go before them;
+ *     usually the process's environment
+ * @param connections the most connections that are open at once for downloads
+ * @param downloads the most downloads that run at once; others wait
+ * @param attempts how often a request to a store is sent before it fails, the first included
+ * @param connectTimeout until a connection is made
+ * @param readTimeout until an answer begins, and between two arrivals of bytes
+ * @param useStale whether to take what was there the last time, with the same credentials, if the store cannot be reached
+ * @param limits what an archive may hold
+ */
+public record StorageOptions(
+        Path cache,
+        long quotaBytes,
+        long keepFreeBytes,
+        @Nullable Path pvcRoot,
+        Map<String, String> environment,
+        int connections,
+        int downloads,
+        int attempts,
+        Duration connectTimeout,
+        Duration readTimeout,
+        boolean useStale,
+        Limits limits) {
+
+    /**
+     * What an archive may hold. Immutable.
+     *
+     * @param entries the most files, directories and links
+     * @param bytes the most bytes unpacked
+     * @param ratio the most bytes unpacked per packed byte, looked at once 64 MiB are unpacked
+     */
+    public record Limits(int entries, long bytes, int ratio) {
+        /** 100,000 entries, 1 TiB, 300 to one. */
+        public static Limits defaults() {
+            return new Limits(100_000, 1L << 40, 300);
+        }
+    }
+
+    /** Copies the environment and refuses numbers that make no sense. */
+    public StorageOptions {
+        environment = Map.copyOf(environment);
+        if (quotaBytes <= 0 || keepFreeBytes < 0 || connections < 1 || downloads < 1 || attempts < 1) {
+            throw new IllegalArgumentException("quotaBytes, connections, downloads and attempts are at least 1");
+        }
+    }
+
+    /** The defaults: a quota of 100 GiB, 1 GiB left free, 8 connections, 4 downloads, 5 attempts, 15 s and 30 s. */
+    public static StorageOptions defaults(Path cache) {
+        return new StorageOptions(
+                cache,
+                100L << 30,
+                1L << 30,
+                null,
+                Map.of(),
+                8,
+                4,
+                5,
+                Duration.ofSeconds(15),
+                Duration.ofSeconds(30),
+                true,
+                Limits.defaults());
+    }
+
+    /** With another quota. */
+    public StorageOptions withQuota(long bytes, long keepFree) {
+        return new StorageOptions(
+                cache, bytes, keepFree, pvcRoot, environment, connections, downloads, attempts, connectTimeout,
+                readTimeout, useStale, limits);
+    }
+
+    /** With a directory of claims. */
+    public StorageOptions withPvcRoot(Path root) {
+        return new StorageOptions(
+                cache, quotaBytes, keepFreeBytes, root, environment, connections, downloads, attempts, connectTimeout,
+                readTimeout, useStale, limits);
+    }
+
+    /** With another environment. */
+    public StorageOptions withEnvironment(Map<String, String> settings) {
+        return new StorageOptions(
+                cache, quotaBytes, keepFreeBytes, pvcRoot, settings, connections, downloads, attempts, connectTimeout,
+                readTimeout, useStale, limits);
+    }
+
+    /** With other numbers of connections and downloads. */
+    public StorageOptions withConcurrency(int connections, int downloads) {
+        return new StorageOptions(
+                cache, quotaBytes, keepFreeBytes, pvcRoot, environment, connections, downloads, attempts,
+                connectTimeout, readTimeout, useStale, limits);
+    }
+
+    /** With other attempts and times. */
+    public StorageOptions withRetries(int attempts, Duration connectTimeout, Duration readTimeout) {
+        return new StorageOptions(
+                cache, quotaBytes, keepFreeBytes, pvcRoot, environment, connections, downloads, attempts,
+                connectTimeout, readTimeout, useStale, limits);
+    }
+
+    /** With or without the use of what may be stale. */
+    public StorageOptions withStale(boolean useStale) {
+        return new StorageOptions(
+                cache, quotaBytes, keepFreeBytes, pvcRoot, environment, connections, downloads, attempts,
+                connectTimeout, readTimeout, useStale, limits);
+    }
+
+    /** With other limits for archives. */
+    public StorageOptions withLimits(Limits limits) {
+        return new StorageOptions(
+                cache, quotaBytes, keepFreeBytes, pvcRoot, environment, connections, downloads, attempts,
+                connectTimeout, readTimeout, useStale, limits);
+    }
+
+    /** Everything but the environment's values, which may be secrets. */
+    @Override
+    public String toString() {
+        return "StorageOptions[cache=" + cache + ", quotaBytes=" + quotaBytes + ", keepFreeBytes=" + keepFreeBytes
+                + ", pvcRoot=" + pvcRoot + ", connections=" + connections + ", downloads=" + downloads + ", attempts="
+                + attempts + ", connectTimeout=" + connectTimeout + ", readTimeout=" + readTimeout + ", useStale="
+                + useStale + ", limits=" + limits + "]";
+    }
+}

@@ -1,0 +1,59 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What to bring here. Immutable.
+ *
+ * @param uri where it is stored; {@link Storage#supports} says which URIs are known
+ * @param credentials settings in the key names of KServe's environment (AWS_ACCESS_KEY_ID, S3_ENDPOINT, HF_TOKEN,
+ *     {@code {host}-headers} and so on); they go before {@link StorageOptions#environment()}. Never shown by
+ *     {@link #toString}. See {@link StorageCredentials} for how they come from secrets.
+ * @param allow patterns ({@code *}, {@code ?}, {@code [seq]}, where {@code *} also matches a slash) of the paths to
+ *     bring; empty brings all
+ * @param ignore patterns of the paths to leave out, stronger than {@code allow}
+ */
+public record StorageRequest(String uri, Map<String, String> credentials, List<String> allow, List<String> ignore) {
+    /** Copies the collections. */
+    public StorageRequest {
+        credentials = Map.copyOf(credentials);
+        allow = List.copyOf(allow);
+        ignore = List.copyOf(ignore);
+    }
+
+    /** Everything below a URI, with the credentials of the server's environment. */
+    public static StorageRequest of(String uri) {
+        return new StorageRequest(uri, Map.of(), List.of(), List.of());
+    }
+
+    /** Everything below a URI, with credentials. */
+    public static StorageRequest of(String uri, Map<String, String> credentials) {
+        return new StorageRequest(uri, credentials, List.of(), List.of());
+    }
+
+    /** Two requests that differ only in what {@link #toString} hides are still different. */
+    @Override
+    public boolean equals(@Nullable Object o) {
+        return o instanceof StorageRequest r
+                && uri.equals(r.uri)
+                && credentials.equals(r.credentials)
+                && allow.equals(r.allow)
+                && ignore.equals(r.ignore);
+    }
+
+    @Override
+    public int hashCode() {
+        return uri.hashCode();
+    }
+
+    /** The URI without its secrets, and the names of the credentials without their values. */
+    @Override
+    public String toString() {
+        return "StorageRequest[" + Uris.shown(uri) + ", credentials=" + new java.util.TreeSet<>(credentials.keySet())
+                + ", allow=" + allow + ", ignore=" + ignore + "]";
+    }
+}
