@@ -132,8 +132,9 @@ class FormatMemoryTest {
 
     @ParameterizedTest
     @CsvSource({
-        // The weights of mlp are 26 MB, made at load: one round that leaks is more than the slack.
-        "onnx, model.onnx, backends/onnx/src/test/resources/models/mlp.onnx, 24",
+        // The weights of mlp are 26 MB, made at load; the C library keeps a block or two of freed ones, as it likes, and
+        // fifty rounds that leak are far more.
+        "onnx, model.onnx, backends/onnx/src/test/resources/models/mlp.onnx, 96",
         "classifier, model.onnx, backends/onnx/src/test/resources/models/zipmap_string.onnx, 8",
         "xgboost, model.json, backends/trees/src/test/resources/models/xgboost/reg-squarederror-gbtree-exact-missing.json, 8",
         "xgboost-ubj, model.ubj, backends/trees/src/test/resources/models/xgboost/multi-softprob-gbtree-forest.ubj, 8",
