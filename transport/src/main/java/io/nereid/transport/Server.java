@@ -4,10 +4,10 @@ package io.nereid.transport;
 
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
-import io.nereid.base.Threads;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.endpoint.VirtualHosts;
 import io.nereid.tensor.MemoryRegion;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
@@ -15,17 +15,12 @@ import io.netty.channel.ChannelFuture;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInitializer;
 import io.netty.channel.ChannelOption;
-import io.netty.channel.EventLoopGroup;
-import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.ServerChannel;
 import io.netty.channel.WriteBufferWaterMark;
-import io.netty.channel.epoll.Epoll;
-import io.netty.channel.epoll.EpollIoHandler;
 import io.netty.channel.epoll.EpollServerDomainSocketChannel;
 import io.netty.channel.epoll.EpollServerSocketChannel;
 import io.netty.channel.group.ChannelGroup;
 import io.netty.channel.group.DefaultChannelGroup;
-import io.netty.channel.nio.NioIoHandler;
 import io.netty.channel.socket.nio.NioServerDomainSocketChannel;
 import io.netty.channel.socket.nio.NioServerSocketChannel;
 import io.netty.channel.unix.DomainSocketAddress;
@@ -54,7 +49,7 @@ import org.slf4j.LoggerFactory;
  * every address it listens on. Its life is {@link #start()}, at last {@link #announceDrain()} and {@link #drain(Duration)}, then
  * {@link #close()}. Thread-safe: its methods may be called from any thread but an event loop.
  */
-public final class Server implements AutoCloseable {
+public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     private static final Logger LOG = LoggerFactory.getLogger(Server.class);
 
     private final ServerOptions options;
@@ -62,8 +57,7 @@ public final class Server implements AutoCloseable {
     private final List<HttpRoute> routes = new ArrayList<>();
     private final Map<CharSequence, GrpcMethod> methods = new HashMap<>();
     private final RouteTable table;
-    private final EventLoopGroup loops;
-    private final boolean epoll;
+    private final EventLoops loops;
     private final List<Channel> listeners = new ArrayList<>();
     private final TlsService tls = new TlsService();
     private final ChannelGroup connections = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
@@ -87,12 +81,9 @@ public final class Server implements AutoCloseable {
             }
         }
         this.table = new RouteTable(routes);
-        this.epoll = options.nativeTransport() && Epoll.isAvailable();
-        int cores = Runtime.getRuntime().availableProcessors();
-        int count = options.eventLoops() > 0 ? options.eventLoops() : Math.max(1, cores / 4);
-        this.loops = new MultiThreadIoEventLoopGroup(
-                count, Threads.named("nereid-io"), epoll ? EpollIoHandler.newFactory() : NioIoHandler.newFactory());
-        LOG.debug("{} routes, {} event loops, epoll {}", routes.size(), count, epoll);
+        EventLoops shared = options.loops();
+        this.loops = shared != null ? shared : new EventLoops(options.eventLoops(), options.nativeTransport());
+        LOG.debug("{} routes, {} event loops, epoll {}", routes.size(), loops.count, loops.epoll);
     }
 
     /**
@@ -141,7 +132,7 @@ public final class Server implements AutoCloseable {
     /** Where a socket in the file system is bound; what an ended server left there is removed. */
     private SocketAddress socket(Path path) {
         delete(path);
-        return epoll ? new DomainSocketAddress(path.toString()) : UnixDomainSocketAddress.of(path);
+        return loops.epoll ? new DomainSocketAddress(path.toString()) : UnixDomainSocketAddress.of(path);
     }
 
     private static void delete(Path path) {
@@ -158,9 +149,9 @@ public final class Server implements AutoCloseable {
 
     private Class<? extends ServerChannel> channel(boolean path) {
         if (path) {
-            return epoll ? EpollServerDomainSocketChannel.class : NioServerDomainSocketChannel.class;
+            return loops.epoll ? EpollServerDomainSocketChannel.class : NioServerDomainSocketChannel.class;
         }
-        return epoll ? EpollServerSocketChannel.class : NioServerSocketChannel.class;
+        return loops.epoll ? EpollServerSocketChannel.class : NioServerSocketChannel.class;
     }
 
     private static String reason(Throwable cause) {
@@ -192,7 +183,7 @@ public final class Server implements AutoCloseable {
                     .childOption(ChannelOption.SO_KEEPALIVE, true);
         }
         return bootstrap
-                .group(loops)
+                .group(loops.group)
                 .channel(channel(listen.path() != null))
                 .option(ChannelOption.SO_BACKLOG, 1024)
                 .childOption(ChannelOption.ALLOCATOR, MemoryRegion.allocator())
@@ -235,6 +226,16 @@ public final class Server implements AutoCloseable {
                 () -> new Http1Connection(context, table, reads),
                 () -> H2Connection.create(context, table, served, reads),
                 context);
+    }
+
+    @Override
+    public VirtualHosts.Site site(List<HttpRoute> siteRoutes, List<GrpcMethod> siteMethods, String prefix) {
+        throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public VirtualHosts.Listener listen(String address, int port, VirtualHosts.Site site) {
+        throw new UnsupportedOperationException();
     }
 
     /** What has happened so far. */
@@ -294,7 +295,9 @@ public final class Server implements AutoCloseable {
             }
         }
         connections.newCloseFuture().awaitUninterruptibly(2, TimeUnit.SECONDS);
-        loops.shutdownGracefully(0, 2, TimeUnit.SECONDS).awaitUninterruptibly();
+        if (options.loops() == null) {
+            loops.close();
+        }
         tls.close();
     }
 }

@@ -3,6 +3,7 @@
 package io.nereid.transport;
 
 import io.nereid.base.Clock;
+import io.nereid.endpoint.VirtualHosts;
 import io.nereid.tensor.ByteBudget;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -26,6 +27,9 @@ import org.jspecify.annotations.Nullable;
  * @param nativeTransport whether epoll is used where it is to be had
  * @param clock the server's clock
  * @param accessLog hears of finished exchanges; null for nobody
+ * @param virtualHosts whose routes serve a request where it is not the server's own; asked for the head of every request
+ * @param loops the threads that read and write sockets, shared and closed by whoever made them; null for {@code eventLoops}
+ *     of the server's own
  */
 public record ServerOptions(
         List<Listen> listen,
@@ -40,7 +44,9 @@ public record ServerOptions(
         boolean compressMessages,
         boolean nativeTransport,
         Clock clock,
-        @Nullable AccessLog accessLog) {
+        @Nullable AccessLog accessLog,
+        VirtualHosts virtualHosts,
+        @Nullable EventLoops loops) {
     /** What is served on an address. */
     public enum Purpose {
         /** Every route and method. */
@@ -99,6 +105,8 @@ public record ServerOptions(
         private boolean nativeTransport = true;
         private Clock clock = Clock.system();
         private @Nullable AccessLog accessLog;
+        private VirtualHosts virtualHosts = VirtualHosts.NONE;
+        private @Nullable EventLoops loops;
 
         private Builder() {}
 
@@ -190,6 +198,18 @@ public record ServerOptions(
             return this;
         }
 
+        /** Sets whose routes serve a request. */
+        public Builder virtualHosts(VirtualHosts hosts) {
+            this.virtualHosts = hosts;
+            return this;
+        }
+
+        /** Has the server use threads that others use as well, in the place of its own. */
+        public Builder loops(EventLoops shared) {
+            this.loops = shared;
+            return this;
+        }
+
         /** The options. */
         public ServerOptions build() {
             return new ServerOptions(
@@ -205,7 +225,9 @@ public record ServerOptions(
                     compressMessages,
                     nativeTransport,
                     clock,
-                    accessLog);
+                    accessLog,
+                    virtualHosts,
+                    loops);
         }
     }
 }
