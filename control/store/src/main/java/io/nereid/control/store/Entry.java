@@ -1,0 +1,66 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.store;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
+import io.nereid.control.core.ResourceStore.Change;
+import io.nereid.control.core.ResourceStore.Key;
+import io.nereid.control.core.ResourceStore.Type;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+
+/** One change as it is kept. Immutable: nobody changes its tree. */
+record Entry(Key key, Change.Kind kind, long version, ObjectNode resource) {
+    static final ObjectMapper JSON = new ObjectMapper();
+
+    /** Several changes as the payload of a frame. */
+    static byte[] write(List<Entry> entries) {
+        ArrayNode list = JSON.createArrayNode();
+        for (Entry entry : entries) {
+            ObjectNode node = list.addObject();
+            node.put("v", entry.version);
+            node.put("k", entry.kind.name().substring(0, 1));
+            node.put("g", entry.key.type().group());
+            node.put("p", entry.key.type().plural());
+            node.put("s", entry.key.namespace());
+            node.put("n", entry.key.name());
+            node.set("r", entry.resource);
+        }
+        try {
+            return JSON.writeValueAsBytes(list);
+        } catch (JsonProcessingException e) {
+            throw ServingException.internal("a resource cannot be written", e);
+        }
+    }
+
+    static List<Entry> read(byte[] payload) {
+        JsonNode list;
+        try {
+            list = JSON.readTree(payload);
+        } catch (IOException e) {
+            throw ServingException.internal("a record with a good checksum cannot be read", e);
+        }
+        List<Entry> entries = new ArrayList<>(list.size());
+        for (JsonNode node : list) {
+            Type type = new Type(node.path("g").asText(), node.path("p").asText());
+            Change.Kind kind =
+                    switch (node.path("k").asText()) {
+                        case "A" -> Change.Kind.ADDED;
+                        case "D" -> Change.Kind.DELETED;
+                        default -> Change.Kind.MODIFIED;
+                    };
+            entries.add(new Entry(
+                    new Key(type, node.path("s").asText(), node.path("n").asText()),
+                    kind,
+                    node.path("v").asLong(),
+                    (ObjectNode) node.path("r")));
+        }
+        return entries;
+    }
+}

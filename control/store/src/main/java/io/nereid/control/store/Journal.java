@@ -1,0 +1,324 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.store;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.Locale;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The files of a store: {@code snapshot-VERSION} holds everything there was at a version, {@code journal-VERSION} the changes
+ * since. Confined to one thread at a time.
+ */
+final class Journal {
+    private static final Logger LOG = LoggerFactory.getLogger(Journal.class);
+    private static final String SNAPSHOT = "snapshot-";
+    private static final String JOURNAL = "journal-";
+    private static final int SNAPSHOT_BATCH = 256;
+
+    private final Path directory;
+    private final StoreFiles files;
+    private final long compactAfter;
+    private @Nullable FileChannel file;
+    private long end;
+    private long nextCompaction;
+    private boolean torn;
+
+    /** Nothing is read yet. */
+    Journal(Path directory, StoreFiles files, long compactAfter) {
+        this.directory = directory;
+        this.files = files;
+        this.compactAfter = compactAfter;
+        this.nextCompaction = compactAfter;
+    }
+
+    /**
+     * Reads everything and makes ready to append.
+     *
+     * @param restored hears of every resource of the snapshot
+     * @param changed hears of every change since then, in order
+     * @return the version of the snapshot, or 0
+     * @throws ServingException DATA_LOSS when a file is damaged
+     */
+    long open(Consumer<Entry> restored, Consumer<Entry> changed) throws IOException {
+        List<Path> snapshots = list(SNAPSHOT);
+        long base = 0;
+        long size = 0;
+        if (!snapshots.isEmpty()) {
+            Path newest = snapshots.get(snapshots.size() - 1);
+            base = version(newest);
+            size = Files.size(newest);
+            readSnapshot(newest, restored);
+        }
+        List<Path> journals = list(JOURNAL);
+        long last = base;
+        for (int i = 0; i < journals.size(); i++) {
+            Path path = journals.get(i);
+            boolean isLast = i == journals.size() - 1;
+            byte[] bytes = Files.readAllBytes(path);
+            long[] read = {last};
+            int good = Frames.read(path, bytes, isLast, payload -> {
+                for (Entry entry : Entry.read(payload)) {
+                    if (entry.version() > read[0]) {
+                        if (entry.version() != read[0] + 1) {
+                            throw Frames.damaged(
+                                    path, 0, "version " + entry.version() + " comes after version " + read[0]);
+                        }
+                        read[0] = entry.version();
+                        changed.accept(entry);
+                    }
+                }
+            });
+            last = read[0];
+            if (isLast) {
+                resume(path, bytes.length, good);
+            }
+        }
+        if (file == null) {
+            begin(last);
+        }
+        clean(base, journals);
+        nextCompaction = Math.max(compactAfter, 2 * size);
+        return base;
+    }
+
+    private void readSnapshot(Path path, Consumer<Entry> restored) throws IOException {
+        List<byte[]> payloads = new ArrayList<>();
+        Frames.read(path, Files.readAllBytes(path), false, payloads::add);
+        long told = 0;
+        for (byte[] payload : payloads) {
+            if (payload.length == Long.BYTES) {
+                if (ByteBuffer.wrap(payload).getLong() != told) {
+                    break;
+                }
+                return;
+            }
+            for (Entry entry : Entry.read(payload)) {
+                restored.accept(entry);
+                told++;
+            }
+        }
+        throw Frames.damaged(path, 0, "it is not complete");
+    }
+
+    private void resume(Path path, int length, int good) throws IOException {
+        FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE);
+        file = channel;
+        if (good < length) {
+            LOG.warn(
+                    "'{}' ends with {} bytes of a change that was never acknowledged; they are cut off",
+                    path,
+                    length - good);
+            channel.truncate(good);
+        }
+        if (good == 0) {
+            files.write(channel, Frames.head(), 0);
+            good = Frames.HEAD;
+        }
+        // what an ended process left in the system's cache may not be on disk yet
+        files.force(channel);
+        end = good;
+    }
+
+    private void begin(long version) throws IOException {
+        Path path = directory.resolve(name(JOURNAL, version));
+        FileChannel fresh = FileChannel.open(
+                path, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE);
+        try {
+            files.write(fresh, Frames.head(), 0);
+            files.force(fresh);
+            StoreFiles.forceNames(directory);
+        } catch (IOException e) {
+            fresh.close();
+            Files.deleteIfExists(path);
+            throw e;
+        }
+        FileChannel old = file;
+        file = fresh;
+        end = Frames.HEAD;
+        torn = false;
+        if (old != null) {
+            old.close();
+        }
+    }
+
+    /** Appends changes and returns when they are on disk; when it throws, none of them is in the journal. */
+    void append(byte[] payload) throws IOException {
+        FileChannel channel = file;
+        if (channel == null) {
+            throw new IOException("the journal is closed");
+        }
+        if (torn) {
+            rollBack(channel);
+        }
+        ByteBuffer frame = Frames.frame(payload, payload.length);
+        int length = frame.remaining();
+        try {
+            files.write(channel, frame, end);
+            files.force(channel);
+        } catch (IOException e) {
+            torn = true;
+            try {
+                rollBack(channel);
+            } catch (IOException again) {
+                // the next append tries again before it writes
+                e.addSuppressed(again);
+            }
+            throw e;
+        }
+        end += length;
+    }
+
+    private void rollBack(FileChannel channel) throws IOException {
+        channel.truncate(end);
+        files.force(channel);
+        torn = false;
+    }
+
+    /** Whether a snapshot would be worth its while. */
+    boolean wantsCompaction() {
+        return end >= nextCompaction;
+    }
+
+    /** Writes a snapshot and begins a new journal. Never fails: without one, the journal goes on. */
+    void compact(long version, Collection<Entry> all) {
+        Path path = directory.resolve(name(SNAPSHOT, version));
+        Path unfinished = directory.resolve(path.getFileName() + ".tmp");
+        try {
+            long size = writeSnapshot(unfinished, all);
+            Files.move(unfinished, path, StandardCopyOption.ATOMIC_MOVE);
+            StoreFiles.forceNames(directory);
+            List<Path> journals = list(JOURNAL);
+            begin(version);
+            nextCompaction = Math.max(compactAfter, 2 * size);
+            journals.remove(directory.resolve(name(JOURNAL, version)));
+            for (Path old : journals) {
+                Files.deleteIfExists(old);
+            }
+            clean(version, List.of());
+        } catch (IOException e) {
+            nextCompaction = Math.max(end, 1) * 2;
+            LOG.warn("no snapshot could be written to '{}'; the journal goes on", directory, e);
+            try {
+                Files.deleteIfExists(unfinished);
+            } catch (IOException again) {
+                LOG.debug("cannot delete '{}'", unfinished, again);
+            }
+        }
+    }
+
+    private long writeSnapshot(Path path, Collection<Entry> all) throws IOException {
+        try (FileChannel channel = FileChannel.open(
+                path, StandardOpenOption.CREATE, StandardOpenOption.TRUNCATE_EXISTING, StandardOpenOption.WRITE)) {
+            files.write(channel, Frames.head(), 0);
+            long at = Frames.HEAD;
+            List<Entry> batch = new ArrayList<>(SNAPSHOT_BATCH);
+            for (Entry entry : all) {
+                batch.add(entry);
+                if (batch.size() == SNAPSHOT_BATCH) {
+                    at += write(channel, at, Entry.write(batch));
+                    batch.clear();
+                }
+            }
+            if (!batch.isEmpty()) {
+                at += write(channel, at, Entry.write(batch));
+            }
+            at += write(
+                    channel,
+                    at,
+                    ByteBuffer.allocate(Long.BYTES).putLong(all.size()).array());
+            files.force(channel);
+            return at;
+        }
+    }
+
+    private int write(FileChannel channel, long at, byte[] payload) throws IOException {
+        ByteBuffer frame = Frames.frame(payload, payload.length);
+        int length = frame.remaining();
+        files.write(channel, frame, at);
+        return length;
+    }
+
+    /** Removes what a newer snapshot has made needless. A journal is, when a later one begins at or before the snapshot. */
+    private void clean(long snapshot, List<Path> journals) throws IOException {
+        for (Path path : list(SNAPSHOT)) {
+            if (version(path) < snapshot) {
+                Files.deleteIfExists(path);
+            }
+        }
+        for (int i = 0; i + 1 < journals.size(); i++) {
+            if (version(journals.get(i + 1)) <= snapshot) {
+                Files.deleteIfExists(journals.get(i));
+            }
+        }
+        try (DirectoryStream<Path> unfinished = Files.newDirectoryStream(directory, SNAPSHOT + "*.tmp")) {
+            for (Path path : unfinished) {
+                Files.deleteIfExists(path);
+            }
+        }
+    }
+
+    /** Files of a sort by version. */
+    private List<Path> list(String prefix) throws IOException {
+        List<Path> found = new ArrayList<>();
+        try (DirectoryStream<Path> all = Files.newDirectoryStream(directory, prefix + "*")) {
+            for (Path path : all) {
+                if (path.getFileName().toString().matches(prefix + "\\d{19}")) {
+                    found.add(path);
+                }
+            }
+        }
+        found.sort(null);
+        return found;
+    }
+
+    private static String name(String prefix, long version) {
+        return prefix + String.format(Locale.ROOT, "%019d", version);
+    }
+
+    private static long version(Path path) {
+        String name = path.getFileName().toString();
+        return Long.parseLong(name.substring(name.indexOf('-') + 1));
+    }
+
+    /** Closes the file. */
+    void close() {
+        FileChannel channel = file;
+        file = null;
+        if (channel != null) {
+            try {
+                channel.close();
+            } catch (IOException e) {
+                LOG.debug("closing the journal failed", e);
+            }
+        }
+    }
+
+    /** What to tell whoever's change could not be written. */
+    static ServingException refusal(Path directory, IOException e) {
+        String message = String.valueOf(e.getMessage());
+        boolean full = message.contains("No space left") || message.contains("Disk quota exceeded");
+        return ServingException.wrap(
+                full ? Code.RESOURCE_EXHAUSTED : Code.UNAVAILABLE,
+                "the change was not made: it could not be written to '" + directory + "': " + message,
+                full
+                        ? "make room on that disk and try again; what was acknowledged before is safe"
+                        : "see to that disk and try again; what was acknowledged before is safe",
+                e);
+    }
+}
