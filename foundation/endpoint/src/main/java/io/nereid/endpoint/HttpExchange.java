@@ -17,6 +17,11 @@ public interface HttpExchange {
     /** The path as sent, without the query. */
     String path();
 
+    /** The query as sent, without the {@code ?}; empty when there is none. */
+    default String query() {
+        return "";
+    }
+
     /** The value of the route's {@code index}-th placeholder, percent-decoded. */
     String pathParameter(int index);
 

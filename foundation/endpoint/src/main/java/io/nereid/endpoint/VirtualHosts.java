@@ -50,6 +50,12 @@ public interface VirtualHosts {
          * @throws io.nereid.base.ServingException UNAVAILABLE when the port cannot be had
          */
         Listener listen(String address, int port, Site site);
+
+        /** As {@link #listen(String, int, Site)}, but the site is found for each request; one without a site gets 404. */
+        default Listener listen(String address, int port, VirtualHosts hosts) {
+            throw io.nereid.base.ServingException.of(
+                    io.nereid.base.Code.UNIMPLEMENTED, "this server has no ports on which many sites answer");
+        }
     }
 
     /** An open port; closing it lets requests under way finish. */
