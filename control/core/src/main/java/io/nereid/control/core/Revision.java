@@ -3,7 +3,11 @@
 package io.nereid.control.core;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
 import io.nereid.control.core.Workload.Component;
+import java.time.DateTimeException;
 import java.time.Instant;
 
 /**
@@ -17,4 +21,35 @@ import java.time.Instant;
  * @param created when it was first planned
  */
 public record Revision(
-        Component component, int number, String name, String fingerprint, JsonNode workload, Instant created) {}
+        Component component, int number, String name, String fingerprint, JsonNode workload, Instant created) {
+    /** The revision as a tree, for keeping. */
+    public ObjectNode toTree() {
+        ObjectNode tree = JsonNodeFactory.instance.objectNode();
+        tree.put("component", component.name());
+        tree.put("number", number);
+        tree.put("name", name);
+        tree.put("fingerprint", fingerprint);
+        tree.set("workload", workload);
+        tree.put("created", created.toString());
+        return tree;
+    }
+
+    /**
+     * The revision that {@link #toTree} has made this tree of.
+     *
+     * @throws ServingException INTERNAL when it is no such tree
+     */
+    public static Revision read(JsonNode tree) {
+        try {
+            return new Revision(
+                    Component.valueOf(tree.path("component").asText()),
+                    tree.path("number").asInt(),
+                    tree.path("name").asText(),
+                    tree.path("fingerprint").asText(),
+                    tree.path("workload"),
+                    Instant.parse(tree.path("created").asText()));
+        } catch (IllegalArgumentException | DateTimeException e) {
+            throw ServingException.internal("a revision that was kept cannot be read", e);
+        }
+    }
+}

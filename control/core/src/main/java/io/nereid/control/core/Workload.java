@@ -61,7 +61,7 @@ public record Workload(
      * @param protocol the protocol that the service is for: {@code v1}, {@code v2}, {@code grpc-v1} or {@code grpc-v2}
      * @param runtime the name of the runtime that was chosen
      * @param arguments the arguments of the runtime's container after templating, in order
-     * @param environment its environment variables
+     * @param environment its environment variables that are written out
      * @param limits the container's resources, as in the specification
      */
     public record Model(
@@ -97,7 +97,9 @@ public record Workload(
      * @param name the container's name
      * @param command program and first arguments
      * @param arguments the rest, after templating
-     * @param environment its variables
+     * @param environment its variables that are written out; values and arguments may name others as {@code $(NAME)}, as in
+     *     Kubernetes
+     * @param environmentSources its variables that come from secrets and maps; they lie between those and the server's own
      * @param workingDirectory where it starts; null for a directory of its own
      * @param ports what it listens on: the first is for HTTP unless another is named {@code http*}; one named {@code h2c},
      *     {@code grpc} or {@code *-grpc} is for gRPC
@@ -111,12 +113,55 @@ public record Workload(
             List<String> command,
             List<String> arguments,
             Map<String, String> environment,
+            List<EnvironmentSource> environmentSources,
             @Nullable String workingDirectory,
             List<Port> ports,
             @Nullable JsonNode readinessProbe,
             @Nullable JsonNode livenessProbe,
             @Nullable JsonNode startupProbe,
-            JsonNode resources) {}
+            JsonNode resources) {
+        /** A container all of whose variables are written out. */
+        public ProcessContainer(
+                String name,
+                List<String> command,
+                List<String> arguments,
+                Map<String, String> environment,
+                @Nullable String workingDirectory,
+                List<Port> ports,
+                @Nullable JsonNode readinessProbe,
+                @Nullable JsonNode livenessProbe,
+                @Nullable JsonNode startupProbe,
+                JsonNode resources) {
+            this(
+                    name,
+                    command,
+                    arguments,
+                    environment,
+                    List.of(),
+                    workingDirectory,
+                    ports,
+                    readinessProbe,
+                    livenessProbe,
+                    startupProbe,
+                    resources);
+        }
+    }
+
+    /**
+     * Variables whose values lie elsewhere in the service's namespace, so that plans hold no secrets.
+     *
+     * @param variable the variable's name; for a whole object ({@code key} is null) what goes before each key
+     * @param kind {@code Secret} or {@code ConfigMap}
+     * @param object the name of the secret or map
+     * @param key the entry; null for all entries, each a variable
+     * @param optional whether it may be missing; else the process does not start without it
+     */
+    public record EnvironmentSource(
+            String variable,
+            String kind,
+            String object,
+            @Nullable String key,
+            boolean optional) {}
 
     /** A port that a process listens on by itself. */
     public record Port(@Nullable String name, int number) {}
