@@ -1,0 +1,61 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.graph;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What stands in the parentheses of {@code #(…)}. Immutable.
+ *
+ * @param left from the element to what is compared
+ * @param operator {@code ==}, {@code !=}, {@code <}, {@code <=}, {@code >}, {@code >=}, {@code %} or {@code !%}; null when it
+ *     is enough that something is there
+ * @param right a string, number, true, false or null; null without an operator
+ */
+record Query(PathPart left, @Nullable String operator, @Nullable JsonNode right) {
+    boolean fits(JsonNode element) {
+        JsonNode value = left.find(element);
+        if (value == null) {
+            return false;
+        }
+        if (operator == null || right == null) {
+            return true;
+        }
+        if (right.isTextual()) {
+            return value.isTextual() && fits(value.textValue(), right.textValue());
+        }
+        if (right.isNumber()) {
+            return value.isNumber() && fits(Double.compare(value.doubleValue(), right.doubleValue()));
+        }
+        return switch (operator) {
+            case "==" -> value.equals(right);
+            case "!=" -> !value.equals(right);
+            case "<", "<=", ">", ">=" ->
+                value.isBoolean()
+                        && right.isBoolean()
+                        && fits(Boolean.compare(value.booleanValue(), right.booleanValue()));
+            default -> false;
+        };
+    }
+
+    private boolean fits(String value, String wanted) {
+        return switch (String.valueOf(operator)) {
+            case "%" -> Wildcards.fits(wanted, value);
+            case "!%" -> !Wildcards.fits(wanted, value);
+            default -> fits(value.compareTo(wanted));
+        };
+    }
+
+    private boolean fits(int order) {
+        return switch (String.valueOf(operator)) {
+            case "==" -> order == 0;
+            case "!=" -> order != 0;
+            case "<" -> order < 0;
+            case "<=" -> order <= 0;
+            case ">" -> order > 0;
+            case ">=" -> order >= 0;
+            default -> false;
+        };
+    }
+}
