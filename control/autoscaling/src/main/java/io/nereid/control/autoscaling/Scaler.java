@@ -107,10 +107,8 @@ public final class Scaler {
     }
 
     private static int bounded(int min, int max, int x) {
-        if (x < min) {
-            return min;
-        }
-        return max != 0 && x > max ? max : x;
+        int low = Math.max(x, min);
+        return max == 0 ? low : Math.min(low, max);
     }
 
     private static Step scale(ScalingSettings settings, State state, Input in) {

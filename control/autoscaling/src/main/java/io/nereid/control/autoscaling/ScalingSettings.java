@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param scaleToZeroPodRetentionPeriod least time that it stays
  * @param scaleDownDelay how long fewer replicas must be asked for
  * @param activatorCapacity how many requests one queue can hold, for the number of queues
- * @param initialScale replicas of a new revision
+ * @param initialScale replicas of a new revision, {@code max} at most
  * @param activationScale fewest replicas when there are any; 0 or 1 for no such rule
  * @param aggregation how the windows weigh their seconds
  * @param progressDeadline how long a start may take

@@ -132,7 +132,7 @@ final class SettingsReader {
         checkClass();
         Metric metric = metric(metricName);
         bounds(min, max, containerConcurrency);
-        double utilisation = utilisation();
+        double utilisation = utilisation(metric);
         double total = total(metric, givenTarget, containerConcurrency);
         Duration window = window();
         double panicPercentage = number("panic-window-percentage", 10, 1, 100);
@@ -154,7 +154,8 @@ final class SettingsReader {
                 duration("scale-to-zero-pod-retention-period", Duration.ZERO, Duration.ZERO, LONGEST, false),
                 duration("scale-down-delay", Duration.ZERO, Duration.ZERO, LONGEST, true),
                 number("activator-capacity", 100, 1, Double.MAX_VALUE),
-                initial(),
+                // More replicas than the maximum would contradict it.
+                max > 0 ? Math.min(initial(), max) : initial(),
                 activation(min, max),
                 aggregation(),
                 duration(DEADLINE, Duration.ofSeconds(600), Duration.ofSeconds(1), Duration.ofDays(365), false),
@@ -210,7 +211,7 @@ final class SettingsReader {
         }
     }
 
-    private double utilisation() {
+    private double utilisation(Metric metric) {
         String configured = config.get("container-concurrency-target-percentage");
         double fraction = 0.7;
         if (configured != null) {
@@ -218,7 +219,7 @@ final class SettingsReader {
             double f = value == null ? -1 : value > 1 ? value / 100 : value;
             if (f <= 0 || f > 1) {
                 problem("container-concurrency-target-percentage", configured, "a number over 0 and up to 100");
-            } else {
+            } else if (metric == Metric.CONCURRENCY) {
                 fraction = f;
             }
         }
