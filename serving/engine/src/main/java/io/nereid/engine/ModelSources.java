@@ -9,6 +9,7 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.lifecycle.Manager;
 import io.nereid.repository.LoaderFactory;
+import io.nereid.repository.PlacedModels;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.ServedModelSource;
 import io.nereid.repository.SourceGate;
@@ -37,6 +38,7 @@ final class ModelSources implements AutoCloseable {
     private final RepositorySource repository;
     private final ServedModels served;
     private final List<Source> others;
+    private final LoaderFactory loaders;
     private final Servables servables;
     private final Remembered remembered;
     private final SourceGate gate;
@@ -61,6 +63,7 @@ final class ModelSources implements AutoCloseable {
         this.repository = new RepositorySource(
                 options.repositories(), backends, loaders, options.repository().withScratch(options.scratch()), clock);
         this.others = List.copyOf(options.sources());
+        this.loaders = loaders;
     }
 
     /** Starts all of them; where several name a model, the first one counts. */
@@ -68,7 +71,13 @@ final class ModelSources implements AutoCloseable {
         served.start();
         gate.start(REPOSITORY, repository);
         for (int i = 0; i < others.size(); i++) {
-            others.get(i).start(EmbeddedLoader.target(gate.as("source " + (i + 1)), servables));
+            Source.Target target = gate.as("source " + (i + 1));
+            if (others.get(i) instanceof PlacedModels placed) {
+                placed.loaders(loaders);
+                placed.start(target);
+            } else {
+                others.get(i).start(EmbeddedLoader.target(target, servables));
+            }
         }
     }
 

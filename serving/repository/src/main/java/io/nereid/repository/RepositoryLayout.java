@@ -245,7 +245,7 @@ final class RepositoryLayout {
             file = configFile;
             try {
                 text = TextFiles.read(configFile, TextFiles.MAX_CONFIG);
-                ConfigReader.Result result = entry.served() == null
+                ConfigReader.Result result = entry.served() == null && !entry.placed()
                         ? ConfigReader.read(configFile, text, entry.directory(), entry.name(), entry.named(), problems)
                         : ConfigReader.readNamed(configFile, text, entry.directory(), entry.name(), problems);
                 config = result.config();
@@ -262,7 +262,9 @@ final class RepositoryLayout {
             config = Listed.asked(config, entry.served());
             files = Listed.toRecognise(directories, config.versionPolicy());
         } else {
-            if (entry.file() == null) {
+            if (entry.file() == null && entry.placed()) {
+                VersionFolders.findListed(children, directories, problems);
+            } else if (entry.file() == null) {
                 VersionFolders.find(children, directories, problems);
             }
             files = directories.isEmpty()

@@ -43,6 +43,7 @@ record StoredModel(
      * @param file the model's file, when that is all there is of it; else null
      * @param named whether its configuration must bear the name of the directory
      * @param served what the list of models says of it; null for a model that a root contains
+     * @param placed whether it was placed: its configuration may bear any name, and its versions any number from 0
      */
     record ModelEntry(
             String name,
@@ -50,16 +51,22 @@ record StoredModel(
             Path directory,
             @Nullable Path file,
             boolean named,
-            @Nullable ServedModel served) {
+            @Nullable ServedModel served,
+            boolean placed) {
         /** A model that a root contains. */
         ModelEntry(String name, Path root, Path directory, @Nullable Path file, boolean named) {
-            this(name, root, directory, file, named, null);
+            this(name, root, directory, file, named, null, false);
+        }
+
+        /** A model that was placed. */
+        static ModelEntry placed(String name, Path directory, @Nullable Path file) {
+            return new ModelEntry(name, directory, directory, file, true, null, true);
         }
 
         /** A model of the list. */
         static ModelEntry of(ServedModel served) {
             Path directory = ServedModelRules.directory(served);
-            return new ModelEntry(served.name(), directory, directory, null, true, served);
+            return new ModelEntry(served.name(), directory, directory, null, true, served, false);
         }
 
         /** Where to point a finger at. */
