@@ -132,7 +132,8 @@ class FormatMemoryTest {
 
     @ParameterizedTest
     @CsvSource({
-        // The weights of mlp are 26 MB, made at load; the C library keeps a block or two of freed ones, as it likes, and
+        // The weights of mlp are 26 MB, made at load; the C library keeps a block or two of freed ones, as it likes,
+        // and
         // fifty rounds that leak are far more.
         "onnx, model.onnx, backends/onnx/src/test/resources/models/mlp.onnx, 96",
         "classifier, model.onnx, backends/onnx/src/test/resources/models/zipmap_string.onnx, 8",

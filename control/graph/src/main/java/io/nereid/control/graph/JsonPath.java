@@ -27,7 +27,8 @@ public final class JsonPath {
      */
     public static JsonPath parse(String text) {
         if (text.isBlank()) {
-            throw ServingException.invalidArgument("the condition is empty (expected a path such as predictions.0.label)");
+            throw ServingException.invalidArgument(
+                    "the condition is empty (expected a path such as predictions.0.label)");
         }
         return new JsonPath(text, new PathParser(text).parse());
     }

@@ -189,7 +189,8 @@ final class PathParser {
                 return TextNode.valueOf(written);
             }
         }
-        throw wrong("'" + written + "' where a value should be (expected a string in quotes, a number, true, false or null)");
+        throw wrong("'" + written
+                + "' where a value should be (expected a string in quotes, a number, true, false or null)");
     }
 
     private PathPart several(String stops) {

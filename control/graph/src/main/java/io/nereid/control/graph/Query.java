@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  *     is enough that something is there
  * @param right a string, number, true, false or null; null without an operator
  */
-record Query(PathPart left, @Nullable String operator, @Nullable JsonNode right) {
+record Query(
+        PathPart left, @Nullable String operator, @Nullable JsonNode right) {
     boolean fits(JsonNode element) {
         JsonNode value = left.find(element);
         if (value == null) {
