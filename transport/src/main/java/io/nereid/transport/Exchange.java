@@ -150,7 +150,7 @@ abstract class Exchange implements HttpExchange {
             log.finished(new AccessLog.Entry(
                     protocol(),
                     line.method(),
-                    line.path(),
+                    line.sent(),
                     status,
                     bytesIn,
                     bytesOut,
@@ -208,7 +208,8 @@ abstract class Exchange implements HttpExchange {
         if (length < Encoding.MIN_COMPRESSED
                 || length > Encoding.MAX_COMPRESSED
                 || content.tensorCount() > 0
-                || !server.options.compressReplies()) {
+                || !server.options.compressReplies()
+                || !compresses()) {
             return Encoding.IDENTITY;
         }
         for (int i = 0; i < reply.headers().length; i += 2) {
@@ -217,6 +218,11 @@ abstract class Exchange implements HttpExchange {
             }
         }
         return Encoding.accepted(header("accept-encoding"));
+    }
+
+    /** Whether the client gets compressed replies if it asks for them. */
+    boolean compresses() {
+        return true;
     }
 
     /** Begins a reply in pieces: its head and its first piece, which this takes over. */

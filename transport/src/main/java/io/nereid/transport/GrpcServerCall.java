@@ -98,8 +98,13 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         this.arrivedNanos = server.nanos();
     }
 
-    /** Looks at the head and starts the handler. */
-    void begin() {
+    /** Looks at the head and starts the handler; answers with {@code refusal} instead if there is one. */
+    void begin(@Nullable ServingException refusal) {
+        if (refusal != null) {
+            server.stats.requestRejected();
+            fault(refusal.code(), refusal.describe());
+            return;
+        }
         GrpcMethod found = method;
         if (found == null) {
             server.stats.requestRejected();

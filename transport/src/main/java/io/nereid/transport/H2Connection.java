@@ -3,6 +3,7 @@
 package io.nereid.transport;
 
 import io.nereid.endpoint.GrpcMethod;
+import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpReply;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -29,7 +30,6 @@ import io.netty.util.AsciiString;
 import io.netty.util.concurrent.ScheduledFuture;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -58,14 +58,14 @@ final class H2Connection extends Http2ConnectionHandler {
     private static final Logger LOG = LoggerFactory.getLogger(H2Connection.class);
 
     final ServerContext server;
-    private final RouteTable routes;
-    private final Map<CharSequence, GrpcMethod> methods;
+    private final Sites sites;
     private final Http2Connection.PropertyKey key;
     private @Nullable ChannelHandlerContext context;
     private @Nullable String peer;
     private @Nullable CharSequence lastPath;
     private @Nullable CharSequence lastMethod;
     private @Nullable RequestLine lastLine;
+    private @Nullable RouteSite lastSite;
     /** Ids of streams that closed of late; negative when this side reset them. */
     private final int[] closed = new int[CLOSED_KNOWN];
 
@@ -77,18 +77,17 @@ final class H2Connection extends Http2ConnectionHandler {
     private boolean pinged;
     private boolean draining;
     private @Nullable ScheduledFuture<?> timer;
+    private @Nullable ScheduledFuture<?> lastResort;
 
     private H2Connection(
             Http2ConnectionDecoder decoder,
             Http2ConnectionEncoder encoder,
             Http2Settings settings,
             ServerContext server,
-            RouteTable routes,
-            Map<CharSequence, GrpcMethod> methods) {
+            Sites sites) {
         super(decoder, encoder, settings);
         this.server = server;
-        this.routes = routes;
-        this.methods = methods;
+        this.sites = sites;
         this.key = connection().newKey();
         Events events = new Events();
         decoder.frameListener(events);
@@ -97,20 +96,18 @@ final class H2Connection extends Http2ConnectionHandler {
 
     /** A handler for a connection that has begun with the HTTP/2 preface. */
     static H2Connection create(
-            ServerContext server, RouteTable routes, Map<CharSequence, GrpcMethod> methods, ReadAllocator reads) {
+            ServerContext server, Sites sites, ReadAllocator reads) {
         reads.largeReads();
-        return new Builder(server, routes, methods).build();
+        return new Builder(server, sites).build();
     }
 
     private static final class Builder extends AbstractHttp2ConnectionHandlerBuilder<H2Connection, Builder> {
         private final ServerContext server;
-        private final RouteTable routes;
-        private final Map<CharSequence, GrpcMethod> methods;
+        private final Sites sites;
 
-        Builder(ServerContext server, RouteTable routes, Map<CharSequence, GrpcMethod> methods) {
+        Builder(ServerContext server, Sites sites) {
             this.server = server;
-            this.routes = routes;
-            this.methods = methods;
+            this.sites = sites;
         }
 
         @Override
@@ -138,7 +135,7 @@ final class H2Connection extends Http2ConnectionHandler {
         @Override
         protected H2Connection build(
                 Http2ConnectionDecoder decoder, Http2ConnectionEncoder encoder, Http2Settings settings) {
-            return new H2Connection(decoder, encoder, settings, server, routes, methods);
+            return new H2Connection(decoder, encoder, settings, server, sites);
         }
     }
 
@@ -195,6 +192,9 @@ final class H2Connection extends Http2ConnectionHandler {
 
     @Override
     public void channelInactive(ChannelHandlerContext ctx) throws Exception {
+        if (lastResort != null) {
+            lastResort.cancel(false);
+        }
         if (timer != null) {
             timer.cancel(false);
         }
@@ -238,7 +238,7 @@ final class H2Connection extends Http2ConnectionHandler {
         encoder().writePing(ctx, false, LAST_PING, ctx.newPromise());
         ctx.flush();
         loop().schedule(this::finalGoAway, LAST_PING_MILLIS, TimeUnit.MILLISECONDS);
-        loop().schedule(() -> ctx.close(), limitMillis, TimeUnit.MILLISECONDS);
+        lastResort = loop().schedule(() -> ctx.close(), limitMillis, TimeUnit.MILLISECONDS);
     }
 
     private void finalGoAway() {
@@ -403,10 +403,11 @@ final class H2Connection extends Http2ConnectionHandler {
         }
     }
 
-    private RequestLine lineOf(CharSequence method, CharSequence path) {
+    private RequestLine lineOf(RouteSite site, CharSequence method, CharSequence path) {
         RequestLine line = lastLine;
-        if (line == null || lastPath == null || !path.equals(lastPath) || !method.equals(lastMethod)) {
-            line = RequestLine.of(method.toString(), path.toString(), routes);
+        if (line == null || site != lastSite || lastPath == null || !path.equals(lastPath) || !method.equals(lastMethod)) {
+            line = site.line(method.toString(), path.toString());
+            lastSite = site;
             lastLine = line;
             lastPath = path;
             lastMethod = method;
@@ -422,25 +423,41 @@ final class H2Connection extends Http2ConnectionHandler {
             reset(stream, Http2Error.PROTOCOL_ERROR);
             return;
         }
-        if (type != null && isGrpc(type) && POST.contentEquals(method)) {
-            GrpcMethod found = methods.get(path);
+        boolean grpc = type != null && isGrpc(type) && POST.contentEquals(method);
+        RouteSite site = sites.own();
+        ServingException refusal = null;
+        if (!sites.alone()) {
+            try {
+                site = sites.find(new H2Head(method, path, headers));
+            } catch (ServingException e) {
+                refusal = e;
+            }
+        }
+        if (grpc) {
+            GrpcMethod found = site.method(path);
             GrpcServerCall call =
-                    new GrpcServerCall(this, stream, headers, found == null ? path.toString() : found.path(), found);
+                    new GrpcServerCall(this, stream, headers, pathOf(found, path), found);
             stream.setProperty(key, call);
-            call.begin();
+            call.begin(refusal);
             if (end) {
                 call.onData(Unpooled.EMPTY_BUFFER, 0, true);
             }
             return;
         }
-        RequestLine line = lineOf(method, path);
+        RequestLine line = refusal == null
+                ? lineOf(site, method, path)
+                : Sites.refused(RequestLine.of(method.toString(), path.toString()), refusal);
         H2Request request = new H2Request(this, stream, headers, line);
         stream.setProperty(key, request);
-        if (line.match().route() == null && methods.containsKey(path)) {
+        if (refusal == null && line.match().route() == null && site.names(path)) {
             request.refuse(HttpReply.error(415, "content-type is not application/grpc"));
         } else {
             request.begin(end);
         }
+    }
+
+    private static String pathOf(@Nullable GrpcMethod method, CharSequence path) {
+        return method == null || method.path().length() != path.length() ? path.toString() : method.path();
     }
 
     private static boolean isGrpc(CharSequence type) {

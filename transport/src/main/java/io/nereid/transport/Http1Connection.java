@@ -55,7 +55,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     private static final long LINGER_MILLIS = 2000;
 
     private final ServerContext server;
-    private final RouteTable routes;
+    private final Sites sites;
     private final ReadAllocator reads;
     private @Nullable ChannelHandlerContext context;
     private @Nullable String peer;
@@ -69,6 +69,13 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     private int lineStart;
     private int headStart;
     private @Nullable RequestHead last;
+
+    /** The line of the present request, and what it was made from. */
+    private @Nullable RequestLine routed;
+
+    private @Nullable RequestLine unrouted;
+    private @Nullable RouteSite site;
+    private volatile boolean draining;
 
     private long arrivedNanos;
     private long activeNanos;
@@ -88,9 +95,9 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     private boolean unflushed;
     private @Nullable ScheduledFuture<?> timer;
 
-    Http1Connection(ServerContext server, RouteTable routes, ReadAllocator reads) {
+    Http1Connection(ServerContext server, Sites sites, ReadAllocator reads) {
         this.server = server;
-        this.routes = routes;
+        this.sites = sites;
         this.reads = reads;
     }
 
@@ -251,7 +258,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
                 in.skipBytes(end - from);
                 byte[] bytes = Arrays.copyOfRange(partial, headStart, end);
                 clearPartial();
-                RequestHead head = RequestHead.parse(bytes, routes, before);
+                RequestHead head = RequestHead.parse(bytes, sites.alone() ? sites.own() : null, before);
                 if (head.refusal() == null) {
                     last = head;
                 }
@@ -301,7 +308,9 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
         long length = head.contentLength();
         boolean chunked = head.chunked();
-        RouteTable.Match match = head.line().match();
+        RequestLine line = sites.alone() ? head.line() : route(head);
+        routed = line;
+        RouteTable.Match match = line.match();
         boolean hasBody = chunked || length > 0;
         Encoding encoding = hasBody ? Encoding.of(head.header("content-encoding")) : Encoding.IDENTITY;
         if (match.route() == null || encoding == null) {
@@ -355,6 +364,30 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
+    /** Asks whose request it is, and looks for its route there, unless the request before was the same. */
+    private RequestLine route(RequestHead head) {
+        RequestLine plain = head.line();
+        RouteSite found;
+        try {
+            found = sites.find(head);
+        } catch (ServingException e) {
+            site = null;
+            return Sites.refused(plain, e);
+        }
+        RequestLine before = routed;
+        if (found == site && plain == unrouted && before != null) {
+            return before;
+        }
+        site = found;
+        unrouted = plain;
+        return found.line(plain);
+    }
+
+    /** Whether the connection is to end with the present answer. Any thread. */
+    boolean draining() {
+        return draining;
+    }
+
     private void bodyComplete() {
         ByteBuf complete = java.util.Objects.requireNonNull(body);
         body = null;
@@ -384,7 +417,14 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         HttpReply reply = java.util.Objects.requireNonNull(skippedReply);
         skippedReply = null;
         Http1Exchange exchange = new Http1Exchange(
-                server, this, java.util.Objects.requireNonNull(last), MemoryRegion.empty(), 0, 0, arrivedNanos);
+                server,
+                this,
+                java.util.Objects.requireNonNull(last),
+                java.util.Objects.requireNonNull(routed),
+                MemoryRegion.empty(),
+                0,
+                0,
+                arrivedNanos);
         state = State.ANSWER;
         current = exchange;
         server.stats.exchangeStarted();
@@ -411,7 +451,15 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
             }
         }
         Http1Exchange exchange =
-                new Http1Exchange(server, this, head, MemoryRegion.ofByteBuf(plain), bytesIn, taken, arrivedNanos);
+                new Http1Exchange(
+                server,
+                this,
+                head,
+                java.util.Objects.requireNonNull(routed),
+                MemoryRegion.ofByteBuf(plain),
+                bytesIn,
+                taken,
+                arrivedNanos);
         state = State.ANSWER;
         current = exchange;
         if (failure != null) {
@@ -512,7 +560,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
             log.finished(new AccessLog.Entry(
                     "HTTP/1.1",
                     line == null ? "-" : line.method(),
-                    line == null ? "-" : line.path(),
+                    line == null ? "-" : line.sent(),
                     reply.status(),
                     0,
                     reply.content().length(),
@@ -627,7 +675,11 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
 
     @Override
     public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
-        if (event instanceof ServerContext.Drain && state == State.HEAD && partialLength == 0) {
+        if (!(event instanceof ServerContext.Drain)) {
+            return;
+        }
+        draining = true;
+        if (state == State.HEAD && partialLength == 0) {
             // behind whatever is still to be sent
             ctx.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
         }

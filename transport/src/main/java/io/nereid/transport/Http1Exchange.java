@@ -19,18 +19,19 @@ final class Http1Exchange extends Exchange {
             ServerContext server,
             Http1Connection connection,
             RequestHead head,
+            RequestLine line,
             MemoryRegion body,
             long bytesIn,
             long reserved,
             long arrivedNanos) {
-        super(server, head.line(), body, bytesIn, reserved, arrivedNanos);
+        super(server, line, body, bytesIn, reserved, arrivedNanos);
         this.connection = connection;
         this.head = head;
     }
 
     @Override
     void send(HttpReply reply) {
-        boolean keep = head.keepAlive() && !server.draining;
+        boolean keep = head.keepAlive() && !server.draining && !connection.draining();
         long now = server.nanos();
         ByteBuf[] parts = Http1Reply.render(
                 reply,
@@ -53,7 +54,7 @@ final class Http1Exchange extends Exchange {
     @Override
     ReplyStream begin(HttpReply reply) {
         boolean chunked = !head.sayKeepAlive();
-        boolean keep = chunked && head.keepAlive() && !server.draining;
+        boolean keep = chunked && head.keepAlive() && !server.draining && !connection.draining();
         Http1ReplyStream stream = new Http1ReplyStream(this, connection, reply.status(), chunked, keep);
         stream.begin(reply, server.dateLine(server.nanos()), keep ? 1 : 0);
         return stream;

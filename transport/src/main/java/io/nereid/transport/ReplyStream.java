@@ -48,6 +48,7 @@ abstract class ReplyStream implements HttpStream {
             if (exchange.isGone()) {
                 Gather.release(parts);
                 unsent.addAndGet(-length);
+                dropped();
             } else {
                 write(parts, done -> unsent.addAndGet(-length));
             }
@@ -99,6 +100,9 @@ abstract class ReplyStream implements HttpStream {
 
     /** Writes buffers, taking them over; {@code written} is told when they are, or never will be. Event loop only. */
     abstract void write(ByteBuf[] parts, GenericFutureListener<Future<Void>> written);
+
+    /** The client has left: nothing more is written. Event loop only. */
+    void dropped() {}
 
     /** Writes the end. Event loop only. */
     abstract void finish();

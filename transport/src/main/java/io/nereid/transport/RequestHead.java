@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
+import io.nereid.endpoint.VirtualHosts;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Locale;
@@ -12,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * The head of an HTTP/1.x request: its bytes, and where the headers lie in them. Immutable once parsed, so that a
  * connection can answer the next request with equal bytes from it without looking at them again.
  */
-final class RequestHead {
+final class RequestHead implements VirtualHosts.Head {
     /** An answer to give instead of serving the request. Immutable. */
     record Refusal(int status, String text) {}
 
@@ -49,6 +50,7 @@ final class RequestHead {
     private boolean keep;
     private boolean expectsContinue;
     private int hosts;
+    private @Nullable String absolute;
 
     private RequestHead(byte[] bytes) {
         this.bytes = bytes;
@@ -58,15 +60,16 @@ final class RequestHead {
      * Parses a head whose lines are known to end with CRLF.
      *
      * @param b the head from the request line to the empty line
+     * @param routes where the route is looked for; null when it depends on the rest of the head
      * @param before the head before this one on the connection
      */
-    static RequestHead parse(byte[] b, RouteTable routes, @Nullable RequestHead before) {
+    static RequestHead parse(byte[] b, @Nullable RouteSite routes, @Nullable RequestHead before) {
         RequestHead head = new RequestHead(b);
         head.refusal = head.parseAll(routes, before);
         return head;
     }
 
-    private @Nullable Refusal parseAll(RouteTable routes, @Nullable RequestHead before) {
+    private @Nullable Refusal parseAll(@Nullable RouteSite routes, @Nullable RequestHead before) {
         int end = 0;
         while (bytes[end] != '\r') {
             end++;
@@ -82,6 +85,7 @@ final class RequestHead {
                 && Arrays.equals(bytes, 0, end, before.bytes, 0, end)) {
             line = same;
             http10 = before.http10;
+            absolute = before.absolute;
         } else {
             Refusal r = parseLine(end, routes);
             if (r != null) {
@@ -99,7 +103,7 @@ final class RequestHead {
         return check();
     }
 
-    private @Nullable Refusal parseLine(int end, RouteTable routes) {
+    private @Nullable Refusal parseLine(int end, @Nullable RouteSite routes) {
         int methodEnd = 0;
         while (methodEnd < end && isToken(bytes[methodEnd])) {
             methodEnd++;
@@ -132,9 +136,11 @@ final class RequestHead {
         String method = new String(bytes, 0, methodEnd, StandardCharsets.ISO_8859_1);
         String target = new String(bytes, methodEnd + 1, targetEnd - methodEnd - 1, StandardCharsets.ISO_8859_1);
         if (target.charAt(0) != '/') {
+            absolute = authorityOf(target);
             target = originForm(target);
         }
-        line = RequestLine.of(method, target, routes);
+        RequestLine parsed = RequestLine.of(method, target);
+        line = routes == null ? parsed : routes.line(parsed);
         return null;
     }
 
@@ -154,6 +160,20 @@ final class RequestHead {
             }
         }
         return "/";
+    }
+
+    /** The authority of a target that begins with a scheme, without user name and password; null for any other target. */
+    private static @Nullable String authorityOf(String target) {
+        int start = target.indexOf("://");
+        if (originForm(target).equals(target) || start < 0) {
+            return null;
+        }
+        int end = start + 3;
+        while (end < target.length() && target.charAt(end) != '/' && target.charAt(end) != '?') {
+            end++;
+        }
+        String authority = target.substring(start + 3, end);
+        return authority.substring(authority.lastIndexOf('@') + 1);
     }
 
     /** Parses one header; the position after it, or -1 with the refusal set. */
@@ -314,7 +334,8 @@ final class RequestHead {
     }
 
     /** The first value of a header by lower-case name, or null. */
-    @Nullable String header(String lowerCaseName) {
+    @Override
+    public @Nullable String header(String lowerCaseName) {
         int length = lowerCaseName.length();
         for (int f = 0; f < 4 * fieldCount; f += 4) {
             if (fields[f + 1] - fields[f] == length && is(lowerCaseName, fields[f], fields[f + 1])) {
@@ -330,6 +351,23 @@ final class RequestHead {
             String name = text(fields[f], fields[f + 1]).toLowerCase(Locale.ROOT);
             each.accept(name, text(fields[f + 2], fields[f + 3]));
         }
+    }
+
+    @Override
+    public String method() {
+        return line().method();
+    }
+
+    @Override
+    public String path() {
+        return line().sent();
+    }
+
+    /** The host of the target where it has one, as RFC 9112 has it, else that of the header. */
+    @Override
+    public @Nullable String authority() {
+        String named = absolute == null || absolute.isEmpty() ? header("host") : absolute;
+        return named == null || named.isEmpty() ? null : named.toLowerCase(Locale.ROOT);
     }
 
     /** Why the request is refused, or null. */

@@ -9,23 +9,21 @@ import org.jspecify.annotations.Nullable;
  * request with the same line.
  *
  * @param method the verb
- * @param path the path as sent
+ * @param path the path as sent, but for the prefix of the site that serves it
  * @param query the query as sent, without the question mark; null when there is none
  * @param match the route
+ * @param sent the path as sent
  */
-record RequestLine(String method, String path, @Nullable String query, RouteTable.Match match) {
-    /** Splits a target into path and query and finds the route; malformed escapes become a match of status 400. */
-    static RequestLine of(String method, String target, RouteTable routes) {
+record RequestLine(String method, String path, @Nullable String query, RouteTable.Match match, String sent) {
+    /** What is known of the route before anybody has looked for it. */
+    private static final RouteTable.Match UNKNOWN = new RouteTable.Match(404, null, new String[0], "Not Found");
+
+    /** Splits a target into path and query; the route is for a {@link RouteSite} to find. */
+    static RequestLine of(String method, String target) {
         int mark = target.indexOf('?');
         String path = mark < 0 ? target : target.substring(0, mark);
         String query = mark < 0 ? null : target.substring(mark + 1);
-        RouteTable.Match match;
-        try {
-            match = routes.match(method, path);
-        } catch (io.nereid.base.ServingException e) {
-            match = new RouteTable.Match(400, null, new String[0], e.describe());
-        }
-        return new RequestLine(method, path, query, match);
+        return new RequestLine(method, path, query, UNKNOWN, path);
     }
 
     /** The first value of a query parameter, decoded, or null. */

@@ -35,9 +35,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
@@ -52,11 +50,13 @@ import org.slf4j.LoggerFactory;
 public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     private static final Logger LOG = LoggerFactory.getLogger(Server.class);
 
+    /** How long requests that came by a port that has been closed may take. */
+    private static final ServerContext.Drain DOOR_DRAIN = new ServerContext.Drain(600_000);
+
     private final ServerOptions options;
     private final ServerContext context;
     private final List<HttpRoute> routes = new ArrayList<>();
-    private final Map<CharSequence, GrpcMethod> methods = new HashMap<>();
-    private final RouteTable table;
+    private final RouteSite own;
     private final EventLoops loops;
     private final List<Channel> listeners = new ArrayList<>();
     private final TlsService tls = new TlsService();
@@ -71,18 +71,14 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     public Server(ServerOptions options, List<ProtocolCodec> codecs) {
         this.options = options;
         this.context = new ServerContext(options);
+        List<GrpcMethod> methods = new ArrayList<>();
         for (ProtocolCodec codec : codecs) {
             routes.addAll(codec.httpRoutes());
-            for (GrpcMethod method : codec.grpcMethods()) {
-                if (methods.put(new io.netty.util.AsciiString(method.path()), method) != null) {
-                    throw ServingException.of(
-                            Code.FAILED_PRECONDITION, "two codecs serve the gRPC method " + method.path());
-                }
-            }
+            methods.addAll(codec.grpcMethods());
         }
-        this.table = new RouteTable(routes);
         EventLoops shared = options.loops();
         this.loops = shared != null ? shared : new EventLoops(options.eventLoops(), options.nativeTransport());
+        this.own = new RouteSite(context, loops, routes, methods, "");
         LOG.debug("{} routes, {} event loops, epoll {}", routes.size(), loops.count, loops.epoll);
     }
 
@@ -167,13 +163,19 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     }
 
     private ServerBootstrap bootstrap(ServerOptions.Listen listen) {
-        boolean metricsOnly = listen.purpose() == ServerOptions.Purpose.METRICS;
-        RouteTable offered = metricsOnly
-                ? new RouteTable(routes.stream()
-                        .filter(r -> r.template().equals("/metrics"))
-                        .toList())
-                : table;
-        Map<CharSequence, GrpcMethod> served = metricsOnly ? Map.of() : methods;
+        return bootstrap(listen, offered(listen), connections);
+    }
+
+    private Sites offered(ServerOptions.Listen listen) {
+        if (listen.purpose() == ServerOptions.Purpose.ALL) {
+            return new Sites(own, options.virtualHosts());
+        }
+        List<HttpRoute> metrics =
+                routes.stream().filter(r -> r.template().equals("/metrics")).toList();
+        return new Sites(new RouteSite(context, loops, metrics, List.of(), ""), VirtualHosts.NONE);
+    }
+
+    private ServerBootstrap bootstrap(ServerOptions.Listen listen, Sites sites, ChannelGroup accepted) {
         TlsOptions encryption = listen.tls();
         ServerBootstrap bootstrap = new ServerBootstrap();
         if (listen.path() == null) {
@@ -191,21 +193,22 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
                 .childHandler(new ChannelInitializer<Channel>() {
                     @Override
                     protected void initChannel(Channel channel) {
-                        accept(channel, offered, served, encryption);
+                        accept(channel, sites, accepted, encryption);
                     }
                 });
     }
 
     private void accept(
             Channel channel,
-            RouteTable offered,
-            Map<CharSequence, GrpcMethod> served,
+            Sites sites,
+            ChannelGroup accepted,
             @Nullable TlsOptions encryption) {
         context.stats.connectionOpened();
         channel.closeFuture().addListener(f -> context.stats.connectionClosed());
         connections.add(channel);
+        accepted.add(channel);
         ReadAllocator reads = new ReadAllocator();
-        ProtocolDetector plain = pipelineHead(context, channel, offered, served, reads);
+        ProtocolDetector plain = pipelineHead(context, channel, sites, reads);
         if (encryption == null) {
             channel.pipeline().addLast(plain);
         } else {
@@ -218,24 +221,78 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     static ProtocolDetector pipelineHead(
             ServerContext context,
             Channel channel,
-            RouteTable table,
-            Map<CharSequence, GrpcMethod> served,
+            Sites sites,
             ReadAllocator reads) {
         channel.config().setRecvByteBufAllocator(reads);
         return new ProtocolDetector(
-                () -> new Http1Connection(context, table, reads),
-                () -> H2Connection.create(context, table, served, reads),
+                () -> new Http1Connection(context, sites, reads),
+                () -> H2Connection.create(context, sites, reads),
                 context);
     }
 
     @Override
     public VirtualHosts.Site site(List<HttpRoute> siteRoutes, List<GrpcMethod> siteMethods, String prefix) {
-        throw new UnsupportedOperationException();
+        return new RouteSite(context, loops, siteRoutes, siteMethods, prefix);
     }
 
+    /**
+     * {@inheritDoc}
+     *
+     * <p>Not to be called on an event loop. Connections that were open when the listener is closed end after the answers that
+     * they wait for, at the latest after ten minutes.
+     */
     @Override
-    public VirtualHosts.Listener listen(String address, int port, VirtualHosts.Site site) {
-        throw new UnsupportedOperationException();
+    public synchronized VirtualHosts.Listener listen(String address, int port, VirtualHosts.Site site) {
+        if (!(site instanceof RouteSite routed)) {
+            throw ServingException.of(
+                    Code.INTERNAL,
+                    "the site " + site.getClass().getSimpleName() + " was not made by a server's site factory");
+        }
+        ChannelGroup accepted = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
+        ServerOptions.Listen listen = new ServerOptions.Listen(address, port, ServerOptions.Purpose.ALL);
+        ChannelFuture future = bootstrap(listen, new Sites(routed, VirtualHosts.NONE), accepted)
+                .bind(address, port);
+        future.awaitUninterruptibly();
+        Throwable cause = future.cause();
+        if (cause != null) {
+            throw ServingException.wrap(
+                    Code.UNAVAILABLE,
+                    "cannot listen on " + address + ":" + port + ": " + reason(cause),
+                    "choose another port; 0 takes any free one",
+                    cause);
+        }
+        listeners.add(future.channel());
+        return new Door(future.channel(), accepted);
+    }
+
+    /** A port of one site. Thread-safe. */
+    private final class Door implements VirtualHosts.Listener {
+        private final Channel channel;
+        private final int port;
+        private final ChannelGroup accepted;
+
+        Door(Channel channel, ChannelGroup accepted) {
+            this.channel = channel;
+            this.port = ((InetSocketAddress) channel.localAddress()).getPort();
+            this.accepted = accepted;
+        }
+
+        @Override
+        public int port() {
+            return port;
+        }
+
+        @Override
+        public void close() {
+            channel.close().addListener(f -> accepted.forEach(c -> tell(c, DOOR_DRAIN)));
+            synchronized (Server.this) {
+                listeners.remove(channel);
+            }
+        }
+    }
+
+    private static void tell(Channel connection, ServerContext.Drain drain) {
+        connection.eventLoop().execute(() -> connection.pipeline().fireUserEventTriggered(drain));
     }
 
     /** What has happened so far. */
@@ -261,8 +318,7 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
         announceDrain();
         long due = context.nanos() + limit.toNanos();
         stopListening();
-        connections.forEach(c -> c.eventLoop()
-                .execute(() -> c.pipeline().fireUserEventTriggered(new ServerContext.Drain(limit.toMillis()))));
+        connections.forEach(c -> tell(c, new ServerContext.Drain(limit.toMillis())));
         CountDownLatch gone = new CountDownLatch(1);
         connections.newCloseFuture().addListener(f -> gone.countDown());
         boolean done = false;

@@ -5,18 +5,15 @@ package io.nereid.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
-import io.nereid.endpoint.GrpcMethod;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.endpoint.VirtualHosts;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
-import io.netty.util.AsciiString;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.logging.Handler;
@@ -33,6 +30,7 @@ import org.junit.jupiter.api.Test;
  * of the message when it fails.
  */
 class FuzzTest {
+    private static final EventLoops LOOPS = new EventLoops(1, true);
     private static final long SEED = 20260321L;
     private static final int CASES = 12_000;
     private static final ByteBudget BUDGET = new ByteBudget(1 << 20);
@@ -79,21 +77,16 @@ class FuzzTest {
     @AfterAll
     static void stop() {
         RIG.close();
+        LOOPS.close();
     }
 
     private static EmbeddedChannel connection() {
-        Map<CharSequence, GrpcMethod> methods = new HashMap<>();
-        for (GrpcMethod m : RIG.grpcMethods()) {
-            methods.put(new AsciiString(m.path()), m);
-        }
+        ServerContext context = new ServerContext(RIG.options);
+        RouteSite site = new RouteSite(context, LOOPS, RIG.httpRoutes(), RIG.grpcMethods(), "");
         EmbeddedChannel channel = new EmbeddedChannel();
         channel.pipeline()
                 .addLast(Server.pipelineHead(
-                        new ServerContext(RIG.options),
-                        channel,
-                        new RouteTable(RIG.httpRoutes()),
-                        methods,
-                        new ReadAllocator()));
+                        context, channel, new Sites(site, VirtualHosts.NONE), new ReadAllocator()));
         return channel;
     }
 

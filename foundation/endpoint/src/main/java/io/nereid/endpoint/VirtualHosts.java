@@ -75,7 +75,7 @@ public interface VirtualHosts {
         /** The path as sent, without the query. */
         String path();
 
-        /** The host that the client named, with its port if it gave one; null when it named none. */
+        /** The host that the client named, in lower case, with its port if it gave one; null when it named none. */
         @Nullable String authority();
 
         /** The first value of a header, by lower-case name, or null. */
