@@ -3,7 +3,9 @@
 package io.nereid.control.api;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,6 +13,9 @@ import org.jspecify.annotations.Nullable;
  * surroundings are.
  */
 public final class Admission {
+    /** Letters of names that are made up: none that makes words. */
+    private static final String LETTERS = "bcdfghjklmnpqrstvwxz2456789";
+
     private final Surroundings surroundings;
 
     /** An admission that knows what else there is. */
@@ -52,8 +57,82 @@ public final class Admission {
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT with every problem, a line each
      */
     public Admitted admit(Kind kind, ObjectNode resource, @Nullable ObjectNode old) {
-        surroundings.storageContainers();
-        return new Admitted(resource.deepCopy(), List.of());
+        ObjectNode admitted = resource.deepCopy();
+        List<String> warnings = new ArrayList<>();
+        Problems problems = new Problems();
+        ServiceDefaults.prune(admitted);
+        identity(kind, admitted, problems);
+        metadata(kind, admitted, warnings);
+        Schemas.of(kind).check(admitted, "", problems);
+        String what = kind.kind() + " " + Schema.clip(nameOf(admitted));
+        boolean readable = !problems.misshapen();
+        if (readable) {
+            MetaRules.check(kind, ObjectMeta.read(admitted), problems);
+            rules(kind, admitted, old, problems, warnings);
+        }
+        problems.refuse(what);
+        return new Admitted(admitted, List.copyOf(warnings));
+    }
+
+    private void rules(
+            Kind kind, ObjectNode admitted, @Nullable ObjectNode old, Problems problems, List<String> warnings) {
+        if (kind.equals(Kinds.INFERENCE_SERVICE)) {
+            String namespace = ObjectMeta.read(admitted).namespace();
+            new ServiceDefaults(surroundings.config(namespace)).apply(admitted, old);
+            new ServiceRules(surroundings, problems).check(admitted, old);
+            new OneMachine(warnings).service(InferenceService.read(admitted));
+        } else if (kind.equals(Kinds.SERVING_RUNTIME) || kind.equals(Kinds.CLUSTER_SERVING_RUNTIME)) {
+            new RuntimeRules(surroundings, problems).check(admitted, old);
+            new OneMachine(warnings).runtime(ServingRuntime.read(admitted));
+        } else if (kind.equals(Kinds.CLUSTER_STORAGE_CONTAINER)) {
+            new RuntimeRules(surroundings, problems).storageContainer(admitted);
+        } else if (kind.equals(Kinds.INFERENCE_GRAPH)) {
+            new GraphRules(problems, warnings).check(admitted);
+        } else {
+            CoreRules.defaults(kind, admitted);
+            CoreRules.check(kind, admitted, old, problems, warnings);
+        }
+    }
+
+    private static void identity(Kind kind, ObjectNode resource, Problems problems) {
+        String version = resource.path("apiVersion").asText(kind.apiVersion());
+        String name = resource.path("kind").asText(kind.kind());
+        if (!version.equals(kind.apiVersion())) {
+            problems.add("apiVersion", "expected " + kind.apiVersion() + ", found \"" + Schema.clip(version) + "\"");
+        }
+        if (!name.equals(kind.kind())) {
+            problems.add("kind", "expected " + kind.kind() + ", found \"" + Schema.clip(name) + "\"");
+        }
+        resource.put("apiVersion", kind.apiVersion());
+        resource.put("kind", kind.kind());
+    }
+
+    /** The namespace that is meant when none is written, and a name for who asks for any. */
+    private static void metadata(Kind kind, ObjectNode resource, List<String> warnings) {
+        if (!(resource.get("metadata") instanceof ObjectNode meta)) {
+            return;
+        }
+        if (kind.namespaced()) {
+            if (meta.path("namespace").asText("").isEmpty()) {
+                meta.put("namespace", "default");
+            }
+        } else if (meta.has("namespace")) {
+            warnings.add("metadata.namespace has no effect: a " + kind.kind() + " belongs to no namespace");
+            meta.remove("namespace");
+        }
+        String prefix = meta.path("generateName").asText("");
+        if (!prefix.isEmpty() && meta.path("name").asText("").isEmpty()) {
+            StringBuilder name = new StringBuilder(prefix);
+            for (int i = 0; i < 5; i++) {
+                name.append(LETTERS.charAt(ThreadLocalRandom.current().nextInt(LETTERS.length())));
+            }
+            meta.put("name", name.toString());
+        }
+    }
+
+    private static String nameOf(ObjectNode resource) {
+        String name = resource.path("metadata").path("name").asText("");
+        return name.isEmpty() ? "without a name" : name;
     }
 
     /**

@@ -2,14 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
 import io.nereid.control.api.Kind.Column;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The kinds of resources there are. Immutable. */
 public final class Kinds {
     /** KServe's group. */
     public static final String SERVING = "serving.kserve.io";
+
+    private static final String LANGUAGE_MODELS =
+            "large language models are not served by this kind here; use an InferenceService with containers that have a"
+                    + " command";
+
+    private static final String CACHE =
+            "models are kept in one cache for all services by themselves; leave this resource out";
 
     /** A served model. */
     public static final Kind INFERENCE_SERVICE = new Kind(
@@ -115,7 +125,66 @@ public final class Kinds {
             SERVICE_ACCOUNT,
             EVENT);
 
+    /** Kinds of KServe that are not here, and what to do instead. */
+    private static final Map<String, String> ELSEWHERE = Map.ofEntries(
+            Map.entry("TrainedModel", "give every model an InferenceService of its own, or put the models into one"
+                    + " repository and serve that with the format triton"),
+            Map.entry("LLMInferenceService", LANGUAGE_MODELS),
+            Map.entry("LLMInferenceServiceConfig", LANGUAGE_MODELS),
+            Map.entry("LocalModelCache", CACHE),
+            Map.entry("LocalModelNamespaceCache", CACHE),
+            Map.entry("LocalModelNodeGroup", CACHE),
+            Map.entry("LocalModelNode", CACHE),
+            Map.entry("Predictor", "write an InferenceService, which takes the same model"));
+
     private Kinds() {}
+
+    /**
+     * The kind that a resource names.
+     *
+     * @throws ServingException INVALID_ARGUMENT with what to do instead when there is no such kind here
+     */
+    public static Kind of(ObjectNode resource) {
+        String apiVersion = resource.path("apiVersion").asText("");
+        String name = resource.path("kind").asText("");
+        if (apiVersion.isEmpty() || name.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "no resource: " + (name.isEmpty() ? "kind" : "apiVersion") + " is missing",
+                    "a resource begins with apiVersion and kind, such as serving.kserve.io/v1beta1 and InferenceService");
+        }
+        Kind kind = byKind(apiVersion, name);
+        if (kind != null) {
+            return kind;
+        }
+        String shown = Schema.clip(apiVersion) + " " + Schema.clip(name);
+        for (Kind one : ALL) {
+            boolean known = one.kind().equals(name);
+            boolean family = apiVersion.startsWith(SERVING + "/")
+                    || apiVersion.startsWith("serving.kubeflow.org/")
+                    || (one.group().isEmpty() && apiVersion.equals("v1"));
+            if (known && family) {
+                throw ServingException.invalidArgument(
+                        "there is no " + shown + " here", "write apiVersion: " + one.apiVersion());
+            }
+        }
+        if (apiVersion.startsWith(SERVING + "/")) {
+            String instead = ELSEWHERE.get(name);
+            List<String> names = ALL.stream()
+                    .filter(one -> one.group().equals(SERVING))
+                    .map(Kind::kind)
+                    .toList();
+            throw ServingException.invalidArgument(
+                    "there is no " + shown + " here",
+                    instead != null
+                            ? instead
+                            : "known are " + String.join(", ", names) + Schema.didYouMean(name, names));
+        }
+        List<String> names = ALL.stream().map(Kind::kind).toList();
+        throw ServingException.invalidArgument(
+                "there is no " + shown + " here",
+                "this server keeps " + String.join(", ", names) + "; the rest is for a cluster"
+                        + Schema.didYouMean(name, names));
+    }
 
     /** All kinds. */
     public static List<Kind> all() {

@@ -64,20 +64,29 @@ public record ServiceConfig(
     /**
      * Reads settings: a tree of sections, or a ConfigMap.
      *
-     * @throws ServingException INVALID_ARGUMENT with every unknown field and every wrong value
+     * @throws ServingException INVALID_ARGUMENT with every wrong value, and every unknown field of a tree; those of a ConfigMap,
+     *     which may be of another KServe, are passed over here, and told as warnings by {@link Admission}
      */
     public static ServiceConfig read(ObjectNode settings) {
-        return of(sections(settings));
+        return of(sections(settings, isConfigMap(settings) ? new ArrayList<>() : null));
+    }
+
+    /** What a ConfigMap says that is not known here, a line each; unknown fields of trees are refused. */
+    static List<String> unknown(ObjectNode configMap) {
+        List<String> unknown = new ArrayList<>();
+        sections(configMap, unknown);
+        return unknown;
     }
 
     /**
      * These settings, with others before them.
      *
      * @param settings as for {@link #read}
+     * @throws ServingException as {@link #read}
      */
     public ServiceConfig with(ObjectNode settings) {
         ObjectNode all = tree.deepCopy();
-        merge(all, sections(settings));
+        merge(all, sections(settings, isConfigMap(settings) ? new ArrayList<>() : null));
         return of(all);
     }
 
@@ -106,9 +115,16 @@ public record ServiceConfig(
                 tree);
     }
 
-    private static ObjectNode sections(ObjectNode settings) {
-        if (!"ConfigMap".equals(settings.path("kind").textValue())) {
-            return settings.deepCopy();
+    private static boolean isConfigMap(ObjectNode settings) {
+        return "ConfigMap".equals(settings.path("kind").textValue());
+    }
+
+    private static ObjectNode sections(ObjectNode settings, @Nullable List<String> unknown) {
+        if (!isConfigMap(settings)) {
+            ObjectNode all = settings.deepCopy();
+            ServiceDefaults.prune(all);
+            ConfigSchemas.check(all, unknown);
+            return all;
         }
         ObjectNode all = new ObjectNode(JsonNodeFactory.instance);
         List<String> problems = new ArrayList<>();
@@ -126,6 +142,8 @@ public record ServiceConfig(
         if (!problems.isEmpty()) {
             throw ServingException.invalidArgument(String.join("\n", problems));
         }
+        ServiceDefaults.prune(all);
+        ConfigSchemas.check(all, unknown);
         return all;
     }
 
@@ -315,8 +333,8 @@ public record ServiceConfig(
     public record MetricsAggregator(boolean enableMetricAggregation, boolean enablePrometheusScraping) {
         static MetricsAggregator read(Fields fields) {
             return new MetricsAggregator(
-                    "true".equals(fields.text("enableMetricAggregation")),
-                    "true".equals(fields.text("enablePrometheusScraping")));
+                    fields.tree().path("enableMetricAggregation").asBoolean(false),
+                    fields.tree().path("enablePrometheusScraping").asBoolean(false));
         }
     }
 
@@ -342,7 +360,15 @@ public record ServiceConfig(
 
     private static String quantity(Fields fields, String name, String orElse) {
         String found = fields.scalar(name);
-        return found == null || found.isEmpty() ? orElse : found;
+        if (found == null || found.isEmpty()) {
+            return orElse;
+        }
+        try {
+            Quantity.parse(found);
+        } catch (ServingException e) {
+            throw ServingException.invalidArgument(fields.at(name) + ": " + e.describe());
+        }
+        return found;
     }
 
     private static String orElse(@Nullable String text, String otherwise) {

@@ -1,0 +1,149 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.api;
+
+import static io.nereid.control.api.Schema.FLAG;
+import static io.nereid.control.api.Schema.INT;
+import static io.nereid.control.api.Schema.INT_OR_TEXT;
+import static io.nereid.control.api.Schema.TEXT;
+import static io.nereid.control.api.Schema.TEXTS;
+import static io.nereid.control.api.Schema.TEXT_LIST;
+import static io.nereid.control.api.Schema.list;
+import static io.nereid.control.api.Schema.map;
+import static io.nereid.control.api.Schema.object;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.Schema.Shape;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** The shapes of KServe's settings. Immutable. */
+final class ConfigSchemas {
+    private static final Shape RESOURCES =
+            object().with(INT_OR_TEXT, "cpuLimit", "memoryLimit", "cpuRequest", "memoryRequest");
+
+    private static final Shape IMAGE = RESOURCES
+            .with(TEXT, "image", "imagePullPolicy")
+            .with(TEXT_LIST, "imagePullSecrets");
+
+    private static final Shape STORAGE = object()
+            .with(TEXT, "path", "key", "serviceAccountName")
+            .with(TEXTS, "parameters");
+
+    private static final Shape SECTIONS = object()
+            .with(
+                    object().with(
+                                    object().with(TEXT, "image", "defaultImageVersion"), "art"),
+                    "explainers")
+            .with(
+                    object().with(RESOURCES, "resource")
+                            .with(TEXT_LIST, "serviceAnnotationDisallowedList", "serviceLabelDisallowedList"),
+                    "inferenceService")
+            .with(
+                    IMAGE.with(
+                                    TEXT,
+                                    "caBundleConfigMapName",
+                                    "caBundleVolumeMountPath",
+                                    "cpuModelcar",
+                                    "memoryModelcar",
+                                    "ociModelMode")
+                            .with(FLAG, "enableModelcar", "enableDirectPvcVolumeMount", "enableOciModelSupport")
+                            .with(INT, "uidModelcar")
+                            .with(new Schema.Either(FLAG, TEXT_LIST), "ociInsecureRegistry"),
+                    "storageInitializer")
+            .with(
+                    object().with(TEXT, "storageSpecSecretName", "storageSecretNameAnnotation")
+                            .with(object().with(TEXT, "gcsCredentialFileName"), "gcs")
+                            .with(
+                                    object().with(
+                                            TEXT,
+                                            "s3AccessKeyIDName",
+                                            "s3SecretAccessKeyName",
+                                            "s3Endpoint",
+                                            "s3UseHttps",
+                                            "s3Region",
+                                            "s3VerifySSL",
+                                            "s3UseVirtualBucket",
+                                            "s3UseAccelerate",
+                                            "s3UseAnonymousCredential",
+                                            "s3CABundleConfigMap",
+                                            "s3CABundle"),
+                                    "s3"),
+                    "credentials")
+            .with(
+                    object().with(
+                                    TEXT,
+                                    "kserveIngressGateway",
+                                    "ingressGateway",
+                                    "knativeLocalGatewayService",
+                                    "localGateway",
+                                    "localGatewayService",
+                                    "ingressDomain",
+                                    "ingressClassName",
+                                    "domainTemplate",
+                                    "pathTemplate",
+                                    "urlScheme")
+                            .with(TEXT_LIST, "additionalIngressDomains")
+                            .with(
+                                    FLAG,
+                                    "enableGatewayApi",
+                                    "disableIstioVirtualHost",
+                                    "disableIngressCreation",
+                                    "disableHTTPRouteTimeout"),
+                    "ingress")
+            .with(
+                    IMAGE.with(TEXT, "defaultUrl", "caBundle", "caCertFile")
+                            .with(FLAG, "tlsSkipVerify")
+                            .with(STORAGE, "storage"),
+                    "logger")
+            .with(IMAGE.with(INT_OR_TEXT, "maxBatchSize", "maxLatency"), "batcher")
+            .with(IMAGE, "agent")
+            .with(IMAGE.with(object().with(TEXT_LIST, "propagate"), "headers"), "router")
+            .with(
+                    object().with(TEXT, "defaultDeploymentMode")
+                            .with(
+                                    object().with(object().with(INT_OR_TEXT, "maxSurge", "maxUnavailable"), "defaultRollout"),
+                                    "deploymentRolloutStrategy"),
+                    "deploy")
+            .with(
+                    object().with(
+                            new Schema.Either(FLAG, TEXT), "enableMetricAggregation", "enablePrometheusScraping"),
+                    "metricsAggregator")
+            .with(
+                    object().with(FLAG, "enabled", "disableVolumeManagement")
+                            .with(TEXT, "jobNamespace", "defaultJobImage")
+                            .with(INT, "fsGroup", "jobTTLSecondsAfterFinished", "reconcilationFrequencyInSecs"),
+                    "localModel")
+            .with(object().with(FLAG, "autoMountServiceAccountToken"), "security")
+            .with(object().with(FLAG, "serviceClusterIPNone"), "service")
+            .with(object().with(TEXT_LIST, "customGPUResourceTypeList"), "multiNode")
+            .with(
+                    object().with(TEXT, "scrapeInterval", "metricReceiverEndpoint", "metricScalerEndpoint")
+                            .with(RESOURCES, "resource", "resources"),
+                    "opentelemetryCollector")
+            .with(
+                    object().with(INT_OR_TEXT, "scaleUpStabilizationWindowSeconds", "scaleDownStabilizationWindowSeconds"),
+                    "autoscaler");
+
+    private static final Shape ALL = SECTIONS.with(map(SECTIONS), "namespaces");
+
+    private ConfigSchemas() {}
+
+    /**
+     * Refuses wrong types.
+     *
+     * @param unknown takes unknown fields, a line each; null to refuse them too
+     */
+    static void check(ObjectNode settings, @Nullable List<String> unknown) {
+        Problems problems = new Problems();
+        ALL.check(settings, "", problems);
+        if (unknown != null && !problems.misshapen()) {
+            unknown.addAll(problems.lines());
+            return;
+        }
+        if (!problems.lines().isEmpty()) {
+            throw ServingException.invalidArgument(String.join("\n", problems.lines()));
+        }
+    }
+}

@@ -1,0 +1,367 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.api;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.InferenceService.ArtExplainer;
+import io.nereid.control.api.InferenceService.BuiltInExplainer;
+import io.nereid.control.api.InferenceService.CanarySpec;
+import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
+import io.nereid.control.api.InferenceService.Confidential;
+import io.nereid.control.api.InferenceService.ExplainerSpec;
+import io.nereid.control.api.InferenceService.LoggerSpec;
+import io.nereid.control.api.InferenceService.ModelSpec;
+import io.nereid.control.api.InferenceService.PredictorSpec;
+import io.nereid.control.api.InferenceService.StorageSpec;
+import io.nereid.control.api.InferenceService.TransformerSpec;
+import io.nereid.control.api.ServiceConfig.DeploymentMode;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** What an InferenceService must be like. Confined to one admission. */
+final class ServiceRules {
+    private static final Pattern RESOURCE_ID = Pattern.compile("kbs:///[^/\\s]+/[^/\\s]+/[^/\\s]+");
+
+    private final Admission.Surroundings surroundings;
+    private final Problems problems;
+    private final StorageRules storage;
+
+    ServiceRules(Admission.Surroundings surroundings, Problems problems) {
+        this.surroundings = surroundings;
+        this.problems = problems;
+        this.storage = new StorageRules(surroundings.storageContainers(), problems);
+    }
+
+    void check(ObjectNode resource, @Nullable ObjectNode old) {
+        InferenceService service = InferenceService.read(resource);
+        ServiceConfig config = surroundings.config(service.metadata().namespace());
+        DeploymentMode mode = mode(service, old, config);
+        ScalingRules scaling = new ScalingRules(service.metadata().annotations(), mode, problems);
+        scaling.service();
+
+        PredictorSpec predictor = service.predictor();
+        predictor("spec.predictor", predictor, scaling);
+        new WorkerRules(problems, config, service.metadata()).predictor("spec.predictor", predictor);
+        TransformerSpec transformer = service.transformer();
+        if (transformer != null) {
+            String path = "spec.transformer";
+            if (transformer.pod().containers().isEmpty()) {
+                problems.add(path + ".containers", "missing; a transformer is containers of your own");
+            }
+            component(path, transformer.extension(), transformer.pod(), scaling);
+            storage.uris(path + ".storageUris", transformer.storageUris(), transformer.storageContainerName());
+        }
+        ExplainerSpec explainer = service.explainer();
+        if (explainer != null) {
+            explainer("spec.explainer", explainer, scaling);
+        }
+        canaries(service, mode, scaling);
+        if (old != null) {
+            update(service, InferenceService.read(old));
+        }
+    }
+
+    /** The mode in the status goes before the annotation, and that before the configuration. */
+    private DeploymentMode mode(InferenceService service, @Nullable ObjectNode old, ServiceConfig config) {
+        String written = service.metadata().annotation(ServiceDefaults.MODE_ANNOTATION);
+        DeploymentMode mode = written == null || written.isEmpty() ? null : DeploymentMode.of(written);
+        String path = "metadata.annotations." + ServiceDefaults.MODE_ANNOTATION;
+        if (written != null && !written.isEmpty() && mode == null) {
+            problems.add(path, Schema.unknownValue(written, List.of("Knative", "Standard", "ModelMesh")));
+        }
+        DeploymentMode running = old == null
+                ? null
+                : DeploymentMode.of(old.path("status").path("deploymentMode").asText(""));
+        if (running != null && mode != null && running != mode) {
+            problems.add(
+                    path,
+                    "the service runs in the mode " + running.text() + ", which cannot be changed to " + mode.text()
+                            + "; delete it and create it again");
+        }
+        if (running != null) {
+            return running;
+        }
+        if (written != null && written.isEmpty()) {
+            return DeploymentMode.STANDARD;
+        }
+        return mode != null ? mode : config.deploy().defaultDeploymentMode();
+    }
+
+    private void predictor(String path, PredictorSpec predictor, ScalingRules scaling) {
+        if (predictor.name() != null && !predictor.name().isEmpty()) {
+            MetaRules.serviceName(path + ".name", predictor.name(), problems);
+        }
+        List<String> implementations = new ArrayList<>();
+        Fields fields = new Fields(predictor.pod().tree(), path);
+        Schemas.FRAMEWORKS.stream().filter(fields::has).forEach(implementations::add);
+        ModelSpec model = predictor.model();
+        if (model != null) {
+            implementations.add("model");
+        }
+        PodSpec pod = predictor.pod();
+        if (pod.container(InferenceService.MAIN_CONTAINER) != null) {
+            implementations.add("containers");
+        }
+        if (implementations.size() > 1) {
+            problems.add(path, "has " + String.join(" and ", implementations) + "; expected exactly one of them");
+        } else if (implementations.isEmpty()) {
+            problems.add(
+                    path,
+                    pod.containers().isEmpty()
+                            ? "serves nothing; expected model, or one of " + String.join(", ", Schemas.FRAMEWORKS)
+                                    + ", or containers"
+                            : "has a transformer-container, but neither a model nor a container that serves one");
+        }
+        if (model != null) {
+            model(path, predictor, model);
+        } else {
+            Container main = pod.container(InferenceService.MAIN_CONTAINER);
+            String protocol = main == null ? null : main.env("PROTOCOL");
+            if (protocol != null && !protocol.equals("v1") && !protocol.equals("v2")) {
+                problems.add(
+                        path + ".containers", "the variable PROTOCOL must be v1 or v2, found \"" + Schema.clip(protocol)
+                                + "\"");
+            }
+        }
+        Container transformer = pod.container(InferenceService.TRANSFORMER_CONTAINER);
+        if (transformer != null && transformer.env().stream().anyMatch(env -> env.name().equals("STORAGE_URI"))) {
+            problems.add(path + ".containers", "the transformer-container must not have the variable STORAGE_URI");
+        }
+        storage.uris(path + ".storageUris", predictor.storageUris(), predictor.storageContainerName());
+        component(path, predictor.extension(), pod, scaling);
+    }
+
+    private void model(String path, PredictorSpec predictor, ModelSpec model) {
+        String at = path + ".model";
+        if (model.formatName().isBlank()) {
+            problems.add(at + ".modelFormat.name", "empty; expected a format such as sklearn");
+        }
+        if (!model.container().name().isEmpty()) {
+            problems.add(at + ".name", "cannot be set; clients use the InferenceService's name");
+        }
+        if (model.storageUri() != null && !predictor.storageUris().isEmpty()) {
+            problems.add(path + ".storageUris", "storageUri and storageUris exclude each other");
+        }
+        storage.source(at, model.storageUri(), model.storage(), predictor.storageContainerName());
+        noPythonPath(at, model.container());
+        Confidential confidential = model.confidential();
+        if (confidential != null && confidential.enabled()) {
+            if (model.storageUri() == null || model.storageUri().isEmpty()) {
+                problems.add(at + ".confidential", "needs storageUri");
+            }
+            String id = confidential.resourceId();
+            if (id != null && !id.isEmpty() && !RESOURCE_ID.matcher(id).matches()) {
+                problems.add(
+                        at + ".confidential.resourceId",
+                        "expected kbs:///repository/type/tag, found \"" + Schema.clip(id) + "\"");
+            }
+        }
+    }
+
+    private void explainer(String path, ExplainerSpec explainer, ScalingRules scaling) {
+        List<String> implementations = new ArrayList<>();
+        ArtExplainer art = explainer.art();
+        if (art != null) {
+            implementations.add("art");
+            if (!art.container().name().isEmpty()) {
+                problems.add(path + ".art.name", "cannot be set");
+            }
+            storage.source(path + ".art", art.storageUri(), art.storage(), explainer.storageContainerName());
+            noPythonPath(path + ".art", art.container());
+        }
+        BuiltInExplainer builtIn = explainer.builtIn();
+        if (builtIn != null) {
+            implementations.add("nereid");
+            if (builtIn.method().isBlank()) {
+                problems.add(path + ".nereid.method", "empty; expected a method such as shap");
+            }
+            if (builtIn.storageUri() != null) {
+                storage.uri(path + ".nereid.storageUri", builtIn.storageUri(), explainer.storageContainerName());
+            }
+        }
+        if (!explainer.pod().containers().isEmpty()) {
+            implementations.add("containers");
+        }
+        if (implementations.size() != 1) {
+            problems.add(
+                    path,
+                    (implementations.isEmpty() ? "explains nothing" : "has " + String.join(" and ", implementations))
+                            + "; expected exactly one of art, nereid and containers");
+        }
+        storage.uris(path + ".storageUris", explainer.storageUris(), explainer.storageContainerName());
+        component(path, explainer.extension(), explainer.pod(), scaling);
+    }
+
+    private void component(String path, ComponentExtensionSpec spec, PodSpec pod, ScalingRules scaling) {
+        scaling.component(path, spec);
+        pod(path, pod);
+        MetaRules.labels(path + ".labels", spec.labels(), problems);
+        MetaRules.annotations(path + ".annotations", spec.annotations(), problems);
+        Long percent = spec.canaryTrafficPercent();
+        if (percent != null && (percent < 0 || percent > 100)) {
+            problems.add(path + ".canaryTrafficPercent", percent + " is no percentage from 0 to 100");
+        }
+        if (spec.timeout() != null && spec.timeout() < 0) {
+            problems.add(path + ".timeout", spec.timeout() + " is less than 0");
+        }
+        LoggerSpec logger = spec.logger();
+        if (logger != null) {
+            logger(path + ".logger", logger);
+        }
+        if (spec.batcher() != null) {
+            atLeast(path + ".batcher.maxBatchSize", spec.batcher().maxBatchSize(), 1);
+            atLeast(path + ".batcher.maxLatency", spec.batcher().maxLatency(), 0);
+            atLeast(path + ".batcher.timeout", spec.batcher().timeout(), 0);
+        }
+    }
+
+    private void logger(String path, LoggerSpec logger) {
+        StorageSpec store = logger.storage();
+        if (store != null) {
+            List<String> missing = new ArrayList<>();
+            if (store.path() == null || store.path().isEmpty()) {
+                missing.add("path");
+            }
+            if (store.parameters().isEmpty()) {
+                missing.add("parameters");
+            }
+            if (store.key() == null || store.key().isEmpty()) {
+                missing.add("key");
+            }
+            if (!missing.isEmpty()) {
+                problems.add(path + ".storage", String.join(", ", missing) + " missing; path, parameters and key must be given");
+            }
+        }
+        if (logger.url() != null && !logger.url().matches("(?s)[A-Za-z][A-Za-z0-9+.-]*:.+")) {
+            problems.add(path + ".url", "expected a URL, found \"" + Schema.clip(logger.url()) + "\"");
+        }
+        atLeast(path + ".batchSize", logger.batchSize(), 1);
+        if (logger.batchInterval() != null && logger.batchInterval() < 0) {
+            problems.add(path + ".batchInterval", logger.batchInterval() + " is less than 0");
+        }
+    }
+
+    private void pod(String path, PodSpec pod) {
+        Set<String> names = new HashSet<>();
+        containers(path + ".containers", pod.containers(), names);
+        containers(path + ".initContainers", pod.initContainers(), names);
+    }
+
+    private void containers(String path, List<Container> containers, Set<String> names) {
+        for (int i = 0; i < containers.size(); i++) {
+            Container one = containers.get(i);
+            String at = path + "[" + i + "]";
+            if (one.name().isEmpty()) {
+                problems.add(at + ".name", "missing; it must be given");
+            } else if (!names.add(one.name())) {
+                problems.add(at + ".name", "\"" + Schema.clip(one.name()) + "\" is another container's name as well");
+            }
+            noPythonPath(at, one);
+        }
+    }
+
+    private void noPythonPath(String path, Container container) {
+        noPythonPath(path, container, problems);
+    }
+
+    static void noPythonPath(String path, Container container, Problems problems) {
+        for (int i = 0; i < container.env().size(); i++) {
+            if (container.env().get(i).name().equals("PYTHONPATH")) {
+                problems.add(path + ".env[" + i + "]", "the variable PYTHONPATH must not be set");
+            }
+        }
+    }
+
+    private void canaries(InferenceService service, DeploymentMode mode, ScalingRules scaling) {
+        if (service.canary().isEmpty()) {
+            return;
+        }
+        if (mode != DeploymentMode.STANDARD) {
+            problems.add(
+                    "spec.canary",
+                    "only for the deployment mode Standard; annotate the service with "
+                            + ServiceDefaults.MODE_ANNOTATION
+                            + ": Standard, or give the predictor a canaryTrafficPercent");
+        }
+        ModelSpec stableModel = service.predictor().model();
+        if (stableModel != null
+                && stableModel.storageUri() == null
+                && stableModel.storage() == null
+                && service.predictor().storageUris().isEmpty()
+                && !stableModel.formatName().equals("huggingface")) {
+            problems.add("spec.canary", "the predictor beside it must have a model of its own; it names no storage");
+        }
+        Set<String> names = new HashSet<>();
+        names.add(Objects.requireNonNullElse(service.predictor().name(), ""));
+        long total = 0;
+        for (int i = 0; i < service.canary().size(); i++) {
+            CanarySpec canary = service.canary().get(i);
+            String path = "spec.canary[" + i + "]";
+            PredictorSpec predictor = canary.predictor();
+            if (predictor.name() == null || predictor.name().isEmpty()) {
+                problems.add(path + ".predictor.name", "missing; it must be given");
+            } else if (!names.add(predictor.name())) {
+                problems.add(
+                        path + ".predictor.name",
+                        "\"" + Schema.clip(predictor.name()) + "\" is another predictor's name as well");
+            }
+            if (canary.trafficPercent() < 0 || canary.trafficPercent() > 100) {
+                problems.add(path + ".trafficPercent", canary.trafficPercent() + " is no percentage from 0 to 100");
+            }
+            total += canary.trafficPercent();
+            Fields fields = new Fields(predictor.pod().tree(), path + ".predictor");
+            for (String field : List.of("workerSpec", "maxReplicas", "scaleTarget", "scaleMetric", "autoScaling")) {
+                if (fields.has(field)) {
+                    problems.add(fields.at(field), "a canary cannot have it; the predictor beside it decides");
+                }
+            }
+            Integer min = predictor.extension().minReplicas();
+            int stable = Objects.requireNonNullElse(service.predictor().extension().minReplicas(), 1);
+            if (min != null && min > stable) {
+                problems.add(
+                        path + ".predictor.minReplicas", min + " is more than the minReplicas of the predictor, " + stable);
+            }
+            predictor(path + ".predictor", predictor, scaling);
+        }
+        if (total > 100) {
+            problems.add("spec.canary", "the trafficPercent add up to " + total + ", more than 100");
+        }
+    }
+
+    private void update(InferenceService service, InferenceService old) {
+        if (service.metadata().deletionTimestamp() != null) {
+            return;
+        }
+        String before = Objects.requireNonNullElse(old.predictor().name(), "");
+        String after = Objects.requireNonNullElse(service.predictor().name(), "");
+        if (!before.equals(after) && sources(old.predictor()).equals(sources(service.predictor()))) {
+            problems.add(
+                    "spec.predictor.name",
+                    "changes from \"" + Schema.clip(before) + "\" to \"" + Schema.clip(after)
+                            + "\" while storageUri stays; a new name goes with a new model, as when a canary is promoted");
+        }
+    }
+
+    private static List<Object> sources(PredictorSpec predictor) {
+        List<Object> all = new ArrayList<>(predictor.storageUris());
+        ModelSpec model = predictor.model();
+        if (model != null) {
+            all.add(Objects.requireNonNullElse(model.storageUri(), ""));
+            if (model.storage() != null) {
+                all.add(model.storage());
+            }
+        }
+        return all;
+    }
+
+    private void atLeast(String path, @Nullable Integer value, int least) {
+        if (value != null && value < least) {
+            problems.add(path, value + " is less than " + least);
+        }
+    }
+}
