@@ -1,0 +1,161 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.apiserver;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.ResourceTexts;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.tensor.MemoryRegion;
+import java.net.URLDecoder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** A request, taken apart. Immutable. */
+final class ApiRequest {
+    private final HttpExchange exchange;
+    private final List<String> path;
+
+    ApiRequest(HttpExchange exchange) {
+        this.exchange = exchange;
+        List<String> segments = new ArrayList<>();
+        for (String segment : exchange.path().split("/")) {
+            if (!segment.isEmpty()) {
+                try {
+                    segments.add(URLDecoder.decode(segment.replace("+", "%2B"), StandardCharsets.UTF_8));
+                } catch (IllegalArgumentException e) {
+                    throw ServingException.invalidArgument("the path has a malformed escape: " + segment);
+                }
+            }
+        }
+        this.path = List.copyOf(segments);
+    }
+
+    HttpExchange exchange() {
+        return exchange;
+    }
+
+    String method() {
+        return exchange.method();
+    }
+
+    /** The path's segments. */
+    List<String> path() {
+        return path;
+    }
+
+    @Nullable String query(String name) {
+        return exchange.queryParameter(name);
+    }
+
+    boolean flag(String name) {
+        String value = query(name);
+        return value != null && (value.equals("true") || value.equals("1"));
+    }
+
+    /** A number of the query. */
+    long number(String name, long absent) {
+        String value = query(name);
+        if (value == null || value.isEmpty()) {
+            return absent;
+        }
+        try {
+            return Long.parseLong(value);
+        } catch (NumberFormatException e) {
+            throw ServingException.invalidArgument(name + "=" + value + " is not a number");
+        }
+    }
+
+    /** Whether nothing is to be stored. */
+    boolean dryRun() {
+        String value = query("dryRun");
+        if (value == null || value.isEmpty()) {
+            return false;
+        }
+        if (!value.equals("All")) {
+            throw ServingException.invalidArgument("dryRun=" + value + " is not known (expected All)");
+        }
+        return true;
+    }
+
+    /** Who changes fields: as he says, or else his program. */
+    String fieldManager() {
+        String given = query("fieldManager");
+        if (given != null && !given.isEmpty()) {
+            return given;
+        }
+        String agent = exchange.header("user-agent");
+        String program = agent == null ? "" : agent.split("[/ ]", 2)[0];
+        return program.isEmpty() ? "unknown" : program;
+    }
+
+    /** The forms of the answer that the client takes, in its order; lower case, without blanks. */
+    List<String> accepted() {
+        String header = exchange.header("accept");
+        if (header == null || header.isBlank()) {
+            return List.of("*/*");
+        }
+        return List.of(header.replaceAll("\\s", "").split(","));
+    }
+
+    String contentType() {
+        String header = exchange.header("content-type");
+        return header == null ? "" : header.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
+    }
+
+    String body() {
+        MemoryRegion body = exchange.body();
+        byte[] bytes = new byte[body.size()];
+        body.getBytes(0, bytes, 0, bytes.length);
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+
+    /** The body as a JSON tree. */
+    JsonNode json() {
+        try {
+            return Answer.JSON.readTree(body());
+        } catch (JsonProcessingException e) {
+            throw ServingException.invalidArgument("the body is not JSON: " + e.getOriginalMessage());
+        }
+    }
+
+    /** The body as one resource, in JSON or YAML. */
+    ObjectNode resource() {
+        String type = contentType();
+        if (!type.isEmpty()
+                && !type.equals("application/json")
+                && !type.contains("yaml")
+                && !type.equals("application/x-www-form-urlencoded")) {
+            throw new Unsupported(type, "application/json, application/yaml");
+        }
+        List<ObjectNode> all = ResourceTexts.parse(body(), "the body");
+        if (all.size() != 1) {
+            throw ServingException.invalidArgument("the body has " + all.size() + " resources, where one is expected");
+        }
+        return all.get(0);
+    }
+
+    /** The body is of a type that is not taken. Immutable. */
+    static final class Unsupported extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        Unsupported(String type, String accepted) {
+            super(
+                    "the body of the request was in an unknown format - accepted media types include: " + accepted
+                            + " (found " + type + ")",
+                    null,
+                    false,
+                    false);
+        }
+    }
+
+    static ServingException notFound() {
+        return ServingException.of(Code.NOT_FOUND, "the server could not find the requested resource");
+    }
+}

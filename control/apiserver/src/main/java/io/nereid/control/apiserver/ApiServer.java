@@ -1,0 +1,581 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.apiserver;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.control.api.Admission;
+import io.nereid.control.api.Kind;
+import io.nereid.control.api.Kinds;
+import io.nereid.control.apiserver.Resources.Refused;
+import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.ResourceStore.Listing;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.HttpStream;
+import io.nereid.endpoint.ProtocolCodec;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The resources over HTTP after the conventions of Kubernetes, closely enough that kubectl works. Has a route for everything, so it
+ * needs a port of its own. Thread-safe; requests run on its own threads, as changes wait for the disk.
+ */
+public final class ApiServer implements ProtocolCodec, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ApiServer.class);
+    private static final int THREADS = 16;
+    private static final int BOOKMARK_SECONDS = 60;
+    private static final int TAIL = 500;
+
+    private final Options options;
+    private final ResourceStore store;
+    private final Admission admission;
+    private final Guard guard;
+    private final Discovery discovery;
+    private final Resources resources;
+    private final Tables tables;
+    private final ThreadPoolExecutor pool = Threads.pool("nereid-control-api", THREADS);
+    private final ScheduledThreadPoolExecutor timer = Threads.timer("nereid-control-timer");
+    private final Set<WatchStream> watches = ConcurrentHashMap.newKeySet();
+
+    /**
+     * What the server is told. Immutable.
+     *
+     * @param hosts names, beside localhost and loopback addresses, by which clients may call it; {@code *} for any
+     * @param version of the program
+     * @param clock the server's clock
+     * @param logs where the lines of services come from
+     * @param selection tells which runtime a service would get
+     */
+    public record Options(Set<String> hosts, String version, Clock clock, Logs logs, Selection selection) {
+        /** Copies the hosts. */
+        public Options {
+            hosts = Set.copyOf(hosts);
+        }
+
+        /** No logs and no explanations; for tests. */
+        public static Options plain(Clock clock) {
+            return new Options(
+                    Set.of(), "test", clock, (namespace, service, component, most) -> List.of(), service -> {
+                        throw ServingException.of(Code.UNIMPLEMENTED, "no runtimes are known here");
+                    });
+        }
+    }
+
+    /** Where the lines of services come from. Implementations are thread-safe. */
+    @FunctionalInterface
+    public interface Logs {
+        /**
+         * The last lines of a service's processes and loads, oldest first.
+         *
+         * @param component {@code predictor}, {@code transformer} or {@code explainer}; null for all
+         */
+        List<String> tail(String namespace, String service, @Nullable String component, int most);
+    }
+
+    /** Tells which runtime a service would get. Implementations are thread-safe. */
+    @FunctionalInterface
+    public interface Selection {
+        /** The decision for an InferenceService that was admitted. */
+        Explanation explain(ObjectNode service);
+    }
+
+    /**
+     * Why a service gets its runtime.
+     *
+     * @param chosen the runtime's name; null when there is none
+     * @param summary a sentence
+     * @param candidates every runtime that was considered, in the order of their preference
+     */
+    public record Explanation(@Nullable String chosen, String summary, List<Candidate> candidates) {
+        /**
+         * A runtime.
+         *
+         * @param namespace empty for a ClusterServingRuntime
+         * @param reason why it was chosen, or why not
+         */
+        public record Candidate(String name, String namespace, boolean chosen, String reason) {}
+    }
+
+    /** Answers nothing until its routes are served. */
+    public ApiServer(ResourceStore store, Admission admission, Options options) {
+        this.options = options;
+        this.store = store;
+        this.admission = admission;
+        this.guard = new Guard(options.hosts());
+        this.discovery = new Discovery(Kinds.all(), options.version());
+        this.resources = new Resources(store, admission, new Namespaces(store), options.clock());
+        this.tables = new Tables(options.clock());
+    }
+
+    @Override
+    public String name() {
+        return "control";
+    }
+
+    @Override
+    public List<HttpRoute> httpRoutes() {
+        return List.of(new HttpRoute(HttpRoute.ANY, "/{rest...}", this::handle));
+    }
+
+    /** Ends every watch and takes no more requests. */
+    @Override
+    public void close() {
+        watches.forEach(WatchStream::end);
+        watches.clear();
+        timer.shutdownNow();
+        pool.shutdown();
+    }
+
+    private void handle(HttpExchange exchange) {
+        String refusal = guard.refusal(exchange);
+        if (refusal != null) {
+            exchange.reply(Answer.failure(403, "Forbidden", refusal).reply());
+            return;
+        }
+        try {
+            pool.execute(() -> run(exchange));
+        } catch (RejectedExecutionException e) {
+            exchange.reply(
+                    Answer.failure(503, "ServiceUnavailable", "the server stops").reply());
+        }
+    }
+
+    private void run(HttpExchange exchange) {
+        Answer answer;
+        try {
+            answer = dispatch(new ApiRequest(exchange));
+        } catch (Refused e) {
+            answer = e.answer();
+        } catch (ApiRequest.Unsupported e) {
+            answer = Answer.failure(415, "UnsupportedMediaType", String.valueOf(e.getMessage()));
+        } catch (ServingException e) {
+            if (e.code() == Code.INTERNAL) {
+                LOG.error("{} {} failed", exchange.method(), exchange.path(), e);
+            }
+            answer = Answer.ofStatus(Answer.failureStatus(e));
+        } catch (RuntimeException e) {
+            LOG.error("{} {} failed", exchange.method(), exchange.path(), e);
+            answer = Answer.ofStatus(Answer.failureStatus(ServingException.from(e)));
+        }
+        if (answer != null) {
+            exchange.reply(answer.reply());
+        }
+    }
+
+    /** Null when the exchange has been answered, or is being. */
+    private @Nullable Answer dispatch(ApiRequest request) {
+        List<String> path = request.path();
+        if (path.isEmpty()) {
+            return get(request, () -> Answer.ok(roots()));
+        }
+        String first = path.get(0);
+        if (path.size() == 1) {
+            switch (first) {
+                case "version" -> {
+                    return get(request, () -> Answer.ok(discovery.version()));
+                }
+                case "api" -> {
+                    return get(request, () -> discovery.core(request));
+                }
+                case "apis" -> {
+                    return get(request, () -> discovery.groups(request));
+                }
+                case "healthz", "livez", "readyz" -> {
+                    request.exchange().reply(HttpReply.text(200, "text/plain; charset=utf-8", "ok"));
+                    return null;
+                }
+                default -> throw ApiRequest.notFound();
+            }
+        }
+        if (first.equals("openapi")) {
+            return openApi(request);
+        }
+        if (first.equals("apis") && path.size() == 2) {
+            return get(request, () -> Answer.ok(discovery.group(path.get(1))));
+        }
+        int rest = first.equals("api") ? 2 : 3;
+        if (!first.equals("api") && !first.equals("apis")) {
+            throw ApiRequest.notFound();
+        }
+        String group = first.equals("api") ? "" : path.get(1);
+        String version = path.get(rest - 1);
+        if (path.size() == rest) {
+            return get(request, () -> Answer.ok(discovery.resources(group, version)));
+        }
+        Target target = target(group, version, path.subList(rest, path.size()));
+        try {
+            return resource(target, request);
+        } catch (ServingException e) {
+            if (e.code() == Code.INTERNAL || e.code() == Code.INVALID_ARGUMENT) {
+                throw e;
+            }
+            return Answer.ofStatus(Answer.about(Answer.failureStatus(e), target.kind(), target.name()));
+        }
+    }
+
+    private static Answer get(ApiRequest request, java.util.function.Supplier<Answer> answer) {
+        if (!request.method().equals("GET") && !request.method().equals("HEAD")) {
+            throw notAllowed(request);
+        }
+        return answer.get();
+    }
+
+    private static ServingException notAllowed(ApiRequest request) {
+        return ServingException.of(
+                Code.UNIMPLEMENTED,
+                "the server does not allow this method on the requested resource: " + request.method());
+    }
+
+    private static ObjectNode roots() {
+        ObjectNode tree = Answer.JSON.createObjectNode();
+        ArrayNode paths = tree.putArray("paths");
+        List.of("/api", "/api/v1", "/apis", "/apis/" + Kinds.SERVING, "/healthz", "/openapi/v3", "/version")
+                .forEach(paths::add);
+        return tree;
+    }
+
+    private Answer openApi(ApiRequest request) {
+        List<String> path = request.path();
+        if (path.get(1).equals("v3")) {
+            return get(
+                    request,
+                    () -> Answer.ok(
+                            path.size() == 2
+                                    ? discovery.openApiIndex()
+                                    : discovery.openApi(String.join("/", path.subList(2, path.size())))));
+        }
+        // Clients of version 2 ask for protobuf; told that there is none, they do without.
+        return Answer.failure(
+                406,
+                "NotAcceptable",
+                "only the third version of OpenAPI is told here; clients that need the second one do without it");
+    }
+
+    private static Target target(String group, String version, List<String> path) {
+        String namespace = "";
+        List<String> rest = path;
+        boolean scoped = path.get(0).equals("namespaces")
+                && path.size() >= 3
+                && !(group.isEmpty() && path.size() == 3 && List.of("status", "finalize").contains(path.get(2)));
+        if (scoped) {
+            namespace = path.get(1);
+            rest = path.subList(2, path.size());
+        }
+        Kind kind = Kinds.byPlural(group, rest.get(0));
+        if (kind == null || !kind.version().equals(version) || scoped != (kind.namespaced() && scoped)) {
+            throw ApiRequest.notFound();
+        }
+        String name = rest.size() > 1 ? rest.get(1) : "";
+        String subresource = rest.size() > 2 ? rest.get(2) : "";
+        if (rest.size() > 3 || kind.namespaced() && !scoped && !name.isEmpty()) {
+            throw ApiRequest.notFound();
+        }
+        return new Target(kind, namespace, name, subresource);
+    }
+
+    private @Nullable Answer resource(Target target, ApiRequest request) {
+        Kind kind = target.kind();
+        String method = request.method();
+        if (!target.subresource().isEmpty() && !(target.isStatus() && kind.hasStatus())) {
+            return subresource(target, request);
+        }
+        if (target.name().isEmpty()) {
+            boolean everywhere = kind.namespaced() && target.namespace().isEmpty();
+            return switch (method) {
+                case "GET", "HEAD" -> request.flag("watch") ? watch(target, request) : list(target, request);
+                case "POST" -> {
+                    if (everywhere) {
+                        throw notAllowed(request);
+                    }
+                    yield resources.create(target, request);
+                }
+                case "DELETE" ->
+                    resources.deleteAll(
+                            target,
+                            new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector")),
+                            request.dryRun());
+                default -> throw notAllowed(request);
+            };
+        }
+        return switch (method) {
+            case "GET", "HEAD" -> one(target, request);
+            case "PUT" -> resources.replace(target, request);
+            case "PATCH" -> resources.patch(target, request);
+            case "DELETE" -> {
+                if (target.isStatus()) {
+                    throw notAllowed(request);
+                }
+                yield resources.delete(target, request);
+            }
+            default -> throw notAllowed(request);
+        };
+    }
+
+    private @Nullable Answer subresource(Target target, ApiRequest request) {
+        if (target.kind() != Kinds.INFERENCE_SERVICE) {
+            throw ApiRequest.notFound();
+        }
+        switch (target.subresource()) {
+            case "logs" -> {
+                resources.get(target);
+                String component = request.query("component");
+                List<String> lines = options.logs()
+                        .tail(
+                                target.namespace(),
+                                target.name(),
+                                component == null || component.isEmpty() ? null : component,
+                                (int) Math.min(Math.max(0, request.number("tail", TAIL)), 1_000_000));
+                String text = lines.isEmpty() ? "" : String.join("\n", lines) + "\n";
+                request.exchange().reply(HttpReply.text(200, "text/plain; charset=utf-8", text));
+                return null;
+            }
+            case "selection" -> {
+                ObjectNode service;
+                if (request.method().equals("POST")) {
+                    service = request.resource();
+                    service.withObject("/metadata").put("namespace", target.namespace());
+                    service = admission.admit(target.kind(), service, null).resource();
+                } else {
+                    service = resources.get(target);
+                }
+                return Answer.ok(tree(options.selection().explain(service)));
+            }
+            default -> throw ApiRequest.notFound();
+        }
+    }
+
+    private static ObjectNode tree(Explanation explanation) {
+        ObjectNode tree = Answer.JSON.createObjectNode();
+        tree.put("chosen", explanation.chosen()).put("summary", explanation.summary());
+        ArrayNode candidates = tree.putArray("candidates");
+        explanation
+                .candidates()
+                .forEach(candidate -> candidates
+                        .addObject()
+                        .put("name", candidate.name())
+                        .put("namespace", candidate.namespace())
+                        .put("chosen", candidate.chosen())
+                        .put("reason", candidate.reason()));
+        return tree;
+    }
+
+    /** The first form among those accepted that there is. */
+    private static String form(ApiRequest request) {
+        for (String accepted : request.accepted()) {
+            if (accepted.startsWith("application/json") || accepted.startsWith("*/*") || accepted.startsWith("application/*")) {
+                if (accepted.contains("as=Table")) {
+                    return "Table";
+                }
+                if (accepted.contains("as=PartialObjectMetadata")) {
+                    return "Metadata";
+                }
+                return "";
+            }
+        }
+        throw new Refused(Answer.failure(
+                406,
+                "NotAcceptable",
+                "only the following media types are accepted: application/json"));
+    }
+
+    private Answer one(Target target, ApiRequest request) {
+        ObjectNode found = resources.get(target);
+        String include = request.query("includeObject");
+        return Answer.ok(
+                switch (form(request)) {
+                    case "Table" -> {
+                        ObjectNode metadata = Answer.JSON.createObjectNode();
+                        metadata.set("resourceVersion", found.path("metadata").get("resourceVersion"));
+                        yield tables.table(target.kind(), List.of(found), metadata, include == null ? "" : include);
+                    }
+                    case "Metadata" -> Tables.metadataOnly(found);
+                    default -> found;
+                });
+    }
+
+    private Answer list(Target target, ApiRequest request) {
+        Kind kind = target.kind();
+        Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
+        Listing listing = store.list(target.type(), namespace(target));
+        List<ObjectNode> items = new ArrayList<>();
+        long limit = request.number("limit", 0);
+        String after = after(request.query("continue"));
+        String next = "";
+        long remaining = 0;
+        String last = "";
+        for (ObjectNode item : listing.items()) {
+            String place = place(item);
+            if (!after.isEmpty() && place.compareTo(after) <= 0 || !selectors.matches(item)) {
+                continue;
+            }
+            if (limit > 0 && items.size() == limit) {
+                next = last;
+                remaining++;
+                continue;
+            }
+            items.add(Resources.complete(kind, item));
+            last = place;
+        }
+        ObjectNode metadata = Answer.JSON.createObjectNode();
+        metadata.put("resourceVersion", Long.toString(listing.version()));
+        if (!next.isEmpty()) {
+            metadata.put(
+                    "continue",
+                    Base64.getUrlEncoder().withoutPadding().encodeToString(next.getBytes(StandardCharsets.UTF_8)));
+            metadata.put("remainingItemCount", remaining);
+        }
+        String form = form(request);
+        if (form.equals("Table")) {
+            String include = request.query("includeObject");
+            return Answer.ok(tables.table(kind, items, metadata, include == null ? "" : include));
+        }
+        boolean partial = form.equals("Metadata");
+        ObjectNode list = Answer.JSON.createObjectNode();
+        list.put("kind", partial ? "PartialObjectMetadataList" : kind.listKind())
+                .put("apiVersion", partial ? "meta.k8s.io/v1" : kind.apiVersion());
+        list.set("metadata", metadata);
+        ArrayNode array = list.putArray("items");
+        items.forEach(item -> array.add(partial ? Tables.metadataOnly(item) : item));
+        return Answer.ok(list);
+    }
+
+    private static @Nullable String namespace(Target target) {
+        return target.kind().namespaced() && !target.namespace().isEmpty() ? target.namespace() : null;
+    }
+
+    /** Where a resource stands in its list: by namespace, then by name. */
+    private static String place(JsonNode item) {
+        JsonNode metadata = item.path("metadata");
+        return metadata.path("namespace").asText("") + "\u0000" + metadata.path("name").asText("");
+    }
+
+    private static String after(@Nullable String token) {
+        if (token == null || token.isEmpty()) {
+            return "";
+        }
+        try {
+            return new String(Base64.getUrlDecoder().decode(token), StandardCharsets.UTF_8);
+        } catch (IllegalArgumentException e) {
+            throw ServingException.invalidArgument("continue key is not valid: " + token);
+        }
+    }
+
+    private @Nullable Answer watch(Target target, ApiRequest request) {
+        Kind kind = target.kind();
+        Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
+        String form = form(request);
+        String include = request.query("includeObject");
+        Function<JsonNode, JsonNode> shape =
+                switch (form) {
+                    case "Table" ->
+                        resource -> {
+                            ObjectNode metadata = Answer.JSON.createObjectNode();
+                            metadata.set("resourceVersion", resource.path("metadata").get("resourceVersion"));
+                            return tables.table(kind, List.of(resource), metadata, include == null ? "" : include);
+                        };
+                    case "Metadata" -> Tables::metadataOnly;
+                    default -> resource -> Resources.complete(kind, (ObjectNode) resource);
+                };
+        long from = request.number("resourceVersion", 0);
+        boolean initial = request.flag("sendInitialEvents");
+        boolean bookmarks = request.flag("allowWatchBookmarks");
+        Listing listing = store.list(target.type(), namespace(target));
+        Set<String> known = new HashSet<>();
+        boolean tellAll = from == 0 || initial;
+        for (ObjectNode item : listing.items()) {
+            if (!tellAll && selectors.matches(item)) {
+                known.add(item.path("metadata").path("uid").asText());
+            }
+        }
+        if (!tellAll) {
+            // before the head has gone: a version that is too old is an answer of its own
+            store.watch(target.type(), null, from, change -> {}).close();
+        }
+        HttpStream stream = request.exchange()
+                .stream(new HttpReply(200, HttpReply.JSON, new String[0], new Content(new byte[0], 0)));
+        WatchStream told =
+                new WatchStream(stream, selectors, shape, known, initial, tellAll ? listing.version() : from);
+        watches.add(told);
+        request.exchange().onCancel(() -> {
+            watches.remove(told);
+            told.gone();
+        });
+        if (tellAll) {
+            for (ObjectNode item : listing.items()) {
+                if (selectors.matches(item)) {
+                    told.change(new ResourceStore.Change(
+                            ResourceStore.Change.Kind.ADDED,
+                            item.path("metadata").path("resourceVersion").asLong(),
+                            item));
+                }
+            }
+            if (bookmarks && initial) {
+                told.bookmark(bookmark(kind, form), true);
+            }
+        }
+        ResourceStore.Watch watch =
+                store.watch(target.type(), namespace(target), tellAll ? listing.version() : from, told::change);
+        long seconds = request.number("timeoutSeconds", 0);
+        try {
+            Future<?> timeout = seconds <= 0
+                    ? null
+                    : timer.schedule(
+                            () -> {
+                                watches.remove(told);
+                                told.end();
+                            },
+                            seconds,
+                            TimeUnit.SECONDS);
+            Future<?> ticks = !bookmarks
+                    ? null
+                    : timer.scheduleAtFixedRate(
+                            () -> told.bookmark(bookmark(kind, form), false),
+                            BOOKMARK_SECONDS,
+                            BOOKMARK_SECONDS,
+                            TimeUnit.SECONDS);
+            told.with(watch, timeout, ticks);
+        } catch (RejectedExecutionException e) {
+            watch.close();
+            told.end();
+        }
+        return null;
+    }
+
+    private static ObjectNode bookmark(Kind kind, String form) {
+        ObjectNode resource = Answer.JSON.createObjectNode();
+        if (form.equals("Table")) {
+            resource.put("kind", "Table").put("apiVersion", "meta.k8s.io/v1");
+            resource.putArray("columnDefinitions");
+            resource.putArray("rows");
+        } else if (form.equals("Metadata")) {
+            resource.put("kind", "PartialObjectMetadata").put("apiVersion", "meta.k8s.io/v1");
+        } else {
+            resource.put("kind", kind.kind()).put("apiVersion", kind.apiVersion());
+        }
+        resource.putObject("metadata");
+        return resource;
+    }
+}

@@ -1,0 +1,154 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.apiserver;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.Kind;
+import io.nereid.control.api.Kinds;
+import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.ResourceStore.Key;
+import io.nereid.control.core.ResourceStore.Type;
+import java.util.List;
+
+/**
+ * Namespaces: {@code default} is always there, another one comes with its first resource, so that files from anywhere can be applied
+ * as they are. A namespace takes everything in it along. Thread-safe: it has no state of its own.
+ */
+final class Namespaces {
+    private static final Type TYPE = new Type("", "namespaces");
+    private static final String CONTENTS = "nereid.io/contents";
+    private static final String DEFAULT = "default";
+
+    private final ResourceStore store;
+
+    Namespaces(ResourceStore store) {
+        this.store = store;
+        ensure(DEFAULT);
+    }
+
+    private boolean ensure(String name) {
+        if (store.get(new Key(TYPE, "", name)) != null) {
+            return false;
+        }
+        ObjectNode namespace = Answer.JSON.createObjectNode();
+        namespace.put("apiVersion", "v1").put("kind", "Namespace");
+        namespace.putObject("metadata").put("name", name);
+        complete(namespace);
+        try {
+            store.create(TYPE, namespace);
+            return true;
+        } catch (ServingException e) {
+            if (e.code() != Code.ALREADY_EXISTS) {
+                throw e;
+            }
+            return false;
+        }
+    }
+
+    /** What every namespace has. */
+    static void complete(ObjectNode namespace) {
+        namespace
+                .withObject("/metadata")
+                .withObject("/labels")
+                .put(
+                        "kubernetes.io/metadata.name",
+                        namespace.path("metadata").path("name").asText());
+        namespace.withObject("/status").put("phase", "Active");
+    }
+
+    /** Makes sure that a resource can be created in a namespace. */
+    void require(String name, boolean dryRun, List<String> warnings) {
+        ObjectNode found = store.get(new Key(TYPE, "", name));
+        if (found == null) {
+            if (dryRun || ensure(name)) {
+                warnings.add("namespace \"" + name + "\" was not there and " + (dryRun ? "would be" : "has been")
+                        + " created");
+            }
+        } else if (found.path("metadata").has("deletionTimestamp")) {
+            throw ServingException.of(
+                    Code.PERMISSION_DENIED,
+                    "unable to create new content in namespace " + name + " because it is being terminated");
+        }
+    }
+
+    /** Deletes a namespace with everything in it; with things that have finalizers, it stays until they have gone. */
+    ObjectNode delete(Target target, boolean dryRun) {
+        String name = target.name();
+        ObjectNode found = store.get(target.key());
+        if (found == null) {
+            throw Resources.notFound(target);
+        }
+        if (name.equals(DEFAULT)) {
+            throw ServingException.of(
+                    Code.PERMISSION_DENIED,
+                    "namespaces \"default\" is forbidden: this namespace may not be deleted",
+                    "delete what is in it: nereid delete isvc --all");
+        }
+        if (dryRun) {
+            return found;
+        }
+        if (!found.path("metadata").has("deletionTimestamp")) {
+            ObjectNode marked = found.deepCopy();
+            ArrayNode finalizers = marked.withObject("/metadata").withArray("finalizers");
+            finalizers.add(CONTENTS);
+            marked.withObject("/status").put("phase", "Terminating");
+            store.update(TYPE, marked, null);
+            store.delete(target.key(), null);
+        }
+        for (Kind kind : Kinds.all()) {
+            if (kind.namespaced()) {
+                Type type = new Type(kind.group(), kind.plural());
+                for (ObjectNode item : store.list(type, name).items()) {
+                    remove(new Key(type, name, item.path("metadata").path("name").asText()));
+                }
+            }
+        }
+        mayHaveEmptied(name);
+        ObjectNode left = store.get(target.key());
+        return left == null ? found : left;
+    }
+
+    private void remove(Key key) {
+        try {
+            store.delete(key, null);
+        } catch (ServingException e) {
+            if (e.code() != Code.NOT_FOUND) {
+                throw e;
+            }
+        }
+    }
+
+    /** Lets a namespace that is being deleted go when nothing is in it any more. */
+    void mayHaveEmptied(String name) {
+        ObjectNode found = name.isEmpty() ? null : store.get(new Key(TYPE, "", name));
+        if (found == null || !found.path("metadata").has("deletionTimestamp")) {
+            return;
+        }
+        for (Kind kind : Kinds.all()) {
+            if (kind.namespaced()
+                    && !store.list(new Type(kind.group(), kind.plural()), name)
+                            .items()
+                            .isEmpty()) {
+                return;
+            }
+        }
+        ArrayNode kept = Answer.JSON.createArrayNode();
+        found.path("metadata").path("finalizers").forEach(finalizer -> {
+            if (!finalizer.asText().equals(CONTENTS)) {
+                kept.add(finalizer);
+            }
+        });
+        found.withObject("/metadata").set("finalizers", kept);
+        try {
+            store.update(TYPE, found, null);
+        } catch (ServingException e) {
+            if (e.code() != Code.NOT_FOUND) {
+                throw e;
+            }
+        }
+    }
+}

@@ -1,0 +1,576 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.apiserver;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.Admission;
+import io.nereid.control.api.Kind;
+import io.nereid.control.api.ResourceTexts;
+import io.nereid.control.apiserver.Ownership.Applied;
+import io.nereid.control.apiserver.Ownership.Author;
+import io.nereid.control.apiserver.Ownership.Conflict;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.ResourceStore.Key;
+import io.nereid.control.core.ResourceStore.Type;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.UUID;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/** Changes of resources as clients ask for them: admitted, owned, versioned, stored. Thread-safe: it has no state of its own. */
+final class Resources {
+    private static final Pattern NAME = Pattern.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?");
+    private static final int MOST_NAME = 253;
+    private static final int TRIES = 8;
+
+    private final ResourceStore store;
+    private final Admission admission;
+    private final Namespaces namespaces;
+    private final Clock clock;
+
+    Resources(ResourceStore store, Admission admission, Namespaces namespaces, Clock clock) {
+        this.store = store;
+        this.admission = admission;
+        this.namespaces = namespaces;
+        this.clock = clock;
+    }
+
+    /**
+     * What a request is about.
+     *
+     * @param namespace empty for all, and for kinds of the whole cluster
+     * @param name empty for the collection
+     * @param subresource empty for the resource itself
+     */
+    record Target(Kind kind, String namespace, String name, String subresource) {
+        Type type() {
+            return new Type(kind.group(), kind.plural());
+        }
+
+        Key key() {
+            return new Key(type(), namespace, name);
+        }
+
+        Target named(String name) {
+            return new Target(kind, namespace, name, subresource);
+        }
+
+        boolean isStatus() {
+            return subresource.equals("status");
+        }
+    }
+
+    /** Something that a client gets instead of a change. Immutable. */
+    static final class Refused extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+
+        private final transient Answer answer;
+
+        Refused(Answer answer) {
+            super(answer.body().path("message").asText(), null, false, false);
+            this.answer = answer;
+        }
+
+        Answer answer() {
+            return answer;
+        }
+    }
+
+    ObjectNode get(Target target) {
+        ObjectNode found = store.get(target.key());
+        if (found == null) {
+            throw notFound(target);
+        }
+        return complete(target.kind(), found);
+    }
+
+    /** The stored tree with kind and version, which it may lack when the plane made it. */
+    static ObjectNode complete(Kind kind, ObjectNode resource) {
+        if (!resource.has("kind") || !resource.has("apiVersion")) {
+            ObjectNode full = Answer.JSON.createObjectNode();
+            full.put("apiVersion", kind.apiVersion()).put("kind", kind.kind());
+            full.setAll(resource);
+            return full;
+        }
+        return resource;
+    }
+
+    Answer create(Target collection, ApiRequest request) {
+        ObjectNode resource = request.resource();
+        List<String> warnings = new ArrayList<>();
+        ObjectNode created = create(identified(collection, resource), resource, request, "Update", warnings);
+        return Answer.of(201, created, warnings);
+    }
+
+    /** Checks what the resource says of itself against the path, and completes it. */
+    private Target identified(Target target, ObjectNode resource) {
+        Kind kind = target.kind();
+        String apiVersion = resource.path("apiVersion").asText("");
+        String kindName = resource.path("kind").asText("");
+        if (!apiVersion.equals(kind.apiVersion()) || !kindName.equals(kind.kind())) {
+            throw ServingException.invalidArgument("the object in the body is a '" + kindName + "' of '" + apiVersion
+                    + "', where the path expects a '" + kind.kind() + "' of '" + kind.apiVersion() + "'");
+        }
+        if (!resource.path("metadata").isObject()) {
+            resource.putObject("metadata");
+        }
+        ObjectNode metadata = resource.withObject("/metadata");
+        String name = metadata.path("name").asText("");
+        String prefix = metadata.path("generateName").asText("");
+        if (name.isEmpty() && target.name().isEmpty() && !prefix.isEmpty()) {
+            name = prefix + UUID.randomUUID().toString().substring(0, 5);
+        }
+        if (name.isEmpty()) {
+            name = target.name();
+        }
+        if (!target.name().isEmpty() && !name.equals(target.name())) {
+            throw ServingException.invalidArgument("the name of the object (" + name
+                    + ") does not match the name on the URL (" + target.name() + ")");
+        }
+        if (name.isEmpty()) {
+            throw new Refused(
+                    Answer.invalid(kind, "", "metadata.name: Required value: name or generateName is required"));
+        }
+        if (!NAME.matcher(name).matches() || name.length() > MOST_NAME) {
+            throw new Refused(Answer.invalid(
+                    kind,
+                    name,
+                    "metadata.name: Invalid value: \"" + name
+                            + "\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-'"
+                            + " or '.', and must start and end with an alphanumeric character"));
+        }
+        metadata.put("name", name);
+        String namespace = metadata.path("namespace").asText("");
+        if (kind.namespaced()) {
+            if (!namespace.isEmpty() && !namespace.equals(target.namespace())) {
+                throw ServingException.invalidArgument("the namespace of the provided object does not match the namespace"
+                        + " sent on the request: " + namespace + " and " + target.namespace());
+            }
+            metadata.put("namespace", target.namespace());
+        } else {
+            metadata.remove("namespace");
+        }
+        return target.named(name);
+    }
+
+    private ObjectNode create(
+            Target target, ObjectNode resource, ApiRequest request, String operation, List<String> warnings) {
+        if (target.isStatus()) {
+            throw notFound(target);
+        }
+        ObjectNode metadata = resource.withObject("/metadata");
+        if (metadata.hasNonNull("resourceVersion")
+                && !metadata.path("resourceVersion").asText().isEmpty()) {
+            throw ServingException.invalidArgument("resourceVersion should not be set on objects to be created");
+        }
+        JsonNode managers = metadata.get("managedFields");
+        metadata.remove(List.of(
+                "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generation", "selfLink",
+                "managedFields"));
+        if (target.kind().hasStatus()) {
+            resource.remove("status");
+        }
+        ObjectNode admitted = admit(target, resource, null, warnings);
+        ObjectNode admittedMetadata = admitted.withObject("/metadata");
+        if (!target.kind().group().isEmpty()) {
+            admittedMetadata.put("generation", 1);
+        }
+        ArrayNode entries = operation.equals("Apply") && managers instanceof ArrayNode given
+                ? given
+                : Ownership.afterUpdate(
+                        null, admitted, Answer.JSON.createArrayNode(), author(target, request, operation));
+        admittedMetadata.set("managedFields", entries);
+        if (target.kind().kind().equals("Namespace")) {
+            Namespaces.complete(admitted);
+        }
+        if (target.kind().namespaced()) {
+            namespaces.require(target.namespace(), request.dryRun(), warnings);
+        }
+        if (request.dryRun()) {
+            if (store.get(target.key()) != null) {
+                throw ServingException.of(
+                        Code.ALREADY_EXISTS, resourceName(target.kind()) + " \"" + target.name() + "\" already exists");
+            }
+            admittedMetadata.put("uid", UUID.randomUUID().toString()).put("creationTimestamp", now());
+            return admitted;
+        }
+        return complete(target.kind(), store.create(target.type(), admitted));
+    }
+
+    Answer replace(Target path, ApiRequest request) {
+        ObjectNode resource = request.resource();
+        Target target = identified(path, resource);
+        ObjectNode old = store.get(target.key());
+        if (old == null) {
+            throw notFound(target);
+        }
+        List<String> warnings = new ArrayList<>();
+        String version = resource.path("metadata").path("resourceVersion").asText("");
+        ObjectNode updated =
+                update(target, old, resource, version.isEmpty() ? null : version, request, false, warnings);
+        return Answer.of(200, updated, warnings);
+    }
+
+    Answer patch(Target target, ApiRequest request) {
+        String type = request.contentType();
+        boolean apply = type.equals("application/apply-patch+yaml") || type.equals("application/apply-patch+json");
+        boolean strategic = type.equals("application/strategic-merge-patch+json");
+        if (strategic && !target.kind().group().isEmpty()) {
+            throw new ApiRequest.Unsupported(
+                    type,
+                    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
+        }
+        if (!apply
+                && !strategic
+                && !type.equals("application/json-patch+json")
+                && !type.equals("application/merge-patch+json")) {
+            throw new ApiRequest.Unsupported(
+                    type,
+                    "application/json-patch+json, application/merge-patch+json,"
+                            + " application/strategic-merge-patch+json, application/apply-patch+yaml");
+        }
+        for (int attempt = 1; ; attempt++) {
+            try {
+                return apply ? apply(target, request) : patch(target, type, request);
+            } catch (ServingException e) {
+                boolean raced = e.code() == Code.ABORTED || apply && e.code() == Code.ALREADY_EXISTS;
+                if (!raced || attempt == TRIES || e.remedy() != null) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private Answer patch(Target target, String type, ApiRequest request) {
+        ObjectNode old = store.get(target.key());
+        if (old == null) {
+            throw notFound(target);
+        }
+        old = complete(target.kind(), old);
+        JsonNode patch = request.json();
+        JsonNode patched =
+                switch (type) {
+                    case "application/json-patch+json" -> Patches.json(old, patch);
+                    case "application/merge-patch+json" -> Patches.merge(old, patch);
+                    default -> Patches.strategic(old, patch);
+                };
+        if (!(patched instanceof ObjectNode resource)) {
+            throw ServingException.invalidArgument("the patch leaves no object");
+        }
+        String stored = old.path("metadata").path("resourceVersion").asText();
+        String named = resource.path("metadata").path("resourceVersion").asText("");
+        if (!named.isEmpty() && !named.equals(stored)) {
+            throw modified(target);
+        }
+        identified(target, resource);
+        List<String> warnings = new ArrayList<>();
+        return Answer.of(200, update(target, old, resource, stored, request, false, warnings), warnings);
+    }
+
+    private Answer apply(Target path, ApiRequest request) {
+        String manager = request.query("fieldManager");
+        if (manager == null || manager.isEmpty()) {
+            throw ServingException.invalidArgument("fieldManager: Required value: is required for apply patch");
+        }
+        List<ObjectNode> all = ResourceTexts.parse(request.body(), "the body");
+        if (all.size() != 1) {
+            throw ServingException.invalidArgument("the body has " + all.size() + " resources, where one is expected");
+        }
+        ObjectNode config = all.get(0);
+        if (!config.path("metadata").path("managedFields").isEmpty()) {
+            throw ServingException.invalidArgument("metadata.managedFields must be nil");
+        }
+        Target target = identified(path, config);
+        stringData(target.kind(), config);
+        String version = config.path("metadata").path("resourceVersion").asText("");
+        ObjectNode old = store.get(target.key());
+        Author author = author(target, request, "Apply");
+        List<String> warnings = new ArrayList<>();
+        if (old == null) {
+            if (!version.isEmpty()) {
+                throw modified(target);
+            }
+            ObjectNode nothing = Answer.JSON.createObjectNode();
+            ObjectNode fresh = config.deepCopy();
+            if (target.kind().hasStatus()) {
+                fresh.remove("status");
+            }
+            ObjectNode resource = Ownership.apply(nothing, fresh, Answer.JSON.createArrayNode(), author, true)
+                    .resource();
+            return Answer.of(201, create(target, resource, request, "Apply", warnings), warnings);
+        }
+        old = complete(target.kind(), old);
+        String stored = old.path("metadata").path("resourceVersion").asText();
+        if (!version.isEmpty() && !version.equals(stored)) {
+            throw modified(target);
+        }
+        ObjectNode live = old.deepCopy();
+        if (target.isStatus()) {
+            ObjectNode status = Answer.JSON.createObjectNode();
+            status.set("apiVersion", config.get("apiVersion"));
+            status.set("kind", config.get("kind"));
+            status.set("metadata", live.path("metadata").deepCopy());
+            status.withObject("/metadata").retain("name", "namespace");
+            status.set("status", config.path("status"));
+            config = status;
+        } else if (target.kind().hasStatus()) {
+            config.remove("status");
+        }
+        Applied applied = Ownership.apply(live, config, managers(live), author, request.flag("force"));
+        if (!applied.conflicts().isEmpty()) {
+            throw new Refused(conflict(target, applied.conflicts()));
+        }
+        ObjectNode resource = applied.resource();
+        return Answer.of(200, update(target, old, resource, stored, request, true, warnings), warnings);
+    }
+
+    private static Answer conflict(Target target, List<Conflict> conflicts) {
+        StringBuilder text = new StringBuilder("Apply failed with " + conflicts.size() + " conflict"
+                + (conflicts.size() == 1 ? ": " : "s: "));
+        ObjectNode status = Answer.failureStatus(409, "Conflict", "");
+        ArrayNode causes = Answer.about(status, target.kind(), target.name())
+                .withObject("/details")
+                .putArray("causes");
+        for (int i = 0; i < conflicts.size(); i++) {
+            Conflict one = conflicts.get(i);
+            String with = "conflict with \"" + one.manager() + "\" using " + one.apiVersion();
+            text.append(i == 0 ? "" : ", ").append(with).append(": ").append(one.field());
+            causes.addObject()
+                    .put("reason", "FieldManagerConflict")
+                    .put("message", with)
+                    .put("field", one.field());
+        }
+        return Answer.ofStatus(status.put("message", text.toString()));
+    }
+
+    private ObjectNode update(
+            Target target,
+            ObjectNode old,
+            ObjectNode resource,
+            @Nullable String expected,
+            ApiRequest request,
+            boolean applied,
+            List<String> warnings) {
+        Kind kind = target.kind();
+        String uid = resource.path("metadata").path("uid").asText("");
+        JsonNode before = old.path("metadata");
+        if (!uid.isEmpty() && !uid.equals(before.path("uid").asText())) {
+            throw ServingException.of(
+                    Code.ABORTED,
+                    "Precondition failed: UID in precondition: " + uid + ", UID in object meta: "
+                            + before.path("uid").asText(),
+                    "it was deleted and created again; read it again");
+        }
+        ObjectNode wanted;
+        if (target.isStatus()) {
+            wanted = old.deepCopy();
+            if (resource.has("status")) {
+                wanted.set("status", resource.get("status"));
+            } else {
+                wanted.remove("status");
+            }
+            if (resource.path("metadata").has("managedFields")) {
+                wanted.withObject("/metadata")
+                        .set("managedFields", resource.path("metadata").get("managedFields"));
+            }
+        } else {
+            wanted = resource;
+            if (kind.hasStatus()) {
+                wanted.remove("status");
+                if (old.has("status")) {
+                    wanted.set("status", old.get("status"));
+                }
+            }
+            // what is on its way out is only watched going
+            if (!before.has("deletionTimestamp")) {
+                wanted = admit(target, wanted, old, warnings);
+            }
+        }
+        ObjectNode metadata = wanted.withObject("/metadata");
+        for (String name : List.of(
+                "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion",
+                "generation")) {
+            if (before.has(name)) {
+                metadata.set(name, before.get(name));
+            } else {
+                metadata.remove(name);
+            }
+        }
+        metadata.remove("selfLink");
+        if (!kind.group().isEmpty() && !target.isStatus() && Admission.specChanged(old, wanted)) {
+            metadata.put("generation", before.path("generation").asLong(0) + 1);
+        }
+        if (!applied) {
+            ArrayNode entries = resource.path("metadata").get("managedFields") instanceof ArrayNode given
+                    ? withoutEmpty(given)
+                    : managers(old);
+            entries = Ownership.afterUpdate(old, wanted, entries, author(target, request, "Update"));
+            if (entries.isEmpty()) {
+                metadata.remove("managedFields");
+            } else {
+                metadata.set("managedFields", entries);
+            }
+        }
+        if (expected != null && !expected.equals(before.path("resourceVersion").asText())) {
+            throw modified(target);
+        }
+        if (request.dryRun()) {
+            return wanted;
+        }
+        ObjectNode stored = complete(kind, store.update(target.type(), wanted, expected));
+        if (before.has("deletionTimestamp")) {
+            namespaces.mayHaveEmptied(target.namespace());
+        }
+        return stored;
+    }
+
+    private static ArrayNode withoutEmpty(ArrayNode entries) {
+        ArrayNode kept = Answer.JSON.createArrayNode();
+        for (JsonNode entry : entries) {
+            if (!entry.isEmpty()) {
+                kept.add(entry);
+            }
+        }
+        return kept;
+    }
+
+    private static ArrayNode managers(ObjectNode resource) {
+        return resource.path("metadata").get("managedFields") instanceof ArrayNode entries
+                ? entries
+                : Answer.JSON.createArrayNode();
+    }
+
+    private ObjectNode admit(Target target, ObjectNode resource, @Nullable ObjectNode old, List<String> warnings) {
+        stringData(target.kind(), resource);
+        try {
+            Admission.Admitted admitted = admission.admit(target.kind(), resource, old);
+            warnings.addAll(admitted.warnings());
+            return admitted.resource().deepCopy();
+        } catch (ServingException e) {
+            if (e.code() == Code.INVALID_ARGUMENT) {
+                throw new Refused(Answer.invalid(target.kind(), target.name(), e.describe()));
+            }
+            throw e;
+        }
+    }
+
+    /** A secret's texts become bytes in base64, as everything reads them. */
+    private static void stringData(Kind kind, ObjectNode resource) {
+        if (kind.kind().equals("Secret") && resource.get("stringData") instanceof ObjectNode texts) {
+            ObjectNode data = resource.withObject("/data");
+            texts.properties()
+                    .forEach(text -> data.put(
+                            text.getKey(),
+                            Base64.getEncoder()
+                                    .encodeToString(text.getValue()
+                                            .asText()
+                                            .getBytes(java.nio.charset.StandardCharsets.UTF_8))));
+            resource.remove("stringData");
+        }
+        if (kind.kind().equals("Secret") && !resource.has("type")) {
+            resource.put("type", "Opaque");
+        }
+    }
+
+    Answer delete(Target target, ApiRequest request) {
+        ObjectNode old = get(target);
+        JsonNode options = request.body().isBlank() ? Answer.JSON.createObjectNode() : request.json();
+        boolean dryRun = request.dryRun() || options.path("dryRun").path(0).asText("").equals("All");
+        JsonNode conditions = options.path("preconditions");
+        String uid = conditions.path("uid").asText("");
+        if (!uid.isEmpty() && !uid.equals(old.path("metadata").path("uid").asText())) {
+            throw ServingException.of(
+                    Code.ABORTED,
+                    "Precondition failed: UID in precondition: " + uid + ", UID in object meta: "
+                            + old.path("metadata").path("uid").asText());
+        }
+        String version = conditions.path("resourceVersion").asText("");
+        ObjectNode deleted = old;
+        if (target.kind().kind().equals("Namespace")) {
+            deleted = namespaces.delete(target, dryRun);
+        } else if (!dryRun) {
+            deleted = complete(target.kind(), store.delete(target.key(), version.isEmpty() ? null : version));
+            namespaces.mayHaveEmptied(target.namespace());
+        }
+        if (deleted.path("metadata").has("deletionTimestamp")) {
+            return Answer.ok(deleted);
+        }
+        ObjectNode status = Answer.JSON.createObjectNode();
+        status.put("kind", "Status").put("apiVersion", "v1");
+        status.putObject("metadata");
+        status.put("status", "Success");
+        Answer.about(status, target.kind(), target.name())
+                .withObject("/details")
+                .put("uid", old.path("metadata").path("uid").asText());
+        return Answer.ok(status);
+    }
+
+    Answer deleteAll(Target collection, Selectors selectors, boolean dryRun) {
+        ObjectNode list = Answer.JSON.createObjectNode();
+        list.put("kind", collection.kind().listKind())
+                .put("apiVersion", collection.kind().apiVersion());
+        ObjectNode metadata = list.putObject("metadata");
+        ArrayNode items = list.putArray("items");
+        String namespace = collection.kind().namespaced() && !collection.namespace().isEmpty()
+                ? collection.namespace()
+                : null;
+        for (ObjectNode item : store.list(collection.type(), namespace).items()) {
+            if (!selectors.matches(item)) {
+                continue;
+            }
+            String where = item.path("metadata").path("namespace").asText("");
+            Target target = new Target(
+                    collection.kind(), where, item.path("metadata").path("name").asText(), "");
+            try {
+                if (target.kind().kind().equals("Namespace")) {
+                    items.add(namespaces.delete(target, dryRun));
+                } else {
+                    items.add(dryRun ? item : store.delete(target.key(), null));
+                    namespaces.mayHaveEmptied(where);
+                }
+            } catch (ServingException e) {
+                if (e.code() != Code.NOT_FOUND) {
+                    throw e;
+                }
+            }
+        }
+        metadata.put("resourceVersion", Long.toString(store.list(collection.type(), null).version()));
+        return Answer.ok(list);
+    }
+
+    private Author author(Target target, ApiRequest request, String operation) {
+        return new Author(
+                request.fieldManager(), operation, target.subresource(), target.kind().apiVersion(), now());
+    }
+
+    private String now() {
+        return Instant.ofEpochMilli(clock.millis()).truncatedTo(ChronoUnit.SECONDS).toString();
+    }
+
+    static String resourceName(Kind kind) {
+        return kind.group().isEmpty() ? kind.plural() : kind.plural() + "." + kind.group();
+    }
+
+    static ServingException notFound(Target target) {
+        return ServingException.of(
+                Code.NOT_FOUND, resourceName(target.kind()) + " \"" + target.name() + "\" not found");
+    }
+
+    private static ServingException modified(Target target) {
+        return ServingException.of(
+                Code.ABORTED,
+                "Operation cannot be fulfilled on " + resourceName(target.kind()) + " \"" + target.name()
+                        + "\": the object has been modified; please apply your changes to the latest version and try"
+                        + " again",
+                "read the resource again");
+    }
+}

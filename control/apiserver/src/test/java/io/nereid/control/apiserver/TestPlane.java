@@ -1,0 +1,64 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.apiserver;
+
+import io.nereid.base.Clock;
+import io.nereid.control.api.Admission;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.store.DiskStore;
+import io.nereid.transport.Server;
+import io.nereid.transport.ServerOptions;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Set;
+
+/** An API server over a store on disk, on a free port. */
+final class TestPlane implements AutoCloseable {
+    final ResourceStore store;
+    private final ApiServer api;
+    private final Server server;
+    private final int port;
+
+    TestPlane(Path directory) {
+        store = DiskStore.open(directory, Clock.system());
+        api = new ApiServer(
+                store,
+                new Admission(Admission.Surroundings.NONE),
+                new ApiServer.Options(
+                        Set.of("models.example"),
+                        "test",
+                        Clock.system(),
+                        (namespace, service, component, most) -> List.of("first of " + service, "last of " + component),
+                        service -> new ApiServer.Explanation(
+                                "kserve-sklearnserver",
+                                "kserve-sklearnserver was chosen",
+                                List.of(new ApiServer.Explanation.Candidate(
+                                        "kserve-sklearnserver", "", true, "it serves sklearn")))));
+        server = new Server(
+                ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1).build(), List.of(api));
+        port = server.start().get(0).getPort();
+    }
+
+    int port() {
+        return port;
+    }
+
+    String url() {
+        return "http://localhost:" + port;
+    }
+
+    @Override
+    public void close() {
+        api.close();
+        server.close();
+        store.close();
+    }
+
+    /** A port for trying things by hand. */
+    public static void main(String[] args) throws InterruptedException {
+        try (TestPlane plane = new TestPlane(Path.of(args[0]))) {
+            System.out.println(plane.url());
+            Thread.currentThread().join();
+        }
+    }
+}
