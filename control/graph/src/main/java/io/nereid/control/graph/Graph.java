@@ -1,0 +1,86 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.graph;
+
+import io.nereid.base.ServingException;
+import io.nereid.control.api.InferenceGraph;
+import io.nereid.control.api.InferenceGraph.Step;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** A graph with its conditions read and its names found. Immutable. */
+record Graph(Map<String, Node> nodes) {
+    enum Kind {
+        SEQUENCE,
+        SWITCH,
+        ENSEMBLE,
+        SPLITTER
+    }
+
+    /** A node. */
+    record Node(String name, Kind kind, List<Place> steps) {}
+
+    /**
+     * A step.
+     *
+     * @param key under which an ensemble puts its answer
+     */
+    record Place(Step step, String key, @Nullable JsonPath condition) {}
+
+    Node root() {
+        return node(InferenceGraph.ROOT);
+    }
+
+    Node node(@Nullable String name) {
+        Node node = name == null ? null : nodes.get(name);
+        if (node == null) {
+            throw ServingException.invalidArgument("the graph has no node '" + name + "'");
+        }
+        return node;
+    }
+
+    static Graph compile(Map<String, InferenceGraph.Node> spec) {
+        Map<String, Node> nodes = new LinkedHashMap<>();
+        spec.forEach((name, node) -> {
+            Kind kind = switch (node.routerType()) {
+                case "Sequence" -> Kind.SEQUENCE;
+                case "Switch" -> Kind.SWITCH;
+                case "Ensemble" -> Kind.ENSEMBLE;
+                case "Splitter" -> Kind.SPLITTER;
+                default ->
+                    throw ServingException.invalidArgument("node '" + name + "' has the routerType '" + node.routerType()
+                            + "' (expected Sequence, Splitter, Ensemble or Switch)");
+            };
+            List<Place> steps = new ArrayList<>();
+            for (Step step : node.steps()) {
+                steps.add(place(name, steps.size(), step));
+            }
+            nodes.put(name, new Node(name, kind, List.copyOf(steps)));
+        });
+        Graph graph = new Graph(nodes);
+        for (Node node : nodes.values()) {
+            for (Place place : node.steps) {
+                if (place.step.nodeName() != null) {
+                    Node unused = graph.node(place.step.nodeName());
+                }
+            }
+        }
+        Node unused = graph.root();
+        return graph;
+    }
+
+    private static Place place(String node, int index, Step step) {
+        String key = step.name() == null || step.name().isEmpty() ? Integer.toString(index) : step.name();
+        if (step.condition() == null || step.condition().isEmpty()) {
+            return new Place(step, key, null);
+        }
+        try {
+            return new Place(step, key, JsonPath.parse(step.condition()));
+        } catch (ServingException e) {
+            throw ServingException.of(e.code(), "step " + key + " of node '" + node + "': " + e.getMessage(), e.remedy());
+        }
+    }
+}

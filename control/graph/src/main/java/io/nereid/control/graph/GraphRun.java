@@ -1,0 +1,174 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.graph;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.graph.Graph.Node;
+import io.nereid.control.graph.Graph.Place;
+import io.nereid.endpoint.Upstream;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request on its way through a graph. No thread waits: each step's answer starts the next. Thread-safe, for every stage has
+ * what it needs.
+ */
+final class GraphRun {
+    private final Graph graph;
+    private final GraphCodec.Settings settings;
+    private final StepCaller caller;
+    private final List<Upstream.Header> headers;
+    private volatile boolean cancelled;
+
+    GraphRun(Graph graph, GraphCodec.Settings settings, StepCaller caller, List<Upstream.Header> headers) {
+        this.graph = graph;
+        this.settings = settings;
+        this.caller = caller;
+        this.headers = headers;
+    }
+
+    CompletionStage<Outcome> start(byte[] body) {
+        return node(graph.root(), body);
+    }
+
+    /** No further step begins. */
+    void cancel() {
+        cancelled = true;
+    }
+
+    private CompletionStage<Outcome> node(Node node, byte[] body) {
+        return switch (node.kind()) {
+            case SEQUENCE -> sequence(node, 0, body, null);
+            case SWITCH -> choose(node, body);
+            case ENSEMBLE -> ensemble(node, body);
+            case SPLITTER -> step(split(node), body);
+        };
+    }
+
+    /** A condition is asked of the former answer; the first step's of the request. What it stops is the answer, with 200. */
+    private CompletionStage<Outcome> sequence(Node node, int i, byte[] original, @Nullable Outcome before) {
+        if (i == node.steps().size()) {
+            return done(before == null ? new Outcome(200, original) : before);
+        }
+        Place place = node.steps().get(i);
+        if (place.condition() != null) {
+            byte[] asked = before == null ? original : before.body();
+            JsonNode tree = Outcome.parse(asked);
+            if (tree == null) {
+                return done(Outcome.error(
+                        before == null ? 400 : 500,
+                        "step " + place.key() + " of node '" + node.name() + "' has a condition, and "
+                                + (before == null ? "the request" : "the former step's answer") + " is not JSON"));
+            }
+            if (place.condition().find(tree) == null) {
+                return done(new Outcome(200, asked));
+            }
+        }
+        byte[] body = before != null && "$response".equals(place.step().data()) ? before.body() : original;
+        return step(place, body)
+                .thenCompose(outcome -> place.step().hard() && !outcome.success()
+                        ? done(outcome)
+                        : sequence(node, i + 1, original, outcome));
+    }
+
+    private CompletionStage<Outcome> choose(Node node, byte[] body) {
+        JsonNode tree = Outcome.parse(body);
+        if (tree != null) {
+            for (Place place : node.steps()) {
+                if (place.condition() == null || place.condition().find(tree) != null) {
+                    return step(place, body);
+                }
+            }
+        }
+        return done(Outcome.error(404, "None of the routes matched with the switch condition"));
+    }
+
+    private Place split(Node node) {
+        int left = settings.percent().getAsInt();
+        for (Place place : node.steps()) {
+            Long weight = place.step().weight();
+            left -= weight == null ? 0 : weight.intValue();
+            if (left < 0) {
+                return place;
+            }
+        }
+        return node.steps().get(node.steps().size() - 1);
+    }
+
+    private CompletionStage<Outcome> ensemble(Node node, byte[] body) {
+        List<CompletableFuture<Outcome>> running = new ArrayList<>();
+        for (Place place : node.steps()) {
+            running.add(step(place, body).toCompletableFuture());
+        }
+        return CompletableFuture.allOf(running.toArray(CompletableFuture[]::new))
+                .thenApply(all -> merge(node, running));
+    }
+
+    private static Outcome merge(Node node, List<CompletableFuture<Outcome>> running) {
+        ObjectNode merged = Outcome.JSON.createObjectNode();
+        Outcome wrong = null;
+        for (int i = 0; i < running.size(); i++) {
+            Place place = node.steps().get(i);
+            Outcome outcome = running.get(i).join();
+            if (place.step().hard() && !outcome.success()) {
+                return outcome;
+            }
+            JsonNode tree = outcome.json();
+            if (tree != null && tree.isObject()) {
+                merged.set(place.key(), tree);
+            } else if (wrong == null) {
+                wrong = Outcome.error(
+                        500,
+                        "step " + place.key() + " of node '" + node.name()
+                                + "' did not answer with a JSON object, which an Ensemble needs");
+            }
+        }
+        return wrong == null ? Outcome.json(200, merged) : wrong;
+    }
+
+    private CompletionStage<Outcome> step(Place place, byte[] input) {
+        byte[] body = place.step().mapPredictionsToInstances() ? mapped(input) : input;
+        try {
+            if (place.step().nodeName() != null) {
+                return node(graph.node(place.step().nodeName()), body);
+            }
+            if (cancelled) {
+                return done(Outcome.of(ServingException.of(Code.CANCELLED, "the client went away")));
+            }
+            return caller.call(place.step(), headers, body, settings.stepTimeout())
+                    .handle((answer, failure) -> answer == null ? Outcome.of(failure) : outcome(answer));
+        } catch (ServingException e) {
+            return done(Outcome.of(e));
+        }
+    }
+
+    private static Outcome outcome(Upstream.Answer answer) {
+        try {
+            return new Outcome(answer.status(), GraphCodec.bytes(answer.body()));
+        } finally {
+            answer.body().release();
+        }
+    }
+
+    /** {@code {"predictions":[…]}} becomes {@code {"instances":[…]}}; anything else stays. */
+    private static byte[] mapped(byte[] body) {
+        JsonNode tree = Outcome.parse(body);
+        JsonNode predictions = tree == null ? null : tree.get("predictions");
+        if (predictions == null || !predictions.isArray() || predictions.isEmpty()) {
+            return body;
+        }
+        ObjectNode instances = Outcome.JSON.createObjectNode();
+        instances.set("instances", predictions);
+        return Outcome.json(200, instances).body();
+    }
+
+    private static CompletionStage<Outcome> done(Outcome outcome) {
+        return CompletableFuture.completedStage(outcome);
+    }
+}
