@@ -44,11 +44,20 @@ public final class Autoscaler {
             double stable,
             double panic,
             int asked) {
-        /** The decision in one line, as logs and events show it. */
+        /** The decision in one line for logs and events: {@code 3 replicas (active, panic; stable 12.00, panic 40.25, asked 3)}. */
         public String describe() {
-            return wanted + " replicas (" + activity.name().toLowerCase(Locale.ROOT)
-                    + (reason.isEmpty() ? "" : ", " + reason) + (panicking ? ", panic" : "") + "; stable "
-                    + String.format(Locale.ROOT, "%.2f, panic %.2f, asked %d", stable, panic, asked) + ")";
+            String state = activity.name().toLowerCase(Locale.ROOT)
+                    + (reason.isEmpty() ? "" : ", " + reason)
+                    + (panicking ? ", panic" : "");
+            return String.format(
+                    Locale.ROOT,
+                    "%d %s (%s; stable %.2f, panic %.2f, asked %d)",
+                    wanted,
+                    wanted == 1 ? "replica" : "replicas",
+                    state,
+                    stable,
+                    panic,
+                    asked);
         }
     }
 
@@ -68,7 +77,8 @@ public final class Autoscaler {
     }
 
     /**
-     * An autoscaler of a revision that may run already.
+     * An autoscaler of a revision that was there before. With replicas it goes on with them until enough is measured; with
+     * none it sleeps on.
      *
      * @param ready replicas that answer
      * @param replicas how many there are or should be
@@ -78,8 +88,11 @@ public final class Autoscaler {
         this.stable = new MetricWindow(settings.stableSeconds(), settings.aggregation());
         this.panic = new MetricWindow(settings.panicSeconds(), settings.aggregation());
         this.decider = Decider.State.start(now, ready);
-        this.scaler = Scaler.State.start(now);
         this.replicas = Math.max(0, replicas);
+        Scaler.State start = Scaler.State.start(now);
+        this.scaler = replicas > 0 || settings.initialScale() == 0
+                ? start
+                : new Scaler.State(Scaler.Activity.INACTIVE, "NoTraffic", now, start.mode(), now, true);
         this.excessBurst = Decider.excessBurst(settings, this.replicas, 0);
     }
 
@@ -139,6 +152,9 @@ public final class Autoscaler {
         scaler = result.state();
         if (result.apply()) {
             replicas = result.replicas();
+        } else if (reachable) {
+            // What is left alone must keep bounds that have changed.
+            replicas = Scaler.bounded(settings.min(), settings.max(), replicas);
         }
         return new Decision(
                 replicas,

@@ -15,6 +15,7 @@ public final class MetricWindow {
     private static final long SECOND = 1_000_000_000L;
     private static final double SMALLEST_COEFFICIENT = 0.2;
     private static final double WEIGHT = 0.9999;
+    private static final double LARGEST = 1e15;
 
     /** How a window weighs its seconds. */
     public enum Aggregation {
@@ -54,11 +55,11 @@ public final class MetricWindow {
     }
 
     /**
-     * Adds a value to the second of {@code now}. What is older than the window is forgotten, and so is what is negative or
-     * no number: no meter measures it.
+     * Adds a value to the second of {@code now}. What is older than the window is forgotten, and so is what is negative,
+     * over 1e15 or no number: no meter measures it.
      */
     public void record(long now, double value) {
-        if (!(value >= 0) || Double.isInfinite(value)) {
+        if (!(value >= 0 && value <= LARGEST)) {
             return;
         }
         long second = Math.floorDiv(now, SECOND);

@@ -106,7 +106,7 @@ public final class Scaler {
         return bounded(settings.min(), settings.max(), settings.initialScale());
     }
 
-    private static int bounded(int min, int max, int x) {
+    static int bounded(int min, int max, int x) {
         int low = Math.max(x, min);
         return max == 0 ? low : Math.min(low, max);
     }
