@@ -1,0 +1,32 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import io.nereid.endpoint.Content;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Tensor;
+
+/** Copies of what is about to be sent. Holds nothing. */
+final class Bodies {
+    private Bodies() {}
+
+    /** The bytes of a content, which stays as it is; they belong to the caller. */
+    static MemoryRegion copy(Content content) {
+        MemoryRegion region = MemoryRegion.allocate(Math.toIntExact(content.length()));
+        int at = 0;
+        int text = 0;
+        for (int i = 0; i < content.tensorCount(); i++) {
+            int position = content.position(i);
+            region.setBytes(at, content.text(), text, position - text);
+            at += position - text;
+            text = position;
+            Tensor tensor = content.tensor(i);
+            region.setBytes(at, tensor.region(), tensor.offset(), tensor.byteLength());
+            at += tensor.byteLength();
+        }
+        if (content.textLength() > text) {
+            region.setBytes(at, content.text(), text, content.textLength() - text);
+        }
+        return region;
+    }
+}

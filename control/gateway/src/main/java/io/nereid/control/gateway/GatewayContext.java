@@ -1,0 +1,69 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Upstream;
+import io.nereid.endpoint.VirtualHosts.SiteFactory;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelControl;
+import io.nereid.tensor.ByteBudget;
+import java.util.concurrent.Executor;
+import java.util.function.IntUnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** What all gates share. Thread-safe: fixed but for the factory of sites, which is set once. */
+final class GatewayContext {
+    final InferenceEngine engine;
+    final ModelControl control;
+    final SiteCodecs codecs;
+    final Upstream upstream;
+    final Clock clock;
+    final Gateway.WakeListener listener;
+
+    /** Runs requests that have waited, and copies. */
+    final Executor executor;
+
+    /** For the bodies of requests that wait. */
+    final ByteBudget budget;
+
+    /** Gives a number by chance, below its argument. */
+    final IntUnaryOperator chance;
+
+    private volatile @Nullable SiteFactory factory;
+
+    GatewayContext(
+            InferenceEngine engine,
+            ModelControl control,
+            SiteCodecs codecs,
+            Upstream upstream,
+            Clock clock,
+            Gateway.WakeListener listener,
+            Executor executor,
+            ByteBudget budget,
+            IntUnaryOperator chance) {
+        this.engine = engine;
+        this.control = control;
+        this.codecs = codecs;
+        this.upstream = upstream;
+        this.clock = clock;
+        this.listener = listener;
+        this.executor = executor;
+        this.budget = budget;
+        this.chance = chance;
+    }
+
+    void factory(SiteFactory made) {
+        factory = made;
+    }
+
+    SiteFactory factory() {
+        SiteFactory now = factory;
+        if (now == null) {
+            throw ServingException.of(Code.UNAVAILABLE, "the server is starting", "try again");
+        }
+        return now;
+    }
+}

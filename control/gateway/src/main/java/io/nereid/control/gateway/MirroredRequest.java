@@ -1,0 +1,181 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import io.nereid.base.Code;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.Upstream;
+import io.nereid.endpoint.Upstream.Header;
+import io.nereid.endpoint.VirtualHosts.Site;
+import io.nereid.tensor.MemoryRegion;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A copy of a request for other revisions, whose answers nobody reads. Confined to the thread that sends the original; its
+ * tasks hold counts of their own.
+ */
+final class MirroredRequest {
+    /** Marks copies, for whoever receives them, and so that no copy is copied. */
+    static final String MARK = "kserve-mirrored";
+
+    private static final Logger LOG = LoggerFactory.getLogger(MirroredRequest.class);
+
+    private final RevisionGate from;
+    private final List<Mirror> mirrors;
+    private final boolean grpc;
+    private final String method;
+    private final String target;
+    private final List<Header> headers;
+    private final MemoryRegion body;
+
+    private MirroredRequest(
+            RevisionGate from,
+            List<Mirror> mirrors,
+            boolean grpc,
+            String method,
+            String target,
+            List<Header> headers,
+            MemoryRegion body) {
+        this.from = from;
+        this.mirrors = mirrors;
+        this.grpc = grpc;
+        this.method = method;
+        this.target = target;
+        this.headers = headers;
+        this.body = body;
+    }
+
+    /** A copy of an HTTP request for those mirrors whose turn it is; null when it is nobody's. */
+    static @Nullable MirroredRequest of(HttpPassage passage, List<Mirror> mirrors) {
+        if (passage.header(MARK) != null) {
+            return null;
+        }
+        List<Mirror> chosen = chosen(passage.gate, mirrors);
+        return chosen.isEmpty()
+                ? null
+                : new MirroredRequest(
+                        passage.gate,
+                        chosen,
+                        false,
+                        passage.method(),
+                        passage.target(),
+                        marked(passage.allHeaders()),
+                        passage.body().retain());
+    }
+
+    /**
+     * A copy of a call with one message.
+     *
+     * @param message taken over, whatever comes of it
+     */
+    static @Nullable MirroredRequest of(
+            RevisionGate from, List<Mirror> mirrors, String path, List<Header> metadata, MemoryRegion message) {
+        List<Mirror> chosen = chosen(from, mirrors);
+        if (chosen.isEmpty()) {
+            message.release();
+            return null;
+        }
+        return new MirroredRequest(from, chosen, true, "POST", path, marked(metadata), message);
+    }
+
+    private static List<Mirror> chosen(RevisionGate from, List<Mirror> mirrors) {
+        List<Mirror> chosen = new ArrayList<>(mirrors.size());
+        for (Mirror mirror : mirrors) {
+            if (mirror.percent >= 100 || from.context().chance.applyAsInt(100) < mirror.percent) {
+                chosen.add(mirror);
+            }
+        }
+        return chosen;
+    }
+
+    private static List<Header> marked(List<Header> headers) {
+        List<Header> more = new ArrayList<>(headers);
+        more.add(new Header(MARK, "true"));
+        return List.copyOf(more);
+    }
+
+    /** Sends the copies, after the original; what fails is counted and noted, and nobody sees it. */
+    void send() {
+        for (Mirror mirror : mirrors) {
+            RevisionGate to = mirror.target.gate();
+            if (to == null || !to.usable()) {
+                from.unmirrored.increment();
+                continue;
+            }
+            if (!to.flowing()) {
+                // a copy is not worth holding, but the next ones may find somebody
+                to.wake();
+                from.unmirrored.increment();
+                continue;
+            }
+            if (mirror.underWay.incrementAndGet() > from.settings().mirrored()) {
+                mirror.underWay.decrementAndGet();
+                from.unmirrored.increment();
+                continue;
+            }
+            body.retain();
+            from.mirrored.increment();
+            try {
+                from.context().executor.execute(() -> send(mirror, to));
+            } catch (RejectedExecutionException e) {
+                body.release();
+                mirror.underWay.decrementAndGet();
+            }
+        }
+        body.release();
+    }
+
+    private void send(Mirror mirror, RevisionGate to) {
+        try {
+            if (grpc) {
+                DiscardingCall call = new DiscardingCall(target, headers, to.context().clock.nanos(), mirror.underWay);
+                try {
+                    sendCall(call, to);
+                } catch (RuntimeException e) {
+                    call.close(Code.INTERNAL, null);
+                    throw e;
+                } finally {
+                    body.release();
+                }
+            } else {
+                sendRequest(mirror, to);
+            }
+        } catch (RuntimeException e) {
+            LOG.debug("a copy for revision {} failed", to.revision(), e);
+        }
+    }
+
+    private void sendRequest(Mirror mirror, RevisionGate to) {
+        CompletionStage<Upstream.Answer> answer;
+        try {
+            Site site = to.site().at("");
+            answer = site.call(method, target, headers, body);
+        } catch (RuntimeException e) {
+            mirror.underWay.decrementAndGet();
+            throw e;
+        }
+        answer.whenComplete((got, failure) -> {
+            mirror.underWay.decrementAndGet();
+            if (got != null) {
+                got.body().release();
+            }
+        });
+    }
+
+    private void sendCall(DiscardingCall call, RevisionGate to) {
+        GrpcMethod found = to.site().method(target);
+        if (found == null) {
+            call.close(Code.UNIMPLEMENTED, null);
+            return;
+        }
+        GrpcMethod.GrpcListener listener = found.handler().start(call);
+        listener.onMessage(body);
+        listener.onHalfClose();
+    }
+}

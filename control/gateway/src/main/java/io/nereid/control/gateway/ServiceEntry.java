@@ -1,0 +1,74 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.endpoint.VirtualHosts.Head;
+import io.nereid.endpoint.VirtualHosts.Site;
+import java.util.EnumMap;
+import java.util.Map;
+import java.util.function.BiFunction;
+import java.util.function.IntUnaryOperator;
+import org.jspecify.annotations.Nullable;
+
+/** One service as requests find it. Immutable. */
+final class ServiceEntry {
+    final Route route;
+    final Map<Component, Lane> lanes;
+
+    ServiceEntry(Route route, BiFunction<String, String, GateSlot> slot) {
+        this.route = route;
+        this.lanes = new EnumMap<>(Component.class);
+        route.components().forEach((component, backend) -> {
+            if (!backend.targets().isEmpty()) {
+                lanes.put(component, new Lane(route.namespace(), backend, slot));
+            }
+        });
+    }
+
+    /**
+     * The site of the revision that answers a request.
+     *
+     * @param component the part that is meant; null for the front
+     * @param tag the revision that is meant; null for a share
+     * @param prefix the beginning of the path that led here
+     * @throws ServingException UNAVAILABLE when nothing can answer
+     */
+    Site site(Head head, @Nullable Component component, @Nullable String tag, String prefix, IntUnaryOperator chance) {
+        Component part = component == null ? front(head) : component;
+        Lane lane = lanes.get(part);
+        if (lane == null) {
+            throw unavailable("it has no " + part.name().toLowerCase(java.util.Locale.ROOT));
+        }
+        GateSlot slot = tag == null ? lane.pick(head, chance) : lane.tagged(tag);
+        if (slot == null) {
+            throw unavailable("no revision has the tag '" + tag + "'");
+        }
+        RevisionGate gate = slot.gate();
+        if (gate == null) {
+            throw unavailable("revision " + slot.revision + " is not running");
+        }
+        return gate.site().at(prefix);
+    }
+
+    private Component front(Head head) {
+        if (lanes.containsKey(Component.EXPLAINER) && isExplain(head.path())) {
+            return Component.EXPLAINER;
+        }
+        return lanes.containsKey(Component.TRANSFORMER) ? Component.TRANSFORMER : Component.PREDICTOR;
+    }
+
+    private static boolean isExplain(String path) {
+        return path.endsWith(":explain") || (path.endsWith("/explain") && path.contains("/v2/models/"));
+    }
+
+    private ServingException unavailable(String why) {
+        return ServingException.of(
+                Code.UNAVAILABLE,
+                route.kind() + " " + route.namespace() + "/" + route.name() + " is not ready: " + why,
+                "look at its status");
+    }
+}
