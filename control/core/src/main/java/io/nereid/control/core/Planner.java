@@ -24,7 +24,7 @@ public final class Planner {
      * @param now the time; only for new timestamps, and for gradual roll-outs
      */
     public static Plan plan(InferenceService service, Catalog catalog, Observed observed, Instant now) {
-        throw new UnsupportedOperationException(service + "" + catalog + observed + now);
+        return new ServicePlan(service, catalog, observed, now).plan();
     }
 
     /**
@@ -42,6 +42,6 @@ public final class Planner {
             Catalog catalog,
             Observed observed,
             Instant now) {
-        throw new UnsupportedOperationException(graph + "" + services + catalog + observed + now);
+        return new GraphPlan(graph, services, catalog, observed, now).plan();
     }
 }
