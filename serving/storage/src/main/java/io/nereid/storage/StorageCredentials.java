@@ -3,12 +3,46 @@
 package io.nereid.storage;
 
 import io.nereid.base.ServingException;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /** Turns Kubernetes-style secrets into the settings of {@link StorageRequest#credentials()}. Stateless. */
 public final class StorageCredentials {
+    private static final String GROUP = "serving.kserve.io/";
+    private static final List<String> TYPES = List.of("s3", "hdfs", "webhdfs");
+    private static final String PLACEHOLDER = "<scheme-placeholder>://";
+    private static final Map<String, String> S3_ENTRY = Map.of(
+            "endpoint_url", "AWS_ENDPOINT_URL",
+            "access_key_id", "AWS_ACCESS_KEY_ID",
+            "secret_access_key", "AWS_SECRET_ACCESS_KEY",
+            "session_token", "AWS_SESSION_TOKEN",
+            "region", "AWS_DEFAULT_REGION",
+            "ca_bundle", "AWS_CA_BUNDLE",
+            "certificate", "AWS_CA_BUNDLE",
+            "verify_ssl", "S3_VERIFY_SSL",
+            "anonymous", "awsAnonymousCredential",
+            "cabundle_configmap", "AWS_CA_BUNDLE_CONFIGMAP");
+    private static final Set<String> HDFS_KEYS = Set.of(
+            "HDFS_NAMENODE",
+            "USER_PROXY",
+            "HDFS_ROOTPATH",
+            "TLS_CERT",
+            "TLS_KEY",
+            "TLS_CA",
+            "TLS_SKIP_VERIFY",
+            "HEADERS",
+            "N_THREADS",
+            "KERBEROS_KEYTAB",
+            "KERBEROS_PRINCIPAL");
+    private static final Set<String> FILES = Set.of("KERBEROS_KEYTAB", "TLS_CERT", "TLS_KEY", "TLS_CA");
+
     private StorageCredentials() {}
 
     /**
@@ -28,7 +62,29 @@ public final class StorageCredentials {
         /** The name and the keys. */
         @Override
         public String toString() {
-            return "Secret[" + name + ", keys=" + new java.util.TreeSet<>(data.keySet()) + "]";
+            return "Secret[" + name + ", keys=" + new TreeSet<>(data.keySet()) + "]";
+        }
+    }
+
+    /**
+     * The names of a secret's keys that the service's configuration may change ({@code credentials.s3} and
+     * {@code credentials.gcs} of inferenceservice-config), and what it presets for S3. Immutable.
+     *
+     * @param s3AccessKeyId {@code s3AccessKeyIDName}
+     * @param s3SecretAccessKey {@code s3SecretAccessKeyName}
+     * @param gcsFile {@code gcsCredentialFileName}
+     * @param s3 presets by the names of the S3 annotations without their group: {@code s3-endpoint} and so on
+     */
+    public record Names(String s3AccessKeyId, String s3SecretAccessKey, String gcsFile, Map<String, String> s3) {
+        /** Copies the map. */
+        public Names {
+            s3 = Map.copyOf(s3);
+        }
+
+        /** The names that KServe ships with. */
+        public static Names defaults() {
+            return new Names(
+                    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "gcloud-application-credentials.json", Map.of());
         }
     }
 
@@ -47,32 +103,230 @@ public final class StorageCredentials {
         /** The URI and the keys. */
         @Override
         public String toString() {
-            return "Location[" + Uris.shown(uri) + ", credentials=" + new java.util.TreeSet<>(credentials.keySet()) + "]";
+            return "Location[" + Uris.shown(uri) + ", credentials=" + new TreeSet<>(credentials.keySet()) + "]";
         }
+    }
+
+    /** As {@link #settings(List, Map, Names)}, with the names that KServe ships with. */
+    public static Map<String, String> settings(List<Secret> secrets, Map<String, String> accountAnnotations) {
+        return settings(secrets, accountAnnotations, Names.defaults());
     }
 
     /**
      * The settings that the secrets of a service account give, later secrets before earlier ones; each secret is typed
-     * by its keys.
+     * by its keys, and one without a known key gives nothing.
      *
      * @param secrets in the account's order
      * @param accountAnnotations annotations of the service account
      */
-    public static Map<String, String> settings(List<Secret> secrets, Map<String, String> accountAnnotations) {
-        return Map.of();
+    public static Map<String, String> settings(
+            List<Secret> secrets, Map<String, String> accountAnnotations, Names names) {
+        Map<String, String> settings = new HashMap<>();
+        String role = accountAnnotations.get("eks.amazonaws.com/role-arn");
+        if (role != null) {
+            settings.put("AWS_ROLE_ARN", role);
+            s3(accountAnnotations, Map.of(), names, settings);
+        }
+        for (Secret secret : secrets) {
+            add(secret, names, settings);
+        }
+        return settings;
+    }
+
+    private static void add(Secret secret, Names names, Map<String, String> settings) {
+        Map<String, String> data = secret.data();
+        boolean usual = data.containsKey("AWS_SECRET_ACCESS_KEY");
+        boolean old = data.containsKey("awsSecretAccessKey");
+        if (data.containsKey(names.s3SecretAccessKey()) || usual || old) {
+            String id = data.containsKey(names.s3SecretAccessKey())
+                    ? names.s3AccessKeyId()
+                    : usual ? "AWS_ACCESS_KEY_ID" : "awsAccessKeyID";
+            String key = data.containsKey(names.s3SecretAccessKey())
+                    ? names.s3SecretAccessKey()
+                    : usual ? "AWS_SECRET_ACCESS_KEY" : "awsSecretAccessKey";
+            settings.remove("AWS_ROLE_ARN");
+            settings.remove("AWS_SESSION_TOKEN");
+            copy(data, id, settings, "AWS_ACCESS_KEY_ID");
+            copy(data, key, settings, "AWS_SECRET_ACCESS_KEY");
+            copy(data, "AWS_SESSION_TOKEN", settings, "AWS_SESSION_TOKEN");
+            s3(secret.annotations(), data, names, settings);
+            return;
+        }
+        if (hasS3Annotation(secret.annotations())) {
+            // An anonymous bucket needs no keys, only to be told where it is.
+            s3(secret.annotations(), data, names, settings);
+            return;
+        }
+        if (data.containsKey(names.gcsFile())) {
+            copy(data, names.gcsFile(), settings, "GOOGLE_APPLICATION_CREDENTIALS");
+            return;
+        }
+        boolean azure = false;
+        for (String key : List.of(
+                "CLIENT_ID", "CLIENT_SECRET", "SUBSCRIPTION_ID", "TENANT_ID")) {
+            azure |= copy(data, "AZ_" + key, settings, "AZ_" + key);
+            azure |= copy(data, "AZURE_" + key, settings, "AZURE_" + key);
+        }
+        for (String key : List.of("AZURE_STORAGE_ACCESS_KEY", "AZURE_ACCESS_TOKEN", "AZURE_STORAGE_SAS_TOKEN")) {
+            azure |= copy(data, key, settings, key);
+        }
+        if (azure) {
+            return;
+        }
+        String host = data.get("https-host");
+        if (host != null) {
+            copy(data, "headers", settings, host.trim() + "-headers");
+            return;
+        }
+        if (data.containsKey("HDFS_NAMENODE")) {
+            HDFS_KEYS.forEach(key -> copy(data, key, settings, key));
+            return;
+        }
+        if (!copy(data, "HF_TOKEN", settings, "HF_TOKEN")) {
+            copy(data, ".dockerconfigjson", settings, ".dockerconfigjson");
+        }
+    }
+
+    private static boolean copy(Map<String, String> from, String key, Map<String, String> to, String name) {
+        String value = from.get(key);
+        if (value == null) {
+            return false;
+        }
+        to.put(name, value);
+        return true;
+    }
+
+    private static boolean hasS3Annotation(Map<String, String> annotations) {
+        return annotations.keySet().stream().anyMatch(key -> key.startsWith(GROUP + "s3-"));
+    }
+
+    /** Annotation before the secret's data before the configuration. */
+    private static void s3(
+            Map<String, String> annotations, Map<String, String> data, Names names, Map<String, String> settings) {
+        String endpoint = first(annotations, data, names, "s3-endpoint", "S3_ENDPOINT");
+        String https = first(annotations, data, names, "s3-usehttps", "S3_USE_HTTPS");
+        if (https != null) {
+            settings.put("S3_USE_HTTPS", https);
+        }
+        if (endpoint != null) {
+            boolean plain = https != null && (https.equals("0") || https.toLowerCase(Locale.ROOT).equals("false"));
+            settings.put("S3_ENDPOINT", endpoint);
+            settings.put(
+                    "AWS_ENDPOINT_URL", endpoint.contains("://") ? endpoint : (plain ? "http://" : "https://") + endpoint);
+        }
+        Map<String, String> others = Map.of(
+                "s3-verifyssl", "S3_VERIFY_SSL",
+                "s3-region", "AWS_DEFAULT_REGION",
+                "s3-useanoncredential", "awsAnonymousCredential",
+                "s3-usevirtualbucket", "S3_USER_VIRTUAL_BUCKET",
+                "s3-useaccelerate", "S3_USE_ACCELERATE",
+                "s3-cabundle", "AWS_CA_BUNDLE",
+                "s3-cabundle-configmap", "AWS_CA_BUNDLE_CONFIGMAP");
+        others.forEach((annotation, name) -> {
+            String value = first(annotations, data, names, annotation, name);
+            if (value != null) {
+                settings.put(name, value);
+            }
+        });
+    }
+
+    private static @Nullable String first(
+            Map<String, String> annotations, Map<String, String> data, Names names, String annotation, String name) {
+        String value = annotations.get(GROUP + annotation);
+        if (value == null) {
+            value = data.get(name);
+        }
+        return value == null ? names.s3().get(annotation) : value;
     }
 
     /**
      * The {@code storage} of a component: an entry of the secret {@code storage-config}.
      *
      * @param secret the secret, or null if there is none
-     * @param key the entry's name, or null for {@code default_{type}} and then {@code default}
-     * @param path {@code storage.path}, or null
+     * @param key the entry's name, or null for {@code default_{type}} if a parameter gives the type, else {@code default}
+     * @param path {@code storage.path}, or a URI ({@code <scheme-placeholder>://path} stands for a path), or null
      * @param parameters override fields of the entry ({@code type}, {@code bucket} and so on)
      * @throws ServingException INVALID_ARGUMENT naming what is missing
      */
     public static Location storageSpec(
             @Nullable Secret secret, @Nullable String key, @Nullable String path, Map<String, String> parameters) {
-        throw ServingException.invalidArgument("storage." + key + " is not built");
+        String name = secret == null ? "storage-config" : secret.name();
+        String type = parameters.getOrDefault("type", "");
+        String entry = key != null && !key.isEmpty() ? key : type.isEmpty() ? "default" : "default_" + type;
+        String text = secret == null ? null : secret.data().get(entry);
+        if (text == null && key != null && !key.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "specified storage key " + key + " not found in storage secret " + name,
+                    secret == null ? "make the secret" : "its keys are " + new TreeSet<>(secret.data().keySet()));
+        }
+        Map<String, String> fields = new HashMap<>();
+        if (text != null) {
+            try {
+                fields.putAll(Json.fields(text, "entry"));
+            } catch (ServingException e) {
+                throw ServingException.invalidArgument(
+                        "invalid json encountered in key " + entry + " of storage secret " + name,
+                        "an entry is a JSON object of strings");
+            }
+        }
+        fields.putAll(parameters);
+        type = fields.getOrDefault("type", "");
+        if (type.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "unable to determine storage type",
+                    "give storage.parameters.type, or an entry '" + entry + "' with a type in the secret " + name);
+        }
+        if (!TYPES.contains(type)) {
+            throw ServingException.invalidArgument(
+                    "storage type must be one of [" + String.join(", ", TYPES) + "]. storage type [" + type
+                            + "] is not supported");
+        }
+        String below = path == null ? "" : path;
+        if (below.startsWith(PLACEHOLDER)) {
+            below = below.substring(PLACEHOLDER.length());
+        }
+        String uri = below;
+        if (!below.contains("://")) {
+            String bucket = fields.getOrDefault("bucket", "");
+            if (type.equals("s3") && bucket.isEmpty()) {
+                throw ServingException.invalidArgument(
+                        "format [s3] requires a bucket but one wasn't found in storage data or parameters",
+                        "give storage.parameters.bucket");
+            }
+            String trimmed = below.replaceAll("^/+", "");
+            uri = type.equals("s3") ? "s3://" + bucket + "/" + trimmed : type + "://" + trimmed;
+        }
+        return new Location(uri, entrySettings(type, fields));
+    }
+
+    private static Map<String, String> entrySettings(String type, Map<String, String> fields) {
+        Map<String, String> settings = new HashMap<>();
+        if (type.equals("s3")) {
+            fields.forEach((field, value) -> {
+                String name = S3_ENTRY.get(field);
+                if (name != null && !value.isEmpty()) {
+                    settings.put(name, value);
+                }
+            });
+            return settings;
+        }
+        fields.forEach((field, value) -> {
+            if (HDFS_KEYS.contains(field) && !value.isEmpty()) {
+                settings.put(field, FILES.contains(field) ? decoded(field, value) : value);
+            }
+        });
+        return settings;
+    }
+
+    /** Files are base64 inside of the JSON. */
+    private static String decoded(String field, String value) {
+        if (value.contains("-----BEGIN")) {
+            return value;
+        }
+        try {
+            return new String(Base64.getMimeDecoder().decode(value), StandardCharsets.ISO_8859_1);
+        } catch (IllegalArgumentException e) {
+            throw ServingException.invalidArgument("the field " + field + " of the storage secret is not base64");
+        }
     }
 }

@@ -1,0 +1,128 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.format.DateTimeParseException;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.w3c.dom.Element;
+
+/**
+ * Where S3's keys come from: the settings themselves, a role taken with a web identity, the shared credentials file, the
+ * container's endpoint. Used by one thread at a time.
+ */
+final class AwsKeys {
+    private final Settings settings;
+    private final HttpSession session;
+    private final Tokens tokens;
+
+    AwsKeys(Settings settings, HttpSession session, Tokens tokens) {
+        this.settings = settings;
+        this.session = session;
+        this.tokens = tokens;
+    }
+
+    /** Null for anonymous access. */
+    SigV4.@Nullable Key key(String region) {
+        if (settings.flag("awsAnonymousCredential", false)) {
+            return null;
+        }
+        String id = settings.get("AWS_ACCESS_KEY_ID");
+        String secret = settings.get("AWS_SECRET_ACCESS_KEY");
+        if (id != null && secret != null) {
+            return new SigV4.Key(id, secret, settings.get("AWS_SESSION_TOKEN"));
+        }
+        if (id != null || secret != null) {
+            throw ServingException.invalidArgument(
+                    "storage setting " + (id == null ? "AWS_ACCESS_KEY_ID" : "AWS_SECRET_ACCESS_KEY") + " is missing",
+                    "give both keys or none");
+        }
+        String role = settings.get("AWS_ROLE_ARN");
+        if (role != null) {
+            String file = settings.get("AWS_WEB_IDENTITY_TOKEN_FILE");
+            if (file == null) {
+                throw ServingException.of(
+                        Code.FAILED_PRECONDITION,
+                        "the role " + role + " needs AWS_WEB_IDENTITY_TOKEN_FILE, which is not set",
+                        "give keys in a secret, or a web identity token");
+            }
+            return parsed(tokens.of(role + "\n" + file + "\n" + region, () -> assume(role, file, region)));
+        }
+        return profile();
+    }
+
+    private Tokens.Token assume(String role, String file, String region) {
+        String token;
+        try {
+            token = Files.readString(Path.of(file)).trim();
+        } catch (IOException | RuntimeException e) {
+            throw ServingException.of(Code.FAILED_PRECONDITION, "AWS_WEB_IDENTITY_TOKEN_FILE cannot be read: " + file);
+        }
+        URI endpoint = URI.create(settings.get("AWS_ENDPOINT_URL_STS", "https://sts." + region + ".amazonaws.com/"));
+        HttpSession.Answer answer = session.expect(
+                "the role " + role,
+                () -> HttpCall.form(
+                        endpoint,
+                        Map.of(
+                                "Action", "AssumeRoleWithWebIdentity",
+                                "Version", "2011-06-15",
+                                "RoleArn", role,
+                                "RoleSessionName", settings.get("AWS_ROLE_SESSION_NAME", "nereid"),
+                                "WebIdentityToken", token)));
+        try {
+            Element result = Xml.child(Xml.root(answer.body()), "AssumeRoleWithWebIdentityResult");
+            Element given = result == null ? null : Xml.child(result, "Credentials");
+            return new Tokens.Token(
+                    Xml.text(given, "AccessKeyId") + "\n" + Xml.text(given, "SecretAccessKey") + "\n"
+                            + Xml.text(given, "SessionToken"),
+                    Instant.parse(Xml.text(given, "Expiration")).toEpochMilli());
+        } catch (IOException | DateTimeParseException e) {
+            throw ServingException.of(Code.UNAVAILABLE, "the role " + role + ": the answer holds no credentials");
+        }
+    }
+
+    private static SigV4.Key parsed(Tokens.Token token) {
+        String[] parts = token.value().split("\n", -1);
+        return new SigV4.Key(parts[0], parts[1], parts[2]);
+    }
+
+    /** The shared credentials file, where the environment says where home is. */
+    private SigV4.@Nullable Key profile() {
+        String file = settings.get("AWS_SHARED_CREDENTIALS_FILE");
+        String home = settings.get("HOME");
+        String wanted = settings.get("AWS_PROFILE", "default");
+        if (file == null && home != null) {
+            file = home + "/.aws/credentials";
+        }
+        if (file == null || !Files.isReadable(Path.of(file))) {
+            return null;
+        }
+        Map<String, String> values = new HashMap<>();
+        try {
+            String section = "";
+            for (String line : Files.readAllLines(Path.of(file), StandardCharsets.UTF_8)) {
+                String text = line.trim();
+                if (text.startsWith("[") && text.endsWith("]")) {
+                    section = text.substring(1, text.length() - 1).trim();
+                } else if (section.equals(wanted) && text.indexOf('=') > 0) {
+                    int equals = text.indexOf('=');
+                    values.put(text.substring(0, equals).trim(), text.substring(equals + 1).trim());
+                }
+            }
+        } catch (IOException e) {
+            throw ServingException.of(Code.FAILED_PRECONDITION, "the file " + file + " cannot be read");
+        }
+        String id = values.get("aws_access_key_id");
+        String secret = values.get("aws_secret_access_key");
+        return id == null || secret == null ? null : new SigV4.Key(id, secret, values.get("aws_session_token"));
+    }
+}

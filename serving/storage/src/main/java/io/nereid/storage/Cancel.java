@@ -1,0 +1,67 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** Says once that something shall end, and ends what is registered with it. Thread-safe. */
+final class Cancel {
+    private final CountDownLatch ended = new CountDownLatch(1);
+    private final Set<Runnable> endings = new HashSet<>();
+
+    boolean cancelled() {
+        return ended.getCount() == 0;
+    }
+
+    void check() {
+        if (cancelled()) {
+            throw ServingException.of(Code.CANCELLED, "the fetch was cancelled");
+        }
+    }
+
+    void cancel() {
+        List<Runnable> now;
+        synchronized (endings) {
+            ended.countDown();
+            now = new ArrayList<>(endings);
+            endings.clear();
+        }
+        now.forEach(Runnable::run);
+    }
+
+    /** Runs at the cancellation, which may be at once, unless removed before. */
+    void add(Runnable ending) {
+        synchronized (endings) {
+            if (!cancelled()) {
+                endings.add(ending);
+                return;
+            }
+        }
+        ending.run();
+    }
+
+    void remove(Runnable ending) {
+        synchronized (endings) {
+            endings.remove(ending);
+        }
+    }
+
+    /** Waits, but not past the cancellation. */
+    void pause(long millis) {
+        try {
+            if (ended.await(millis, TimeUnit.MILLISECONDS)) {
+                check();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw ServingException.of(Code.CANCELLED, "the fetch was interrupted");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Threads;
+import java.net.http.HttpClient;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLContext;
+
+/**
+ * The clients of all fetches, one for each way to trust, and the watch that ends transfers in which nothing arrives any
+ * more. Thread-safe.
+ */
+final class Http implements AutoCloseable {
+    private static final int CLIENTS = 16;
+
+    final StorageOptions options;
+    final Clock clock;
+    private final ExecutorService threads;
+    private final ScheduledThreadPoolExecutor watch;
+    private final Set<HttpBody> open = ConcurrentHashMap.newKeySet();
+    private final Map<Tls, HttpClient> clients = new LinkedHashMap<>(8, 0.75f, true);
+
+    Http(StorageOptions options, Clock clock) {
+        this.options = options;
+        this.clock = clock;
+        this.threads = Threads.pool("storage-http", 4);
+        this.watch = Threads.timer("storage-watch");
+        long every = Math.max(10, Math.min(1000, options.readTimeout().toMillis() / 4));
+        var unused = watch.scheduleWithFixedDelay(this::sweep, every, every, TimeUnit.MILLISECONDS);
+    }
+
+    HttpClient client(Tls tls) {
+        synchronized (clients) {
+            HttpClient known = clients.get(tls);
+            if (known != null) {
+                return known;
+            }
+            HttpClient.Builder builder = HttpClient.newBuilder()
+                    .version(HttpClient.Version.HTTP_1_1)
+                    .followRedirects(HttpClient.Redirect.NEVER)
+                    .connectTimeout(options.connectTimeout())
+                    .executor(threads);
+            SSLContext context = tls.context();
+            if (context != null) {
+                builder.sslContext(context);
+            }
+            HttpClient client = builder.build();
+            clients.put(tls, client);
+            if (clients.size() > CLIENTS) {
+                clients.remove(clients.keySet().iterator().next());
+            }
+            return client;
+        }
+    }
+
+    void watch(HttpBody body) {
+        open.add(body);
+    }
+
+    void forget(HttpBody body) {
+        open.remove(body);
+    }
+
+    private void sweep() {
+        long now = clock.nanos();
+        for (HttpBody body : open) {
+            body.endIfIdle(now);
+        }
+    }
+
+    @Override
+    public void close() {
+        watch.shutdownNow();
+        open.forEach(HttpBody::close);
+        threads.shutdown();
+        synchronized (clients) {
+            clients.clear();
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.TreeSet;
+
+/**
+ * A request to a store, ready to send. Immutable.
+ *
+ * @param method GET, HEAD or POST
+ * @param uri where to
+ * @param headers of the request; those that are not about ranges stay behind when a redirect leads to another host
+ * @param body of a POST, else empty
+ */
+record HttpCall(String method, URI uri, Map<String, String> headers, byte[] body) {
+    HttpCall {
+        headers = Map.copyOf(headers);
+    }
+
+    static HttpCall get(URI uri, Map<String, String> headers) {
+        return new HttpCall("GET", uri, headers, new byte[0]);
+    }
+
+    static HttpCall head(URI uri, Map<String, String> headers) {
+        return new HttpCall("HEAD", uri, headers, new byte[0]);
+    }
+
+    static HttpCall form(URI uri, Map<String, String> fields) {
+        StringBuilder body = new StringBuilder();
+        fields.forEach((name, value) -> body.append(body.isEmpty() ? "" : "&")
+                .append(encode(name, false))
+                .append('=')
+                .append(encode(value, false)));
+        return new HttpCall(
+                "POST",
+                uri,
+                Map.of("Content-Type", "application/x-www-form-urlencoded"),
+                body.toString().getBytes(StandardCharsets.US_ASCII));
+    }
+
+    /** With the header that asks for a part, unless it is everything. {@code to} is exclusive, or -1. */
+    HttpCall range(long from, long to) {
+        if (from == 0 && to < 0) {
+            return this;
+        }
+        return with("Range", "bytes=" + from + "-" + (to < 0 ? "" : String.valueOf(to - 1)));
+    }
+
+    HttpCall with(String name, String value) {
+        Map<String, String> more = new LinkedHashMap<>(headers);
+        more.put(name, value);
+        return new HttpCall(method, uri, more, body);
+    }
+
+    /** The same to another place; what may be secret goes along only to the same origin. */
+    HttpCall redirected(URI target) {
+        Map<String, String> kept = new LinkedHashMap<>(headers);
+        boolean same = target.getScheme().equalsIgnoreCase(uri.getScheme())
+                && target.getRawAuthority().equalsIgnoreCase(uri.getRawAuthority());
+        if (!same) {
+            kept.keySet().removeIf(name -> !name.startsWith("If-") && !name.equals("Range") && !name.equals("Accept"));
+        }
+        return new HttpCall(method, target, kept, body);
+    }
+
+    /** A text for a path or query; {@code slashes} says whether slashes stay. */
+    static String encode(String text, boolean slashes) {
+        StringBuilder encoded = new StringBuilder(text.length() + 16);
+        for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
+            char c = (char) (b & 0xff);
+            if (c >= 'A' && c <= 'Z'
+                    || c >= 'a' && c <= 'z'
+                    || c >= '0' && c <= '9'
+                    || c == '-'
+                    || c == '.'
+                    || c == '_'
+                    || c == '~'
+                    || slashes && c == '/') {
+                encoded.append(c);
+            } else {
+                encoded.append('%')
+                        .append(Character.toUpperCase(Character.forDigit(c >> 4, 16)))
+                        .append(Character.toUpperCase(Character.forDigit(c & 15, 16)));
+            }
+        }
+        return encoded.toString();
+    }
+
+    /** Method and place without secrets, and the names of the headers. */
+    @Override
+    public String toString() {
+        return method + " " + Uris.shown(uri.toString()) + " " + new TreeSet<>(headers.keySet());
+    }
+}

@@ -1,0 +1,254 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/** The HTTP of one fetch: its trust, patience and cancellation. Thread-safe. */
+final class HttpSession {
+    private static final int ANSWER = 64 << 20;
+    private static final int REDIRECTS = 8;
+
+    private final Http http;
+    private final HttpClient client;
+    private final Settings settings;
+    private final Duration readTimeout;
+    private final int attempts;
+    private volatile Cancel cancel;
+
+    HttpSession(Http http, Tls tls, Settings settings, Duration readTimeout, int attempts, Cancel cancel) {
+        this.http = http;
+        this.client = http.client(tls);
+        this.settings = settings;
+        this.readTimeout = readTimeout;
+        this.attempts = attempts;
+        this.cancel = cancel;
+    }
+
+    /** A whole answer, small. Immutable. */
+    record Answer(int status, HttpHeaders headers, byte[] body) {
+        boolean ok() {
+            return status / 100 == 2;
+        }
+
+        String header(String name) {
+            return headers.firstValue(name).orElse("");
+        }
+
+        String text() {
+            return new String(body, java.nio.charset.StandardCharsets.UTF_8);
+        }
+    }
+
+    Cancel cancel() {
+        return cancel;
+    }
+
+    /** From now on another cancellation counts: a download that others joined outlives who began it. */
+    void follow(Cancel other) {
+        cancel = other;
+    }
+
+    int attempts() {
+        return attempts;
+    }
+
+    /** Sends until there is an answer that is not a passing trouble. The call is made anew for each attempt. */
+    Answer send(String what, Supplier<HttpCall> call) {
+        for (int attempt = 1; ; attempt++) {
+            cancel.check();
+            long wait;
+            try (HttpBody body = open(call.get())) {
+                Answer answer = new Answer(body.status(), body.headers(), body.all(ANSWER));
+                if (!passing(answer.status())) {
+                    return answer;
+                }
+                if (attempt >= attempts) {
+                    throw failed(what, answer.status(), reason(answer), null);
+                }
+                wait = Math.max(pauseMillis(attempt), retryAfterMillis(answer.header("Retry-After")));
+            } catch (IOException e) {
+                cancel.check();
+                if (attempt >= attempts) {
+                    throw unreachable(what, e);
+                }
+                wait = pauseMillis(attempt);
+            }
+            cancel.pause(wait);
+        }
+    }
+
+    /** As {@link #send}, refusing every answer that is not a success. */
+    Answer expect(String what, Supplier<HttpCall> call) {
+        Answer answer = send(what, call);
+        if (!answer.ok()) {
+            throw failed(what, answer);
+        }
+        return answer;
+    }
+
+    /** Sends once, following redirects, and gives the answer as it arrives. */
+    HttpBody open(HttpCall first) throws IOException {
+        HttpCall call = first;
+        for (int hop = 0; ; hop++) {
+            HttpResponse<InputStream> response = exchange(call);
+            HttpBody body = new HttpBody(
+                            http, cancel, response.statusCode(), response.headers(), response.body(), readTimeout.toNanos())
+                    .watched();
+            String location = body.header("Location");
+            boolean redirect = body.status() == 301
+                    || body.status() == 302
+                    || body.status() == 303
+                    || body.status() == 307
+                    || body.status() == 308;
+            if (!redirect || location.isEmpty() || call.method().equals("POST")) {
+                return body;
+            }
+            body.close();
+            if (hop >= REDIRECTS) {
+                throw new IOException("more than " + REDIRECTS + " redirects");
+            }
+            call = call.redirected(target(call.uri(), location));
+        }
+    }
+
+    private static URI target(URI from, String location) throws IOException {
+        try {
+            URI target = from.resolve(new URI(location.replace(" ", "%20")));
+            String scheme = target.getScheme() == null ? "" : target.getScheme().toLowerCase(Locale.ROOT);
+            boolean weaker = from.getScheme().equalsIgnoreCase("https") && scheme.equals("http");
+            if (target.getHost() == null || weaker || !(scheme.equals("http") || scheme.equals("https"))) {
+                throw new IOException("a redirect leads to " + Uris.shown(target.toString()));
+            }
+            return target;
+        } catch (java.net.URISyntaxException e) {
+            throw new IOException("a redirect leads nowhere", e);
+        }
+    }
+
+    private HttpResponse<InputStream> exchange(HttpCall call) throws IOException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(call.uri()).timeout(readTimeout);
+        call.headers().forEach(request::setHeader);
+        if (!call.headers().containsKey("User-Agent")) {
+            request.setHeader("User-Agent", "nereid");
+        }
+        request.method(
+                call.method(),
+                call.method().equals("POST")
+                        ? HttpRequest.BodyPublishers.ofByteArray(call.body())
+                        : HttpRequest.BodyPublishers.noBody());
+        Cancel current = cancel;
+        CompletableFuture<HttpResponse<InputStream>> sent =
+                client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofInputStream());
+        Runnable ending = () -> sent.cancel(true);
+        current.add(ending);
+        try {
+            return sent.get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof IOException io) {
+                throw io;
+            }
+            throw new IOException(String.valueOf(e.getCause()), e.getCause());
+        } catch (InterruptedException e) {
+            sent.cancel(true);
+            Thread.currentThread().interrupt();
+            throw ServingException.of(Code.CANCELLED, "the fetch was interrupted");
+        } catch (java.util.concurrent.CancellationException e) {
+            throw ServingException.of(Code.CANCELLED, "the fetch was cancelled");
+        } finally {
+            current.remove(ending);
+        }
+    }
+
+    /** Whether it may be better the next time. */
+    static boolean passing(int status) {
+        return status == 408 || status == 425 || status == 429 || status >= 500 && status != 501 && status != 505;
+    }
+
+    static long pauseMillis(int attempt) {
+        long most = Math.min(5_000, 100L << Math.min(attempt - 1, 10));
+        return most / 2 + ThreadLocalRandom.current().nextLong(most / 2 + 1);
+    }
+
+    static long retryAfterMillis(String header) {
+        try {
+            return header.isEmpty() ? 0 : Math.max(0, Math.min(30, Long.parseLong(header.trim()))) * 1000;
+        } catch (NumberFormatException e) {
+            return 0;
+        }
+    }
+
+    /** The error of an answer that is not a success. */
+    ServingException failed(String what, Answer answer) {
+        return failed(what, answer.status(), reason(answer), null);
+    }
+
+    ServingException failed(String what, int status, String reason, @Nullable String remedy) {
+        Code code =
+                switch (status) {
+                    case 401 -> Code.UNAUTHENTICATED;
+                    case 403 -> Code.PERMISSION_DENIED;
+                    case 404, 410 -> Code.NOT_FOUND;
+                    case 412, 416 -> Code.ABORTED;
+                    case 429 -> Code.UNAVAILABLE;
+                    default -> status >= 500 ? Code.UNAVAILABLE : Code.FAILED_PRECONDITION;
+                };
+        String next = remedy;
+        if (next == null && (status == 401 || status == 403)) {
+            next = "check the credentials of the service, and what they may read";
+        }
+        String because = reason.isEmpty() ? "" : " " + reason;
+        return ServingException.of(code, settings.redact(what + ": the store answered " + status + because), next);
+    }
+
+    ServingException unreachable(String what, IOException e) {
+        String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+        String kind = e.getClass().getSimpleName();
+        boolean plain = e.getClass() == IOException.class || why.equals(kind);
+        return ServingException.wrap(
+                Code.UNAVAILABLE,
+                settings.redact(what + ": the store cannot be reached after " + attempts + " attempts: "
+                        + (plain ? why : kind + " " + why)),
+                e);
+    }
+
+    /** The code of an error, where the store gives one; nothing that could hold a secret. */
+    private static String reason(Answer answer) {
+        String type = answer.header("Content-Type").toLowerCase(Locale.ROOT);
+        String code = "";
+        if (type.contains("xml")) {
+            code = Xml.code(answer.body());
+        } else if (type.contains("json")) {
+            try {
+                var node = Json.read(answer.text(), "answer");
+                for (String pointer : new String[] {
+                    "/error/message", "/RemoteException/message", "/errors/0/message", "/error_description", "/error"
+                }) {
+                    if (node.at(pointer).isTextual()) {
+                        code = node.at(pointer).asText();
+                        break;
+                    }
+                }
+            } catch (ServingException e) {
+                code = "";
+            }
+        }
+        String line = code.lines().findFirst().orElse("");
+        return line.length() > 200 ? line.substring(0, 200) : line;
+    }
+}

@@ -1,0 +1,231 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.net.URI;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+import org.w3c.dom.Element;
+
+/** {@code s3://bucket/prefix}, of AWS or of whatever speaks as it does. */
+final class S3Source implements Source {
+    private static final Pattern MD5 = Pattern.compile("[0-9a-f]{32}");
+    private static final Pattern HOST_LABEL = Pattern.compile("[a-z0-9-]{3,63}");
+
+    private final String uri;
+    private final Settings settings;
+    private final HttpSession session;
+    private final Tokens tokens;
+    private final String bucket;
+    private final String prefix;
+    private final AwsKeys keys;
+    private final @Nullable String custom;
+    private volatile String region;
+
+    S3Source(String uri, Settings settings, HttpSession session, Tokens tokens) {
+        this.uri = uri;
+        this.settings = settings;
+        this.session = session;
+        this.tokens = tokens;
+        String rest = uri.substring("s3://".length());
+        int slash = rest.indexOf('/');
+        this.bucket = slash < 0 ? rest : rest.substring(0, slash);
+        this.prefix = slash < 0 ? "" : rest.substring(slash + 1);
+        this.keys = new AwsKeys(settings, session, tokens);
+        this.region = settings.get("AWS_REGION") != null && settings.get("AWS_DEFAULT_REGION") == null
+                ? settings.get("AWS_REGION", "us-east-1")
+                : settings.get("AWS_DEFAULT_REGION", "us-east-1");
+        this.custom = endpoint(settings);
+    }
+
+    private static @Nullable String endpoint(Settings settings) {
+        String url = settings.get("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
+        if (url == null) {
+            String host = settings.get("S3_ENDPOINT");
+            if (host == null) {
+                return null;
+            }
+            url = host.contains("://") ? host : (settings.flag("S3_USE_HTTPS", true) ? "https://" : "http://") + host;
+        }
+        URI parsed;
+        try {
+            parsed = new URI(url);
+        } catch (java.net.URISyntaxException e) {
+            throw badEndpoint();
+        }
+        if (parsed.getHost() == null || !("http".equals(parsed.getScheme()) || "https".equals(parsed.getScheme()))) {
+            throw badEndpoint();
+        }
+        boolean aws = parsed.getHost().equals("s3.amazonaws.com");
+        return aws ? null : url.endsWith("/") ? url.substring(0, url.length() - 1) : url;
+    }
+
+    private static ServingException badEndpoint() {
+        return ServingException.invalidArgument(
+                "the endpoint of S3 is no http or https URL", "set AWS_ENDPOINT_URL as in https://host:port");
+    }
+
+    /** The root of the bucket, without a slash at the end. */
+    private String root() {
+        boolean label = HOST_LABEL.matcher(bucket).matches();
+        if (custom != null) {
+            boolean virtual = settings.flag("S3_USER_VIRTUAL_BUCKET", settings.flag("S3_USE_VIRTUAL_BUCKET", false));
+            if (!virtual) {
+                return custom + "/" + HttpCall.encode(bucket, false);
+            }
+            int host = custom.indexOf("://") + 3;
+            return custom.substring(0, host) + bucket + "." + custom.substring(host);
+        }
+        if (settings.flag("S3_USE_ACCELERATE", false)) {
+            return "https://" + bucket + ".s3-accelerate.amazonaws.com";
+        }
+        String suffix = region.startsWith("cn-") ? ".amazonaws.com.cn" : ".amazonaws.com";
+        String host = "s3." + region + suffix;
+        return label ? "https://" + bucket + "." + host : "https://" + host + "/" + HttpCall.encode(bucket, false);
+    }
+
+    private HttpCall call(String method, String key, Map<String, String> query, Map<String, String> more) {
+        StringBuilder url = new StringBuilder(root()).append('/').append(HttpCall.encode(key, true));
+        String separator = "?";
+        for (Map.Entry<String, String> parameter : query.entrySet()) {
+            url.append(separator)
+                    .append(HttpCall.encode(parameter.getKey(), false))
+                    .append('=')
+                    .append(HttpCall.encode(parameter.getValue(), false));
+            separator = "&";
+        }
+        URI target = URI.create(url.toString());
+        SigV4.Key signer = keys.key(region);
+        Map<String, String> headers = signer == null
+                ? more
+                : SigV4.sign(signer, region, "s3", method, target, more, Instant.ofEpochMilli(tokens.millis()));
+        return new HttpCall(method, target, headers, new byte[0]);
+    }
+
+    @Override
+    public Listing list() {
+        List<Item> items = new ArrayList<>();
+        String directory = prefix.isEmpty() || prefix.endsWith("/") ? prefix : prefix + "/";
+        ServingException refused = null;
+        try {
+            pages(directory, items);
+        } catch (ServingException e) {
+            if (e.code() != Code.PERMISSION_DENIED || prefix.isEmpty() || prefix.endsWith("/")) {
+                throw e;
+            }
+            // Who may read an object need not be allowed to list.
+            refused = e;
+        }
+        boolean files = items.stream().anyMatch(item -> !item.path().isEmpty() && !item.path().endsWith("/"));
+        if (!files && !prefix.isEmpty() && !prefix.endsWith("/")) {
+            HttpSession.Answer answer = session.send(shown(prefix), () -> call("HEAD", prefix, Map.of(), Map.of()));
+            if (answer.ok()) {
+                items.clear();
+                items.add(item(
+                        prefix,
+                        Paths.last(prefix),
+                        answer.headers().firstValueAsLong("Content-Length").orElse(-1),
+                        answer.header("ETag"),
+                        answer.header("Last-Modified")));
+            } else if (refused != null) {
+                throw refused;
+            } else if (answer.status() != 404 && answer.status() != 403) {
+                throw session.failed(shown(prefix), answer);
+            }
+        }
+        return new Listing("s3 " + root() + "/" + prefix, items, Shape.FILES);
+    }
+
+    private String shown(String key) {
+        return "s3://" + bucket + "/" + key;
+    }
+
+    private void pages(String directory, List<Item> items) {
+        String token = "";
+        int most = 1_000_000;
+        do {
+            Map<String, String> query = new LinkedHashMap<>();
+            if (!token.isEmpty()) {
+                query.put("continuation-token", token);
+            }
+            query.put("encoding-type", "url");
+            query.put("list-type", "2");
+            query.put("prefix", directory);
+            Element page = page(query);
+            boolean encoded = Xml.text(page, "EncodingType").equals("url");
+            for (Element content : Xml.children(page, "Contents")) {
+                String raw = Xml.text(content, "Key");
+                String key = encoded
+                        ? java.net.URLDecoder.decode(raw, java.nio.charset.StandardCharsets.UTF_8)
+                        : raw;
+                String below = Listings.below(key, prefix);
+                if (below != null) {
+                    items.add(item(
+                            key,
+                            below,
+                            number(Xml.text(content, "Size")),
+                            Xml.text(content, "ETag"),
+                            Xml.text(content, "LastModified")));
+                }
+            }
+            token = Xml.text(page, "IsTruncated").equals("true") ? Xml.text(page, "NextContinuationToken") : "";
+        } while (!token.isEmpty() && items.size() < most);
+    }
+
+    private Element page(Map<String, String> query) {
+        String what = Uris.shown(uri);
+        HttpSession.Answer answer = session.send(what, () -> call("GET", "", query, Map.of()));
+        String other = answer.header("x-amz-bucket-region");
+        if (!answer.ok() && custom == null && !other.isEmpty() && !other.equals(region)) {
+            region = other;
+            answer = session.send(what, () -> call("GET", "", query, Map.of()));
+        }
+        if (!answer.ok()) {
+            boolean anonymous = keys.key(region) == null;
+            if (anonymous && answer.status() == 403) {
+                throw session.failed(
+                        what, 403, Xml.code(answer.body()), "no credentials were given; give a secret with AWS keys");
+            }
+            throw session.failed(what, answer);
+        }
+        try {
+            return Xml.root(answer.body());
+        } catch (IOException e) {
+            throw session.unreachable(what, e);
+        }
+    }
+
+    private static long number(String text) {
+        try {
+            return Long.parseLong(text);
+        } catch (NumberFormatException e) {
+            return -1;
+        }
+    }
+
+    private Item item(String key, String path, long size, String tag, String modified) {
+        String bare = tag.replace("\"", "").toLowerCase(Locale.ROOT);
+        String quoted = tag.isEmpty() || tag.startsWith("\"") ? tag : "\"" + tag + "\"";
+        Digests.Checksum checksum = MD5.matcher(bare).matches()
+                ? new Digests.Checksum(Digests.Algorithm.TAG_MD5, bare)
+                : null;
+        Map<String, String> match = quoted.isEmpty() ? Map.of() : Map.of("If-Match", quoted);
+        return new Item(
+                path,
+                size,
+                tag.isEmpty() ? modified : bare,
+                null,
+                checksum,
+                Item.Ranges.HEADER,
+                (from, to) -> call("GET", key, Map.of(), match).range(from, to));
+    }
+}

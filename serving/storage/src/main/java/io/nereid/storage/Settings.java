@@ -1,0 +1,201 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The settings of one fetch: the request's, then the environment's. A request that says who asks, or which server to ask,
+ * gets no identity from the environment, so that the server's own credentials never go to a place that a request names.
+ * Immutable.
+ */
+final class Settings {
+    /** Who asks, by kind of store, and what else hides the environment's identity. */
+    private record Family(Set<String> identity, Set<String> places) {}
+
+    private static final List<Family> FAMILIES = List.of(
+            new Family(
+                    Set.of(
+                            "AWS_ACCESS_KEY_ID",
+                            "AWS_SECRET_ACCESS_KEY",
+                            "AWS_SESSION_TOKEN",
+                            "AWS_ROLE_ARN",
+                            "AWS_WEB_IDENTITY_TOKEN_FILE",
+                            "AWS_PROFILE",
+                            "AWS_SHARED_CREDENTIALS_FILE",
+                            "awsAnonymousCredential"),
+                    Set.of(
+                            "AWS_ENDPOINT_URL",
+                            "AWS_ENDPOINT_URL_S3",
+                            "AWS_ENDPOINT_URL_STS",
+                            "S3_ENDPOINT",
+                            "S3_VERIFY_SSL",
+                            "AWS_CA_BUNDLE")),
+            new Family(Set.of("GOOGLE_APPLICATION_CREDENTIALS", "CLOUDSDK_CONFIG"), Set.of("STORAGE_EMULATOR_HOST")),
+            new Family(
+                    Set.of(
+                            "AZ_CLIENT_ID",
+                            "AZ_CLIENT_SECRET",
+                            "AZ_TENANT_ID",
+                            "AZURE_CLIENT_ID",
+                            "AZURE_CLIENT_SECRET",
+                            "AZURE_TENANT_ID",
+                            "AZURE_FEDERATED_TOKEN_FILE",
+                            "AZURE_STORAGE_ACCESS_KEY",
+                            "AZURE_ACCESS_TOKEN",
+                            "AZURE_STORAGE_SAS_TOKEN"),
+                    Set.of("AZURE_STORAGE_BLOB_ENDPOINT", "AZURE_AUTHORITY_HOST")),
+            new Family(Set.of("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH"), Set.of("HF_ENDPOINT")),
+            new Family(
+                    Set.of("HADOOP_USER_NAME", "USER_PROXY", "HEADERS", "TLS_CERT", "TLS_KEY"),
+                    Set.of("HDFS_NAMENODE", "TLS_CA", "TLS_SKIP_VERIFY")),
+            new Family(Set.of(".dockerconfigjson", "DOCKER_CONFIG"), Set.of()));
+
+    private final Map<String, String> values;
+    private final boolean ownIdentity;
+
+    private Settings(Map<String, String> values, boolean ownIdentity) {
+        this.values = values;
+        this.ownIdentity = ownIdentity;
+    }
+
+    static Settings of(Map<String, String> request, Map<String, String> environment) {
+        Map<String, String> values = new HashMap<>(environment);
+        boolean own = false;
+        for (Family family : FAMILIES) {
+            boolean named = request.keySet().stream()
+                    .anyMatch(key -> family.identity().contains(key) || family.places().contains(key));
+            if (named) {
+                own = true;
+                values.keySet().removeAll(family.identity());
+            }
+        }
+        values.putAll(request);
+        return new Settings(Map.copyOf(values), own);
+    }
+
+    /** The first of some names that has a value that is not empty. */
+    @Nullable String get(String... names) {
+        for (String name : names) {
+            String value = values.get(name);
+            if (value != null && !value.isEmpty()) {
+                return value;
+            }
+        }
+        return null;
+    }
+
+    String get(String name, String otherwise) {
+        String value = get(name);
+        return value == null ? otherwise : value;
+    }
+
+    /** Yes or no: {@code true}, {@code 1}, {@code yes} and {@code false}, {@code 0}, {@code no} in any case. */
+    boolean flag(String name, boolean otherwise) {
+        String value = get(name);
+        if (value == null) {
+            return otherwise;
+        }
+        return switch (value.trim().toLowerCase(Locale.ROOT)) {
+            case "true", "1", "yes", "on" -> true;
+            case "false", "0", "no", "off" -> false;
+            default -> throw ServingException.invalidArgument(
+                    "storage setting " + name + " is '" + value + "'; expected true or false");
+        };
+    }
+
+    /** A whole number of at least one. */
+    int count(String name, int otherwise) {
+        String value = get(name);
+        if (value == null) {
+            return otherwise;
+        }
+        try {
+            int number = Integer.parseInt(value.trim());
+            if (number >= 1) {
+                return number;
+            }
+        } catch (NumberFormatException e) {
+            // Told below.
+        }
+        throw ServingException.invalidArgument(
+                "storage setting " + name + " is '" + value + "'; expected a whole number of at least 1");
+    }
+
+    /** A list, as a JSON array of strings or separated by commas. */
+    List<String> list(String name) {
+        String value = get(name);
+        if (value == null) {
+            return List.of();
+        }
+        if (value.trim().startsWith("[")) {
+            return Json.strings(value, "storage setting " + name);
+        }
+        return java.util.Arrays.stream(value.split(","))
+                .map(String::trim)
+                .filter(s -> !s.isEmpty())
+                .toList();
+    }
+
+    /** A setting that is the text itself if it begins so, and else the path of a file that holds it. */
+    @Nullable String text(String name, String begins) {
+        String value = get(name);
+        if (value == null || value.stripLeading().startsWith(begins)) {
+            return value;
+        }
+        try {
+            return Files.readString(Path.of(value), StandardCharsets.UTF_8);
+        } catch (IOException | RuntimeException e) {
+            throw ServingException.invalidArgument(
+                    "storage setting " + name + " names a file that cannot be read: " + shortened(value),
+                    "give the path of a readable file, or its content");
+        }
+    }
+
+    private static String shortened(String value) {
+        String line = value.lines().findFirst().orElse("");
+        return line.length() > 200 || value.contains("-----") ? "(not a path)" : line;
+    }
+
+    /** All settings as one text for digests; whoever is given it must not show it. */
+    String identity() {
+        return new TreeMap<>(values).toString() + ownIdentity;
+    }
+
+    /** A text without any value of a setting whose name sounds secret. */
+    String redact(String text) {
+        String redacted = text;
+        for (Map.Entry<String, String> setting : values.entrySet()) {
+            String name = setting.getKey().toUpperCase(Locale.ROOT);
+            String value = setting.getValue();
+            boolean secret = name.contains("SECRET")
+                    || name.contains("TOKEN")
+                    || name.contains("KEY")
+                    || name.contains("PASSWORD")
+                    || name.contains("HEADERS")
+                    || name.contains("CREDENTIAL")
+                    || name.contains("DOCKERCONFIG");
+            if (secret && value.length() >= 6) {
+                redacted = redacted.replace(value, "***");
+            }
+        }
+        return redacted;
+    }
+
+    /** How many settings there are, and none of them. */
+    @Override
+    public String toString() {
+        return "Settings[" + values.size() + "]";
+    }
+}
