@@ -406,7 +406,7 @@ final class SettingsReader {
                             : "a duration of " + GoDuration.format(least) + " to " + GoDuration.format(most));
             return fallback;
         }
-        if (seconds && duration.getNano() != 0) {
+        if (seconds && duration.toNanos() % 1_000_000_000L != 0) {
             problem(key, value, "whole seconds");
             return fallback;
         }
