@@ -1,0 +1,175 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.ResourceStore.Key;
+import io.nereid.control.core.ResourceStore.Type;
+import io.nereid.control.core.Workload.Artifact;
+import io.nereid.control.local.Artifacts;
+import io.nereid.storage.Progress;
+import io.nereid.storage.Storage;
+import io.nereid.storage.StorageCredentials;
+import io.nereid.storage.StorageCredentials.Secret;
+import io.nereid.storage.StorageRequest;
+import io.nereid.storage.Stored;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/** Fetches the files of services with the secrets that their namespaces hold. Thread-safe. */
+final class ServiceArtifacts implements Artifacts {
+    private static final Type SECRETS = new Type("", "secrets");
+    private static final Type ACCOUNTS = new Type("", "serviceaccounts");
+    private static final String PLACEHOLDER = "<scheme-placeholder>://";
+
+    private final Storage storage;
+    private final ResourceStore store;
+    private final Function<String, ServiceConfig> configs;
+
+    /** @param configs the settings of a namespace */
+    ServiceArtifacts(Storage storage, ResourceStore store, Function<String, ServiceConfig> configs) {
+        this.storage = storage;
+        this.store = store;
+        this.configs = configs;
+    }
+
+    @Override
+    public CompletionStage<Lease> fetch(Artifact artifact, String namespace, Consumer<String> log) {
+        StorageRequest request;
+        try {
+            request = request(artifact, namespace);
+        } catch (ServingException e) {
+            return CompletableFuture.failedStage(e);
+        }
+        log.accept("fetching " + request);
+        return storage.fetch(request, step -> tell(step, log)).thenApply(Held::new);
+    }
+
+    private StorageRequest request(Artifact artifact, String namespace) {
+        ServiceConfig.Credentials names = configs.apply(namespace).credentials();
+        if (artifact.storageKey() != null || artifact.uri().startsWith(PLACEHOLDER)) {
+            String path = artifact.uri().startsWith(PLACEHOLDER)
+                    ? artifact.uri().substring(PLACEHOLDER.length())
+                    : artifact.uri();
+            var location = StorageCredentials.storageSpec(
+                    secret(namespace, names.storageSpecSecretName()),
+                    artifact.storageKey(),
+                    path,
+                    artifact.parameters());
+            return StorageRequest.of(location.uri(), location.credentials());
+        }
+        String account = artifact.serviceAccount() == null ? "default" : artifact.serviceAccount();
+        ObjectNode tree = store.get(new Key(ACCOUNTS, namespace, account));
+        if (tree == null && artifact.serviceAccount() != null) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    "there is no ServiceAccount '" + account + "' in namespace '" + namespace + "'",
+                    "apply it, or leave serviceAccountName out");
+        }
+        List<Secret> secrets = new ArrayList<>();
+        if (tree != null) {
+            for (JsonNode each : tree.path("secrets")) {
+                Secret secret = secret(namespace, each.path("name").asText());
+                if (secret == null) {
+                    throw ServingException.of(
+                            Code.FAILED_PRECONDITION,
+                            "there is no Secret '" + each.path("name").asText() + "', which the ServiceAccount '" + account
+                                    + "' names",
+                            "apply it in namespace '" + namespace + "'");
+                }
+                secrets.add(secret);
+            }
+        }
+        Map<String, String> annotations =
+                tree == null ? Map.of() : texts(tree.path("metadata").path("annotations"));
+        return StorageRequest.of(
+                artifact.uri(), StorageCredentials.settings(secrets, annotations, names(names)));
+    }
+
+    private static StorageCredentials.Names names(ServiceConfig.Credentials config) {
+        StorageCredentials.Names usual = StorageCredentials.Names.defaults();
+        Map<String, String> presets = new HashMap<>();
+        config.s3().forEach((key, value) -> {
+            if (key.startsWith("s3") && !key.endsWith("Name")) {
+                presets.put("s3-" + key.substring(2).toLowerCase(Locale.ROOT), value);
+            }
+        });
+        return new StorageCredentials.Names(
+                config.s3().getOrDefault("s3AccessKeyIDName", usual.s3AccessKeyId()),
+                config.s3().getOrDefault("s3SecretAccessKeyName", usual.s3SecretAccessKey()),
+                config.gcsCredentialFileName(),
+                presets);
+    }
+
+    private @Nullable Secret secret(String namespace, String name) {
+        ObjectNode tree = store.get(new Key(SECRETS, namespace, name));
+        if (tree == null) {
+            return null;
+        }
+        Map<String, String> data = texts(tree.path("stringData"));
+        tree.path("data").properties().forEach(entry -> {
+            try {
+                byte[] bytes = Base64.getMimeDecoder().decode(entry.getValue().asText());
+                data.put(entry.getKey(), new String(bytes, StandardCharsets.UTF_8));
+            } catch (IllegalArgumentException e) {
+                throw ServingException.of(
+                        Code.FAILED_PRECONDITION,
+                        "data." + entry.getKey() + " of Secret '" + name + "' is not base64",
+                        "write plain text under stringData instead");
+            }
+        });
+        return new Secret(name, data, texts(tree.path("metadata").path("annotations")));
+    }
+
+    private static Map<String, String> texts(JsonNode tree) {
+        Map<String, String> texts = new HashMap<>();
+        tree.properties().forEach(entry -> texts.put(entry.getKey(), entry.getValue().asText()));
+        return texts;
+    }
+
+    private static void tell(Progress.Step step, Consumer<String> log) {
+        switch (step.phase()) {
+            case DOWNLOADING ->
+                log.accept(String.format(
+                        Locale.ROOT,
+                        "downloading: %.1f MB%s, %d files",
+                        step.bytes() / 1e6,
+                        step.totalBytes() < 0 ? "" : String.format(Locale.ROOT, " of %.1f MB", step.totalBytes() / 1e6),
+                        step.files()));
+            case UNPACKING -> log.accept("unpacking");
+            case DONE -> log.accept("fetched");
+            case LISTING, STORING -> {
+                // Too short to be worth a line.
+            }
+        }
+    }
+
+    /** A lease of the storage. */
+    private record Held(Stored stored) implements Lease {
+        @Override
+        public Path path() {
+            return stored.path();
+        }
+
+        @Override
+        public void close() {
+            stored.close();
+        }
+    }
+}
