@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import java.time.DateTimeException;
 import java.time.Instant;
+import java.time.OffsetDateTime;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -75,14 +76,15 @@ public record ObjectMeta(
 
     private static @Nullable Instant instant(Fields meta, String name) {
         String text = meta.text(name);
-        if (text == null) {
-            return null;
-        }
+        return text == null ? null : instant(meta.at(name), text);
+    }
+
+    static Instant instant(String path, String text) {
         try {
-            return java.time.OffsetDateTime.parse(text).toInstant();
+            return OffsetDateTime.parse(text).toInstant();
         } catch (DateTimeException e) {
             throw ServingException.invalidArgument(
-                    meta.at(name) + ": expected a time such as 2026-01-31T12:00:00Z, found " + Schema.clip(text));
+                    path + ": expected a time such as 2026-01-31T12:00:00Z, found " + Schema.clip(text));
         }
     }
 }

@@ -234,7 +234,7 @@ final class PodSchemas {
             .with(TEXT, "name", "generateName", "namespace", "uid", "resourceVersion", "selfLink")
             .with(TEXTS, "labels", "annotations")
             .with(LONG, "generation", "deletionGracePeriodSeconds")
-            .with(TEXT, "creationTimestamp", "deletionTimestamp")
+            .with(Schema.TIME, "creationTimestamp", "deletionTimestamp")
             .with(TEXT_LIST, "finalizers")
             .with(
                     list(object().with(TEXT, "apiVersion", "kind", "name", "uid")

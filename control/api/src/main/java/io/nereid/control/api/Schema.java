@@ -45,6 +45,18 @@ abstract class Schema {
         }
     };
 
+    /** A time in RFC 3339. */
+    static final Schema TIME = new Schema() {
+        @Override
+        void check(JsonNode node, String path, Problems problems) {
+            try {
+                ObjectMeta.instant(path, node.isTextual() ? node.textValue() : node.toString());
+            } catch (ServingException e) {
+                problems.addShape(e.getMessage());
+            }
+        }
+    };
+
     /** True or false. */
     static final Schema FLAG = new Schema() {
         @Override

@@ -136,7 +136,10 @@ public record ServiceConfig(
             try {
                 all.set(entry.getKey(), JSON.readTree(entry.getValue()));
             } catch (JsonProcessingException e) {
-                problems.add("data." + entry.getKey() + ": no JSON: " + e.getOriginalMessage());
+                String problem = e.getOriginalMessage();
+                int details = problem.indexOf(" (start marker");
+                problems.add("data." + entry.getKey() + ": no JSON: "
+                        + (details < 0 ? problem : problem.substring(0, details)));
             }
         }
         if (!problems.isEmpty()) {
