@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
+import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
+import io.nereid.control.gateway.PayloadTap;
+import io.nereid.endpoint.ProtocolCodec;
 import java.nio.file.Path;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /** What comes with the server and runs in its process beside the models. Implementations are thread-safe. */
-@FunctionalInterface
 public interface BuiltIns {
     /**
      * Makes an explainer ready; may take long.
@@ -19,8 +22,37 @@ public interface BuiltIns {
      */
     Running explainer(Workload workload, Workload.Explainer form, List<Path> files);
 
+    /**
+     * Makes a graph ready; returns at once.
+     *
+     * @param route the service; its {@link Route#graph} says what to run
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a graph that cannot be run
+     */
+    Running graph(Route route);
+
+    /**
+     * What listens to a revision's requests, for its logger; returns at once. Null when nothing does.
+     *
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a logger that cannot be
+     */
+    default @Nullable Tap tap(Workload workload) {
+        return null;
+    }
+
     /** Something that has been made ready, until it is closed. */
     interface Running extends AutoCloseable {
+        /** How it is spoken with. */
+        List<ProtocolCodec> codecs();
+
+        @Override
+        void close();
+    }
+
+    /** A listener to requests, until it is closed. */
+    interface Tap extends AutoCloseable {
+        /** The listener. */
+        PayloadTap listener();
+
         @Override
         void close();
     }

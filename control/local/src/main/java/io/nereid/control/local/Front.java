@@ -6,84 +6,54 @@ import io.nereid.control.core.Observed.Traffic;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
-import java.util.List;
-import java.util.function.BiConsumer;
+import io.nereid.control.gateway.Destination;
+import io.nereid.control.gateway.PayloadTap;
+import io.nereid.control.gateway.RevisionGate;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The gateway as far as workloads need it. Implementations are thread-safe and return at once; listeners are called on any
- * thread and return at once.
- */
-public interface Front {
-    /** Puts a service's route in force. */
-    void route(Route route);
+/** The gateway as far as workloads need it. Implementations are thread-safe and return at once. */
+interface Front {
+    /** Replaces the way to a service, or ends it with null. */
+    void route(String namespace, String service, @Nullable Route route);
 
-    /** Ends a service: its requests are refused from now on. */
-    void unroute(String namespace, String service);
-
-    /**
-     * Says how a revision is reached from now on. Without replicas its requests are held.
-     *
-     * @param where how; null when it cannot be reached at all
-     */
-    void reach(Workload workload, @Nullable Reach where);
-
-    /** Lets go of a revision; calls {@code drained} when no request of it is under way any more, which may be at once. */
-    void retire(String namespace, String revision, Runnable drained);
+    /** A revision's way in. */
+    Gate open(String namespace, String revision, RevisionGate.Settings settings, Destination destination);
 
     /** The port of a door of one component, opened when it is first asked for. */
     int door(String namespace, String service, Component component);
 
-    /** What has gone on since the last call, and forgets it. */
-    Load sample(String namespace, String revision);
+    /** Closes the doors of a service. */
+    void closeDoors(String namespace, String service);
 
-    /** What requests of the last minute were like. */
-    Traffic traffic(String namespace, String revision);
+    /** One revision's way in. */
+    interface Gate {
+        /** Sends requests there from now on. */
+        void destination(Destination destination);
 
-    /** Tells namespace and revision when a request comes to a revision without replicas, or the first after silence. */
-    void onWake(BiConsumer<String, String> listener);
-
-    /** How a revision is reached. */
-    sealed interface Reach {
         /** How many replicas answer. */
-        int replicas();
+        void capacity(int replicas);
 
-        /**
-         * Models of the engine.
-         *
-         * @param names in the engine
-         */
-        record Engine(List<String> names, int replicas) implements Reach {}
+        /** Whether requests go straight to replicas. */
+        void serving(boolean direct);
 
-        /**
-         * Child processes.
-         *
-         * @param http ports of the replicas that answer
-         * @param grpc their ports for gRPC, in the same order; 0 where it is the same
-         */
-        record Ports(List<Integer> http, List<Integer> grpc) implements Reach {
-            @Override
-            public int replicas() {
-                return http.size();
-            }
-        }
+        /** Refuses requests with this text; null to take them again. */
+        void refuse(@Nullable String why);
 
-        /** An explainer that comes with the server. */
-        record BuiltIn(BuiltIns.Running what) implements Reach {
-            @Override
-            public int replicas() {
-                return 1;
-            }
-        }
+        /** Has somebody listen. */
+        void tap(@Nullable PayloadTap tap);
+
+        /** What has gone on since the last call. */
+        RevisionGate.Load sample(long now);
+
+        /** What requests of the last minute were like. */
+        Traffic traffic(long now);
+
+        /** Takes no request any more and calls back when the last one has ended. */
+        void close(Runnable drained);
     }
 
-    /**
-     * What has gone on at a revision.
-     *
-     * @param concurrency mean number of requests under way, those that are held included
-     * @param requestsPerSecond requests that came, by the second
-     * @param waiting requests that are held now
-     * @param active requests under way now, those that are held included
-     */
-    record Load(double concurrency, double requestsPerSecond, int waiting, int active) {}
+    /** The settings of a workload's gate. */
+    static RevisionGate.Settings settings(Workload workload) {
+        return RevisionGate.Settings.of(workload);
+    }
 }

@@ -3,42 +3,371 @@
 package io.nereid.control.local;
 
 import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
 import io.nereid.control.core.Infrastructure;
 import io.nereid.control.core.Observed;
 import io.nereid.control.core.Plan;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.Destination;
+import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.RevisionGate;
 import io.nereid.spi.ServableState;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
-/** Makes plans true on this machine. Thread-safe. */
+/**
+ * Makes plans true on this machine: brings files, places models into the engine, runs child processes, tells the gateway, and
+ * scales. Thread-safe: everything is decided on one thread, and what may wait runs on others.
+ *
+ * <p>A revision takes requests only when its replicas answer; without any they are held. One that is no longer planned ends
+ * when its last request has. Its name is the same in the engine, {@code namespace/revision}.
+ */
 public final class LocalInfrastructure implements Infrastructure {
-    /** Starts nothing yet. */
-    public LocalInfrastructure(
-            LocalSettings settings, Models models, Artifacts artifacts, BuiltIns builtIns, Front front, Clock clock) {}
+    private static final Logger LOG = LoggerFactory.getLogger(LocalInfrastructure.class);
+    private static final Duration SECOND = Duration.ofSeconds(1);
+    private static final long END_SECONDS = 20;
 
-    /** Ends what an earlier server left running, and begins to scale. */
-    public void start() {}
+    private final LocalSettings settings;
+    private final Artifacts artifacts;
+    private final BuiltIns builtIns;
+    private final Front front;
+    private final Loop loop;
+    private final ModelPlacer placer;
+    private final ProcessTable table;
+    private final Ports ports;
+    private final Map<String, Service> services = new HashMap<>();
+    private final Map<String, Unit> units = new LinkedHashMap<>();
+    /** The same, for those who ask from other threads. */
+    private final Map<String, Map<String, Unit>> shown = new ConcurrentHashMap<>();
+
+    private final Map<String, RevisionLog> logs = new ConcurrentHashMap<>();
+    private volatile BiConsumer<String, String> listener = (namespace, service) -> {};
+    private volatile boolean closed;
+
+    /** What a service should be. Confined to the deciding thread. */
+    private static final class Service {
+        final String namespace;
+        final String name;
+        List<Workload> workloads = List.of();
+        @Nullable Route route;
+        BuiltIns.@Nullable Running graph;
+        Front.@Nullable Gate graphGate;
+        @Nullable String graphText;
+
+        Service(String namespace, String name) {
+            this.namespace = namespace;
+            this.name = name;
+        }
+    }
+
+    /**
+     * Starts nothing yet. The gateway's wake listener is to call {@link #wake}, and the engine's state listener
+     * {@link #modelState}.
+     */
+    public LocalInfrastructure(
+            LocalSettings settings,
+            Models models,
+            Artifacts artifacts,
+            BuiltIns builtIns,
+            Gateway gateway,
+            Clock clock) {
+        this(settings, models, artifacts, builtIns, new GatewayFront(gateway), Loop.threads(clock));
+    }
+
+    LocalInfrastructure(
+            LocalSettings settings, Models models, Artifacts artifacts, BuiltIns builtIns, Front front, Loop loop) {
+        this.settings = settings;
+        this.artifacts = artifacts;
+        this.builtIns = builtIns;
+        this.front = front;
+        this.loop = loop;
+        this.placer = new ModelPlacer(loop, models);
+        this.table = new ProcessTable(settings.directory());
+        this.ports = new Ports(settings.firstPort(), settings.lastPort());
+    }
+
+    /** Ends what an earlier server left running, and begins to scale. Waits for these ends. */
+    public void start() {
+        int orphans = table.killOrphans();
+        if (orphans > 0) {
+            LOG.info("{} processes of an earlier server were ended", orphans);
+        }
+        second();
+    }
+
+    private void second() {
+        Loop.Timer unused = loop.after(SECOND, () -> {
+            long now = loop.clock().nanos();
+            for (Unit unit : List.copyOf(units.values())) {
+                unit.second(now);
+            }
+            if (!closed) {
+                second();
+            }
+        });
+    }
 
     /** To be told every state of the engine's models. Returns at once. */
-    public void modelState(ServableState state) {}
+    public void modelState(ServableState state) {
+        loop.execute(() -> placer.state(state));
+    }
+
+    /** To be told when a request waits for a revision without replicas. Returns at once. */
+    public void wake(String namespace, String revision) {
+        loop.execute(() -> {
+            Unit unit = units.get(key(namespace, revision));
+            if (unit != null) {
+                unit.wake();
+            }
+        });
+    }
+
+    private static String key(String namespace, String name) {
+        return namespace + "/" + name;
+    }
 
     @Override
-    public void apply(String namespace, String service, Plan plan) {}
+    public void apply(String namespace, String service, Plan plan) {
+        if (!closed) {
+            loop.execute(() -> applied(namespace, service, plan));
+        }
+    }
+
+    private void applied(String namespace, String name, Plan plan) {
+        Service service = services.computeIfAbsent(key(namespace, name), k -> new Service(namespace, name));
+        service.workloads = plan.workloads();
+        service.route = plan.route();
+        Set<String> wanted = new HashSet<>();
+        for (Workload workload : plan.workloads()) {
+            wanted.add(key(namespace, workload.revision()));
+            begin(workload);
+        }
+        route(service);
+        for (Unit unit : List.copyOf(units.values())) {
+            Workload w = unit.workload();
+            if (w.namespace().equals(namespace) && w.service().equals(name) && !wanted.contains(key(namespace, w.revision()))) {
+                end(unit);
+            }
+        }
+        tellRoutes(service);
+        if (plan.workloads().isEmpty() && plan.route() == null) {
+            services.remove(key(namespace, name));
+            front.closeDoors(namespace, name);
+        }
+    }
+
+    private void begin(Workload workload) {
+        String key = key(workload.namespace(), workload.revision());
+        Unit unit = units.get(key);
+        if (unit != null && (unit.ending() || unit.update(workload))) {
+            // One that is on its way out comes again when it is gone.
+            return;
+        }
+        if (unit != null) {
+            end(unit);
+            return;
+        }
+        String file = workload.namespace() + "." + workload.revision() + ".log";
+        RevisionLog log = new RevisionLog(
+                settings.directory().resolve("logs").resolve(file), settings.logLines(), settings.logBytes(), loop.clock());
+        logs.put(key, log);
+        Unit made = new Unit(
+                loop,
+                settings,
+                artifacts,
+                builtIns,
+                front,
+                this::runner,
+                log,
+                workload,
+                () -> listener.accept(workload.namespace(), workload.service()));
+        units.put(key, made);
+        shown.computeIfAbsent(key(workload.namespace(), workload.service()), k -> new ConcurrentHashMap<>())
+                .put(workload.revision(), made);
+        made.start();
+    }
+
+    private Runner runner(
+            Workload workload, List<Path> files, Front.Gate gate, RevisionLog log, Runnable changed) {
+        if (workload.form() instanceof Workload.Model) {
+            return new ModelRunner(loop, placer, workload, files, gate, log, changed);
+        }
+        if (workload.form() instanceof Workload.Process) {
+            return new ProcessRunner(loop, table, settings, front, ports, workload, files, gate, log, changed);
+        }
+        return new ExplainerRunner(loop, builtIns, workload, files, gate, log, changed);
+    }
+
+    private void end(Unit unit) {
+        Workload workload = unit.workload();
+        unit.end(() -> {
+            units.remove(key(workload.namespace(), workload.revision()));
+            Map<String, Unit> of = shown.get(key(workload.namespace(), workload.service()));
+            if (of != null) {
+                of.remove(workload.revision());
+                if (of.isEmpty()) {
+                    shown.remove(key(workload.namespace(), workload.service()));
+                }
+            }
+            Service service = services.get(key(workload.namespace(), workload.service()));
+            if (service != null) {
+                service.workloads.stream()
+                        .filter(w -> w.revision().equals(workload.revision()))
+                        .findFirst()
+                        .ifPresent(this::begin);
+                tellRoutes(service);
+            } else {
+                logs.remove(key(workload.namespace(), workload.revision()));
+            }
+            listener.accept(workload.namespace(), workload.service());
+        });
+    }
+
+    // ---- routes ----
+
+    private void route(Service service) {
+        Route route = service.route;
+        try {
+            if (route != null && !route.graph().isEmpty()) {
+                graph(service, route);
+            } else {
+                front.route(service.namespace, service.name, route);
+                closeGraph(service);
+            }
+        } catch (RuntimeException e) {
+            LOG.error("service {}/{} has no route: {}", service.namespace, service.name, ServingException.from(e).describe());
+        }
+    }
+
+    /** A graph is one more revision, which runs in this process. */
+    private void graph(Service service, Route route) {
+        if (!route.graph().equals(service.graphText)) {
+            closeGraph(service);
+            BuiltIns.Running graph = builtIns.graph(route);
+            String revision = graphRevision(route);
+            Front.Gate gate = front.open(
+                    service.namespace,
+                    revision,
+                    RevisionGate.Settings.of(service.name),
+                    new Destination.Handler(graph.codecs()));
+            gate.capacity(1);
+            service.graph = graph;
+            service.graphGate = gate;
+            service.graphText = route.graph();
+        }
+        Map<Component, Route.Backend> components = route.components().isEmpty()
+                ? Map.of(
+                        Component.PREDICTOR,
+                        new Route.Backend(
+                                List.of(new Route.Target(graphRevision(route), 100, null)), List.of(), null))
+                : route.components();
+        front.route(
+                service.namespace,
+                service.name,
+                new Route(
+                        route.namespace(), route.name(), route.kind(), route.doors(), components, route.graph()));
+    }
+
+    private static String graphRevision(Route route) {
+        Route.Backend backend = route.components().get(Component.PREDICTOR);
+        return backend == null || backend.targets().isEmpty()
+                ? route.name()
+                : backend.targets().get(0).revision();
+    }
+
+    private static void closeGraph(Service service) {
+        BuiltIns.Running graph = service.graph;
+        Front.Gate gate = service.graphGate;
+        service.graph = null;
+        service.graphGate = null;
+        service.graphText = null;
+        if (gate != null && graph != null) {
+            gate.close(graph::close);
+        }
+    }
+
+    private void tellRoutes(Service service) {
+        Set<String> targets = new HashSet<>();
+        Route route = service.route;
+        if (route != null) {
+            for (Route.Backend backend : route.components().values()) {
+                backend.targets().stream()
+                        .filter(t -> t.percent() > 0 || t.tag() != null)
+                        .forEach(t -> targets.add(t.revision()));
+                backend.mirrors().forEach(t -> targets.add(t.revision()));
+            }
+        }
+        for (Workload w : service.workloads) {
+            Unit unit = units.get(key(w.namespace(), w.revision()));
+            if (unit != null) {
+                unit.routed(targets.contains(w.revision()));
+            }
+        }
+    }
+
+    // ---- looking ----
 
     @Override
     public Map<String, Observed.State> observe(String namespace, String service) {
-        return Map.of();
+        Map<String, Observed.State> states = new LinkedHashMap<>();
+        shown.getOrDefault(key(namespace, service), Map.of()).forEach((revision, unit) -> {
+            if (!unit.ending()) {
+                states.put(revision, unit.state());
+            }
+        });
+        return states;
     }
 
     @Override
-    public void onChange(BiConsumer<String, String> listener) {}
+    public void onChange(BiConsumer<String, String> told) {
+        listener = told;
+    }
 
     @Override
     public List<String> logs(String namespace, String revision, int most) {
-        return List.of();
+        RevisionLog log = logs.get(key(namespace, revision));
+        return log == null ? List.of() : log.last(most);
     }
 
+    /** Ends all child processes and stops deciding; models end with their engine. */
     @Override
-    public void close() {}
+    public void close() {
+        if (closed) {
+            return;
+        }
+        closed = true;
+        CountDownLatch ended = new CountDownLatch(1);
+        loop.execute(() -> {
+            List<Unit> all = new ArrayList<>(units.values());
+            loop.io(() -> {
+                all.forEach(Unit::killNow);
+                all.forEach(u -> u.log().close());
+                ended.countDown();
+            });
+        });
+        try {
+            if (!ended.await(END_SECONDS, TimeUnit.SECONDS)) {
+                LOG.warn("child processes have not ended within {} s", END_SECONDS);
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        loop.close();
+    }
 }

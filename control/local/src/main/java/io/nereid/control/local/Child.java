@@ -1,0 +1,424 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import io.nereid.base.Threads;
+import io.nereid.base.Units;
+import io.nereid.control.core.Observed.Failure;
+import io.nereid.control.core.Workload.ProcessContainer;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One container as a child process: started, asked how it is, started again when it ends, and ended. Confined to the deciding
+ * thread.
+ *
+ * <p>It is started again at once after its first end, then after 10 s, doubling to 5 min; ten minutes without an end make that
+ * forgotten.
+ */
+final class Child {
+    private static final Duration LONG_RUN = Duration.ofMinutes(10);
+    /** Until it is ready for the first time a process is asked this often, for a quick start. */
+    private static final Duration EAGER = Duration.ofMillis(250);
+
+    private static final Duration CALM = Duration.ofSeconds(10);
+    private static final Duration WATCH = Duration.ofSeconds(5);
+    private static final int OUT_OF_MEMORY = 137;
+    private static final String NOT_READY = "RuntimeUnhealthy";
+
+    private final Loop loop;
+    private final ProcessTable table;
+    private final String name;
+    private final ProcessContainer container;
+    private final ProcessForm.Start start;
+    private final Path directory;
+    private final Duration grace;
+    private final RevisionLog log;
+    private final String prefix;
+    private final Runnable changed;
+    private final Backoff backoff = Backoff.ofRestarts();
+    private final long memoryLimit;
+    private final double cpuLimit;
+    private @Nullable Run run;
+    private int ends;
+    private boolean waiting;
+    private boolean stopping;
+    private boolean starting;
+    private boolean everReady;
+    private @Nullable Failure failure;
+    private Loop.Timer timer = Loop.Timer.NONE;
+    private @Nullable Runnable ended;
+
+    /** One life of the process. Confined to the deciding thread, but for the last line. */
+    private static final class Run {
+        final ProcessTable.Started started;
+        final long since;
+        boolean up;
+        boolean ready;
+        boolean over;
+        int successes;
+        int failures;
+        @Nullable String killedFor;
+        boolean outOfMemory;
+        volatile String lastLine = "";
+
+        Run(ProcessTable.Started started, long since) {
+            this.started = started;
+            this.since = since;
+        }
+    }
+
+    /**
+     * A child that has not been started.
+     *
+     * @param name unique among those that run
+     * @param directory where it starts, unless its specification says
+     * @param grace time to end by itself when it is asked to
+     * @param prefix of its lines in the log
+     */
+    Child(
+            Loop loop,
+            ProcessTable table,
+            String name,
+            ProcessContainer container,
+            ProcessForm.Start start,
+            Path directory,
+            Duration grace,
+            RevisionLog log,
+            String prefix,
+            Runnable changed) {
+        this.loop = loop;
+        this.table = table;
+        this.name = name;
+        this.container = container;
+        this.start = start;
+        Path own = start.workingDirectory();
+        this.directory = own == null ? directory : own;
+        this.grace = grace;
+        this.log = log;
+        this.prefix = prefix;
+        this.changed = changed;
+        this.memoryLimit = Quantities.bytes(container.resources().path("limits").path("memory").asText(""));
+        this.cpuLimit = Quantities.number(container.resources().path("limits").path("cpu").asText(""));
+    }
+
+    boolean ready() {
+        Run now = run;
+        return now != null && now.ready && !stopping;
+    }
+
+    @Nullable Failure failure() {
+        return failure;
+    }
+
+    /** Whether it ended and is to be started again only after a while, or cannot be started. */
+    boolean failing() {
+        return waiting;
+    }
+
+    ProcessForm.Start form() {
+        return start;
+    }
+
+    void start() {
+        if (stopping || starting) {
+            return;
+        }
+        waiting = false;
+        starting = true;
+        loop.io(() -> {
+            ProcessTable.Started started = null;
+            RuntimeException error = null;
+            try {
+                started = table.start(name, start, directory, memoryLimit, cpuLimit);
+            } catch (RuntimeException e) {
+                error = e;
+            }
+            ProcessTable.Started result = started;
+            RuntimeException problem = error;
+            if (result != null) {
+                Run life = new Run(result, loop.clock().nanos());
+                Threads.named("nereid-output").newThread(() -> copy(life)).start();
+                loop.execute(() -> started(life));
+                var unused = result.process().onExit().thenRun(() -> loop.io(() -> {
+                    table.sweep(result);
+                    loop.execute(() -> exited(life));
+                }));
+            } else {
+                loop.execute(() -> notStarted(ModelForm.text(problem)));
+            }
+        });
+    }
+
+    private void copy(Run life) {
+        try (BufferedReader reader = new BufferedReader(
+                new InputStreamReader(life.started.process().getInputStream(), StandardCharsets.UTF_8))) {
+            for (String line = reader.readLine(); line != null; line = reader.readLine()) {
+                if (!line.isBlank()) {
+                    life.lastLine = line;
+                }
+                log.add(prefix + line);
+            }
+        } catch (IOException e) {
+            // The pipe of a process that was killed breaks; that is its end.
+            life.lastLine = life.lastLine.isEmpty() ? "" : life.lastLine;
+        }
+    }
+
+    private void notStarted(String reason) {
+        starting = false;
+        log.add(prefix + "not started: " + reason);
+        failure = failed("ModelLoadFailed", reason, null);
+        if (stopping) {
+            finish();
+            return;
+        }
+        waiting = true;
+        timer = loop.after(backoff.next(), this::start);
+        changed.run();
+    }
+
+    private void started(Run life) {
+        starting = false;
+        if (life.over) {
+            return;
+        }
+        run = life;
+        log.add(prefix + "started as process " + life.started.process().pid() + ": " + String.join(" ", start.command()));
+        if (memoryLimit > 0 && !table.limits()) {
+            watch(life);
+        }
+        if (cpuLimit > 0 && !table.limits() && ends == 0) {
+            log.add(prefix + "warning: the limit of " + cpuLimit + " processors is not enforced, for this server may make no"
+                    + " control groups");
+        }
+        if (stopping) {
+            terminate(life);
+            return;
+        }
+        if (container.startupProbe() != null && !container.startupProbe().isEmpty()) {
+            Probe probe = Probe.of(container.startupProbe());
+            Loop.Timer unused = loop.after(probe.initialDelay(), () -> startup(life, probe));
+        } else {
+            up(life);
+        }
+        changed.run();
+    }
+
+    // ---- probes ----
+
+    private boolean current(Run life) {
+        return run == life && !life.over && !stopping;
+    }
+
+    private void ask(Run life, Probe probe, java.util.function.Consumer<@Nullable String> then) {
+        if (!current(life)) {
+            return;
+        }
+        loop.io(() -> {
+            String wrong = probe.ask(start, container.ports());
+            loop.execute(() -> {
+                if (current(life)) {
+                    then.accept(wrong);
+                }
+            });
+        });
+    }
+
+    private void startup(Run life, Probe probe) {
+        ask(life, probe, wrong -> {
+            life.failures = wrong == null ? 0 : life.failures + 1;
+            if (wrong == null) {
+                up(life);
+            } else if (life.failures >= probe.failures()) {
+                kill(life, "it did not start up: " + wrong);
+            } else {
+                Loop.Timer unused = loop.after(probe.period(), () -> startup(life, probe));
+            }
+        });
+    }
+
+    private void up(Run life) {
+        life.up = true;
+        life.failures = 0;
+        Probe readiness = Probe.of(container.readinessProbe());
+        Loop.Timer first = loop.after(readiness.initialDelay(), () -> readiness(life, readiness));
+        if (container.livenessProbe() != null && !container.livenessProbe().isEmpty()) {
+            Probe liveness = Probe.of(container.livenessProbe());
+            int[] failures = new int[1];
+            first = loop.after(liveness.initialDelay(), () -> liveness(life, liveness, failures));
+        }
+        if (first == Loop.Timer.NONE) {
+            log.add(prefix + "the server ends");
+        }
+    }
+
+    private void readiness(Run life, Probe probe) {
+        ask(life, probe, wrong -> {
+            boolean before = life.ready;
+            if (wrong == null) {
+                life.failures = 0;
+                life.successes++;
+                if (life.successes >= probe.successes()) {
+                    life.ready = true;
+                }
+            } else {
+                life.successes = 0;
+                life.failures++;
+                if (life.failures >= probe.failures()) {
+                    life.ready = false;
+                }
+            }
+            if (before != life.ready) {
+                log.add(prefix + (life.ready ? "ready" : "not ready any more: " + wrong));
+                if (life.ready) {
+                    everReady = true;
+                    failure = null;
+                } else {
+                    failure = failed(NOT_READY, String.valueOf(wrong), null);
+                }
+                changed.run();
+            }
+            Duration next = life.ready
+                    ? (probe.spec().isMissingNode() ? CALM : probe.period())
+                    : probe.spec().has("exec") || before || probe.period().compareTo(EAGER) < 0 ? probe.period() : EAGER;
+            Loop.Timer unused = loop.after(next, () -> readiness(life, probe));
+        });
+    }
+
+    private void liveness(Run life, Probe probe, int[] failures) {
+        ask(life, probe, wrong -> {
+            failures[0] = wrong == null ? 0 : failures[0] + 1;
+            if (failures[0] >= probe.failures()) {
+                kill(life, "its liveness " + wrong);
+            } else {
+                Loop.Timer unused = loop.after(probe.period(), () -> liveness(life, probe, failures));
+            }
+        });
+    }
+
+    private void watch(Run life) {
+        Loop.Timer unused = loop.after(WATCH, () -> {
+            if (current(life)) {
+                loop.io(() -> {
+                    long held = ProcessTable.residentBytes(life.started.process());
+                    loop.execute(() -> {
+                        if (current(life) && held > memoryLimit) {
+                            life.outOfMemory = true;
+                            kill(life, "it held " + Units.formatBytes(held) + " of memory, its limit is "
+                                    + Units.formatBytes(memoryLimit) + " (OOMKilled)");
+                        } else if (current(life)) {
+                            watch(life);
+                        }
+                    });
+                });
+            }
+        });
+    }
+
+    private void kill(Run life, String why) {
+        life.killedFor = why;
+        log.add(prefix + "is ended: " + why);
+        terminate(life);
+    }
+
+    // ---- the end ----
+
+    private void exited(Run life) {
+        life.over = true;
+        if (run != life && run != null) {
+            return;
+        }
+        run = null;
+        starting = false;
+        int code = life.started.process().exitValue();
+        if (stopping) {
+            log.add(prefix + "ended with " + code);
+            finish();
+            return;
+        }
+        if (loop.clock().nanos() - life.since >= LONG_RUN.toNanos()) {
+            ends = 0;
+            backoff.reset();
+        }
+        ends++;
+        String killedFor = life.killedFor;
+        String last = life.lastLine.isEmpty() ? "it wrote nothing" : life.lastLine;
+        failure = failed(
+                killedFor == null && !everReady ? "ModelLoadFailed" : NOT_READY,
+                "container '" + container.name() + "' ended with " + code + ": " + (killedFor == null ? last : killedFor),
+                life.outOfMemory ? Integer.valueOf(OUT_OF_MEMORY) : Integer.valueOf(code));
+        if (ends == 1) {
+            log.add(prefix + "ended with " + code + ", is started again");
+            start();
+        } else {
+            Duration wait = backoff.next();
+            log.add(prefix + "ended with " + code + " for the " + ends + ". time, is started again in " + wait.toSeconds()
+                    + " s");
+            waiting = true;
+            timer = loop.after(wait, this::start);
+        }
+        changed.run();
+    }
+
+    private Failure failed(String reason, String message, @Nullable Integer code) {
+        return new Failure(reason, message, Instant.ofEpochMilli(loop.clock().millis()), code);
+    }
+
+    private void terminate(Run life) {
+        loop.io(() -> table.signal(life.started, false));
+        Loop.Timer unused = loop.after(grace, () -> {
+            if (!life.over) {
+                log.add(prefix + "has not ended within " + grace.toSeconds() + " s, is killed");
+                loop.io(() -> table.signal(life.started, true));
+            }
+        });
+    }
+
+    /** Asks it to end, ends it after a while, and calls back when it is gone. */
+    void stop(Runnable then) {
+        ended = then;
+        if (stopping) {
+            return;
+        }
+        stopping = true;
+        timer.cancel();
+        Run now = run;
+        if (now != null) {
+            terminate(now);
+        } else if (!starting) {
+            finish();
+        }
+    }
+
+    /** Ends it without asking; may wait. For the end of the server. */
+    void killNow() {
+        stopping = true;
+        Run now = run;
+        if (now != null) {
+            table.signal(now.started, true);
+            table.sweep(now.started);
+        }
+    }
+
+    private void finish() {
+        Runnable then = ended;
+        ended = null;
+        if (then != null) {
+            then.run();
+        }
+        changed.run();
+    }
+
+    /** The lines that say what it is, for tests and logs. */
+    List<String> command() {
+        return start.command();
+    }
+}

@@ -1,0 +1,96 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import io.nereid.control.core.Observed.Traffic;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.Destination;
+import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.PayloadTap;
+import io.nereid.control.gateway.RevisionGate;
+import io.nereid.endpoint.VirtualHosts.Listener;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** The gateway itself. Thread-safe: one lock for the doors. */
+final class GatewayFront implements Front {
+    private static final String LOOPBACK = "127.0.0.1";
+
+    private final Gateway gateway;
+    private final Map<String, Map<Component, Listener>> doors = new HashMap<>();
+
+    GatewayFront(Gateway gateway) {
+        this.gateway = gateway;
+    }
+
+    @Override
+    public void route(String namespace, String service, @Nullable Route route) {
+        gateway.route(namespace, service, route);
+    }
+
+    @Override
+    public Gate open(String namespace, String revision, RevisionGate.Settings settings, Destination destination) {
+        return new Opened(gateway.open(namespace, revision, settings, destination));
+    }
+
+    @Override
+    public synchronized int door(String namespace, String service, Component component) {
+        return doors.computeIfAbsent(namespace + "/" + service, s -> new EnumMap<>(Component.class))
+                .computeIfAbsent(component, c -> gateway.door(namespace, service, c, LOOPBACK, 0))
+                .port();
+    }
+
+    @Override
+    public synchronized void closeDoors(String namespace, String service) {
+        Map<Component, Listener> open = doors.remove(namespace + "/" + service);
+        if (open != null) {
+            open.values().forEach(Listener::close);
+        }
+    }
+
+    /** One gate. Thread-safe. */
+    private record Opened(RevisionGate gate) implements Gate {
+        @Override
+        public void destination(Destination destination) {
+            gate.destination(destination);
+        }
+
+        @Override
+        public void capacity(int replicas) {
+            gate.capacity(replicas);
+        }
+
+        @Override
+        public void serving(boolean direct) {
+            gate.serving(direct);
+        }
+
+        @Override
+        public void refuse(@Nullable String why) {
+            gate.refuse(why);
+        }
+
+        @Override
+        public void tap(@Nullable PayloadTap tap) {
+            gate.tap(tap);
+        }
+
+        @Override
+        public RevisionGate.Load sample(long now) {
+            return gate.sample(now);
+        }
+
+        @Override
+        public Traffic traffic(long now) {
+            return gate.traffic(now);
+        }
+
+        @Override
+        public void close(Runnable drained) {
+            var unused = gate.close().whenComplete((none, e) -> drained.run());
+        }
+    }
+}

@@ -1,0 +1,232 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import io.nereid.control.core.Observed.Failure;
+import io.nereid.control.core.Workload;
+import io.nereid.control.gateway.Destination;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A model, or a repository of models, in the engine: replicas are instances. Without replicas the model is withdrawn and its
+ * memory given back. Confined to the deciding thread.
+ */
+final class ModelRunner implements Runner {
+    /** Time for requests that have passed the gate to reach the engine before their model is withdrawn. */
+    private static final Duration PASSING = Duration.ofMillis(100);
+
+    private final Loop loop;
+    private final ModelPlacer placer;
+    private final Workload workload;
+    private final List<Path> files;
+    private final Front.Gate gate;
+    private final RevisionLog log;
+    private final Runnable changed;
+    private final String name;
+    private final Backoff backoff = Backoff.ofRestarts();
+    private @Nullable ModelForm form;
+    private boolean reading;
+    private int wanted;
+    private boolean placed;
+    private boolean registered;
+    private boolean available;
+    private boolean failing;
+    private @Nullable Failure failure;
+    private Loop.Timer retry = Loop.Timer.NONE;
+    private Loop.Timer withdrawal = Loop.Timer.NONE;
+    private @Nullable Runnable ended;
+
+    ModelRunner(
+            Loop loop,
+            ModelPlacer placer,
+            Workload workload,
+            List<Path> files,
+            Front.Gate gate,
+            RevisionLog log,
+            Runnable changed) {
+        this.loop = loop;
+        this.placer = placer;
+        this.workload = workload;
+        this.files = files;
+        this.gate = gate;
+        this.log = log;
+        this.changed = changed;
+        this.name = workload.namespace() + "/" + workload.revision();
+    }
+
+    @Override
+    public int most() {
+        return Integer.MAX_VALUE;
+    }
+
+    @Override
+    public void scale(int replicas) {
+        int before = wanted;
+        wanted = replicas;
+        if (replicas == 0) {
+            retry.cancel();
+            failing = false;
+            if (before > 0 || placed) {
+                gate.capacity(0);
+                withdrawal.cancel();
+                withdrawal = loop.after(PASSING, this::withdraw);
+            }
+        } else if (ended == null) {
+            withdrawal.cancel();
+            place();
+        }
+        changed.run();
+    }
+
+    private void withdraw() {
+        if (placed) {
+            placed = false;
+            available = false;
+            log.add("the model is withdrawn, its memory is given back");
+            placer.withdraw(name);
+        }
+        heard();
+    }
+
+    private void place() {
+        ModelForm known = form;
+        if (known == null) {
+            read();
+            return;
+        }
+        if (!placed) {
+            log.add("the model is placed as " + name + " from " + known.placed().directory());
+        }
+        placed = true;
+        registered = true;
+        placer.place(known.placed().withInstances(wanted), this::heard);
+    }
+
+    private void read() {
+        if (reading) {
+            return;
+        }
+        reading = true;
+        loop.io(() -> {
+            ModelForm read = null;
+            RuntimeException error = null;
+            try {
+                read = ModelForm.of(workload, (Workload.Model) workload.form(), files);
+            } catch (RuntimeException e) {
+                error = e;
+            }
+            ModelForm result = read;
+            RuntimeException problem = error;
+            loop.execute(() -> {
+                reading = false;
+                if (result != null) {
+                    form = result;
+                    result.warnings().forEach(w -> log.add("warning: " + w));
+                    if (wanted > 0 && ended == null) {
+                        place();
+                    }
+                } else {
+                    fail(ModelForm.text(problem));
+                }
+                changed.run();
+            });
+        });
+    }
+
+    /** Something is new in the engine. */
+    private void heard() {
+        Runnable end = ended;
+        if (end != null) {
+            if (!placed && placer.gone(name)) {
+                ended = null;
+                placer.forget(name);
+                end.run();
+            }
+            return;
+        }
+        if (!placed) {
+            return;
+        }
+        ModelForm known = form;
+        String reason = placer.failure(name);
+        if (placer.available(name) && known != null) {
+            if (!available) {
+                available = true;
+                failing = false;
+                failure = null;
+                backoff.reset();
+                List<String> names = placer.names(name);
+                boolean repository = !names.equals(List.of(name));
+                gate.destination(new Destination.Models(name, repository, known.modelName()));
+                log.add(repository ? "the models answer: " + String.join(", ", names) : "the model answers");
+            }
+        } else {
+            available = false;
+            if (reason != null && !failing) {
+                fail(reason);
+            }
+        }
+        changed.run();
+    }
+
+    private void fail(String reason) {
+        failing = true;
+        failure = new Failure(
+                "ModelLoadFailed", reason, Instant.ofEpochMilli(loop.clock().millis()), null);
+        Duration wait = backoff.next();
+        log.add("the model cannot be loaded: " + reason + "; it is tried again in " + wait.toSeconds() + " s");
+        retry.cancel();
+        retry = loop.after(wait, () -> {
+            if (wanted > 0 && ended == null) {
+                placer.withdraw(name);
+                placed = false;
+                awaitGone();
+            }
+        });
+    }
+
+    /** Places the model anew as soon as nothing is left of it. */
+    private void awaitGone() {
+        if (wanted == 0 || ended != null) {
+            return;
+        }
+        if (placer.gone(name)) {
+            failing = false;
+            place();
+        } else {
+            retry = loop.after(PASSING, this::awaitGone);
+        }
+    }
+
+    @Override
+    public int ready() {
+        return available && placed ? wanted : 0;
+    }
+
+    @Override
+    public @Nullable Failure failure() {
+        return failure;
+    }
+
+    @Override
+    public boolean failing() {
+        return failing || (failure != null && !available);
+    }
+
+    @Override
+    public void end(Runnable then) {
+        retry.cancel();
+        withdrawal.cancel();
+        wanted = 0;
+        if (!registered) {
+            then.run();
+            return;
+        }
+        ended = then;
+        withdraw();
+    }
+}

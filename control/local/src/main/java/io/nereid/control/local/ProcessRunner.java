@@ -1,0 +1,231 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import io.nereid.control.core.Observed.Failure;
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.Workload.Process;
+import io.nereid.control.gateway.Destination;
+import io.nereid.control.gateway.Destination.Replica;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** Replicas of child processes. Confined to the deciding thread. */
+final class ProcessRunner implements Runner {
+    private static final String HOST = "127.0.0.1";
+    /** Time between the last request that may be sent to a replica and its being asked to end. */
+    private static final Duration PASSING = Duration.ofSeconds(1);
+
+    private static final Duration GRACE = Duration.ofSeconds(30);
+    /** Seconds that a process has to end by itself; Kubernetes' default is 30. */
+    static final String GRACE_ANNOTATION = "nereid.io/termination-grace-period-seconds";
+
+    private final Loop loop;
+    private final ProcessTable table;
+    private final LocalSettings settings;
+    private final Front front;
+    private final Ports ports;
+    private final Workload workload;
+    private final Process form;
+    private final List<Path> files;
+    private final Front.Gate gate;
+    private final RevisionLog log;
+    private final Runnable changed;
+    private final Duration grace;
+    private final List<Replicas> pods = new ArrayList<>();
+    private final List<Replicas> leaving = new ArrayList<>();
+    private final Set<String> warned = new HashSet<>();
+    private final Backoff backoff = Backoff.ofRestarts();
+    private Loop.Timer retry = Loop.Timer.NONE;
+    private List<Replica> told = List.of();
+    private int wanted;
+    private @Nullable Failure failure;
+    private boolean failing;
+    private @Nullable Runnable ended;
+
+    /** The processes of one replica. */
+    private record Replicas(int number, List<Child> children, List<Integer> ports) {
+        boolean ready() {
+            return children.stream().allMatch(Child::ready);
+        }
+    }
+
+    ProcessRunner(
+            Loop loop,
+            ProcessTable table,
+            LocalSettings settings,
+            Front front,
+            Ports ports,
+            Workload workload,
+            List<Path> files,
+            Front.Gate gate,
+            RevisionLog log,
+            Runnable changed) {
+        this.loop = loop;
+        this.table = table;
+        this.settings = settings;
+        this.front = front;
+        this.ports = ports;
+        this.workload = workload;
+        this.form = (Process) workload.form();
+        this.files = files;
+        this.gate = gate;
+        this.log = log;
+        this.changed = changed;
+        String seconds = workload.annotations().get(GRACE_ANNOTATION);
+        this.grace = seconds == null || !seconds.matches("\\d{1,5}") ? GRACE : Duration.ofSeconds(Long.parseLong(seconds));
+    }
+
+    @Override
+    public int most() {
+        return ProcessForm.portsCanBeTold(form) ? Integer.MAX_VALUE : 1;
+    }
+
+    @Override
+    public void scale(int replicas) {
+        int most = most();
+        if (replicas > most && warned.add("replicas")) {
+            log.add("warning: " + replicas + " replicas are wanted, but the command listens on a port of its own, of which"
+                    + " there is one; let it take the port from $(PORT) or --http_port=$(PORT)");
+        }
+        wanted = Math.min(replicas, most);
+        retry.cancel();
+        while (pods.size() > wanted) {
+            leave(pods.remove(pods.size() - 1));
+        }
+        try {
+            while (pods.size() < wanted) {
+                pods.add(pod(pods.size()));
+            }
+            failing = false;
+        } catch (RuntimeException e) {
+            failing = true;
+            failure = new Failure(
+                    "ModelLoadFailed", ModelForm.text(e), Instant.ofEpochMilli(loop.clock().millis()), null);
+            log.add("not started: " + ModelForm.text(e));
+            retry = loop.after(backoff.next(), () -> scale(wanted));
+        }
+        heard();
+    }
+
+    private Replicas pod(int number) {
+        List<String> warnings = new ArrayList<>();
+        String predictor = workload.component() == Component.PREDICTOR
+                ? null
+                : HOST + ":" + front.door(workload.namespace(), workload.service(), Component.PREDICTOR);
+        List<ProcessForm.Start> starts =
+                ProcessForm.starts(workload, form, files, predictor, settings.environment(), ports, warnings);
+        warnings.stream().filter(warned::add).forEach(w -> log.add("warning: " + w));
+        List<Child> children = new ArrayList<>();
+        List<Integer> taken = new ArrayList<>();
+        String where = workload.namespace() + "." + workload.revision() + "." + number;
+        for (int i = 0; i < starts.size(); i++) {
+            ProcessForm.Start start = starts.get(i);
+            boolean alone = starts.size() == 1 && number == 0;
+            children.add(new Child(
+                    loop,
+                    table,
+                    where + "." + start.container() + "." + Long.toString(loop.clock().nanos(), 36),
+                    form.containers().get(i),
+                    start,
+                    settings.directory().resolve("work").resolve(workload.namespace() + "." + workload.revision()),
+                    grace,
+                    log,
+                    alone ? "" : start.container() + "." + number + ": ",
+                    this::heard));
+            taken.addAll(start.ports().values());
+        }
+        Replicas pod = new Replicas(number, List.copyOf(children), List.copyOf(taken));
+        children.forEach(Child::start);
+        return pod;
+    }
+
+    private void leave(Replicas pod) {
+        leaving.add(pod);
+        Loop.Timer unused = loop.after(PASSING, () -> stop(pod));
+    }
+
+    private void stop(Replicas pod) {
+        int[] left = {pod.children.size()};
+        for (Child child : pod.children) {
+            child.stop(() -> {
+                if (--left[0] == 0) {
+                    pod.ports.forEach(ports::release);
+                    leaving.remove(pod);
+                    heard();
+                }
+            });
+        }
+    }
+
+    private void heard() {
+        List<Replica> ready = pods.stream()
+                .filter(Replicas::ready)
+                .map(p -> p.children.get(0).form())
+                .map(f -> new Replica(HOST, f.http(), f.grpc()))
+                .toList();
+        if (!ready.equals(told)) {
+            told = ready;
+            if (!ready.isEmpty()) {
+                failure = null;
+                backoff.reset();
+            }
+            gate.destination(new Destination.Processes(ready));
+        }
+        Runnable end = ended;
+        if (end != null && pods.isEmpty() && leaving.isEmpty()) {
+            ended = null;
+            end.run();
+        } else {
+            changed.run();
+        }
+    }
+
+    @Override
+    public int ready() {
+        return told.size();
+    }
+
+    @Override
+    public @Nullable Failure failure() {
+        for (Replicas pod : pods) {
+            for (Child child : pod.children) {
+                Failure f = child.failure();
+                if (f != null) {
+                    return f;
+                }
+            }
+        }
+        return failure;
+    }
+
+    @Override
+    public boolean failing() {
+        return failing || pods.stream().anyMatch(p -> p.children.stream().anyMatch(Child::failing));
+    }
+
+    @Override
+    public void end(Runnable then) {
+        ended = then;
+        retry.cancel();
+        wanted = 0;
+        List<Replicas> all = List.copyOf(pods);
+        pods.clear();
+        leaving.addAll(all);
+        all.forEach(this::stop);
+        heard();
+    }
+
+    /** Ends all processes without asking; may wait. */
+    void killNow() {
+        pods.forEach(p -> p.children.forEach(Child::killNow));
+        leaving.forEach(p -> p.children.forEach(Child::killNow));
+    }
+}

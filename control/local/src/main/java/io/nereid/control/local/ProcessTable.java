@@ -1,0 +1,301 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Starts child processes in sessions of their own, ends them with all that they have started, and ends those that an earlier
+ * server has left. Every child has a mark in its environment, which its children inherit, and a file that tells its number and
+ * when it started. Thread-safe; methods may wait, but for {@link #signal}'s part not for the processes' end.
+ */
+final class ProcessTable {
+    private static final Logger LOG = LoggerFactory.getLogger(ProcessTable.class);
+    private static final String MARK = "NEREID_PROCESS";
+    private static final Path PROC = Path.of("/proc");
+    private static final String OWN = "own";
+
+    private final Path directory;
+    private final @Nullable Path setsid;
+    private final @Nullable Path kill;
+    private final Cgroups cgroups;
+    private String server = "";
+
+    /** A table whose files are in a directory. */
+    ProcessTable(Path directory) {
+        this.directory = directory.resolve("processes");
+        this.setsid = program("setsid", System.getenv("PATH"));
+        this.kill = program("kill", System.getenv("PATH"));
+        this.cgroups = new Cgroups();
+    }
+
+    /** A process that was started. */
+    record Started(java.lang.Process process, String mark, Path file, @Nullable Path cgroup) {}
+
+    /**
+     * Ends what an earlier server with this directory left running.
+     *
+     * @return how many processes were ended
+     */
+    int killOrphans() {
+        int ended = 0;
+        try {
+            Files.createDirectories(directory);
+            Path own = directory.resolve(OWN);
+            if (Files.exists(own)) {
+                server = Files.readString(own).strip();
+            }
+            if (server.isEmpty()) {
+                server = UUID.randomUUID().toString();
+                Files.writeString(own, server);
+            }
+            Set<Long> orphans = new LinkedHashSet<>();
+            try (Stream<Path> files = Files.list(directory)) {
+                for (Path file : files.filter(f -> f.toString().endsWith(".pid")).toList()) {
+                    Long pid = alive(file);
+                    if (pid != null) {
+                        orphans.add(pid);
+                    }
+                }
+            }
+            orphans.addAll(marked(server + "/"));
+            for (long pid : orphans) {
+                LOG.warn("process {} of an earlier server is ended", pid);
+                killGroup(pid, "KILL");
+                ProcessHandle.of(pid).ifPresent(p -> {
+                    p.descendants().forEach(ProcessHandle::destroyForcibly);
+                    p.destroyForcibly();
+                });
+                ended++;
+            }
+            try (Stream<Path> files = Files.list(directory)) {
+                for (Path file : files.filter(f -> f.toString().endsWith(".pid")).toList()) {
+                    Files.deleteIfExists(file);
+                }
+            }
+        } catch (IOException e) {
+            LOG.warn("processes of an earlier server cannot be looked for in {}: {}", directory, e.getMessage());
+        }
+        return ended;
+    }
+
+    /** The process that a file tells of, if it is still the same one. */
+    private static @Nullable Long alive(Path file) {
+        try {
+            String[] fields = Files.readString(file).strip().split(" ");
+            long pid = Long.parseLong(fields[0]);
+            return fields.length > 1 && fields[1].equals(startOf(pid)) ? pid : null;
+        } catch (IOException | NumberFormatException e) {
+            return null;
+        }
+    }
+
+    /** When a process started, in whatever unit the system has; a number is used again only for another time. */
+    private static String startOf(long pid) {
+        try {
+            String stat = Files.readString(PROC.resolve(pid + "/stat"));
+            String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" ");
+            return fields[0].equals("Z") ? "zombie" : fields[19];
+        } catch (IOException | RuntimeException e) {
+            return ProcessHandle.of(pid)
+                    .flatMap(p -> p.info().startInstant())
+                    .map(i -> "i" + i.getEpochSecond())
+                    .orElse("gone");
+        }
+    }
+
+    /** The processes whose environment has a mark that begins so. */
+    private static Set<Long> marked(String beginning) {
+        byte[] wanted = (MARK + "=" + beginning).getBytes(StandardCharsets.UTF_8);
+        Set<Long> found = new LinkedHashSet<>();
+        if (!Files.isDirectory(PROC)) {
+            return found;
+        }
+        long self = ProcessHandle.current().pid();
+        try (Stream<Path> all = Files.list(PROC)) {
+            for (Path p : all.toList()) {
+                String name = String.valueOf(p.getFileName());
+                if (!name.isEmpty() && Character.isDigit(name.charAt(0)) && hasMark(p, wanted)) {
+                    long pid = Long.parseLong(name);
+                    if (pid != self) {
+                        found.add(pid);
+                    }
+                }
+            }
+        } catch (IOException e) {
+            LOG.debug("{} cannot be listed", PROC, e);
+        }
+        return found;
+    }
+
+    private static boolean hasMark(Path process, byte[] wanted) {
+        try {
+            String environment = new String(Files.readAllBytes(process.resolve("environ")), StandardCharsets.ISO_8859_1);
+            String mark = new String(wanted, StandardCharsets.ISO_8859_1);
+            return environment.startsWith(mark) || environment.contains("\0" + mark);
+        } catch (IOException | RuntimeException e) {
+            return false;
+        }
+    }
+
+    /**
+     * Starts a process; its output is to be read.
+     *
+     * @param name of its file, unique among those that run
+     * @param memoryBytes most memory; 0 for no limit
+     * @param cpus most processors; 0 for no limit
+     * @throws ServingException FAILED_PRECONDITION when it cannot be started
+     */
+    Started start(String name, ProcessForm.Start start, Path workingDirectory, long memoryBytes, double cpus) {
+        List<String> given = start.command();
+        if (given.isEmpty()) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    "container '" + start.container() + "' has no command",
+                    "give it one: images are not run here");
+        }
+        Path program = found(given.get(0), start.environment(), workingDirectory);
+        if (program == null) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    "the program '" + given.get(0) + "' of container '" + start.container() + "' is not on this machine",
+                    "install it, or correct the container's command; images are not run here");
+        }
+        String mark = server + "/" + UUID.randomUUID();
+        try {
+            Path cgroup = cgroups.make(name, memoryBytes, cpus);
+            List<String> command = new ArrayList<>();
+            if (setsid != null) {
+                command.add(setsid.toString());
+            }
+            if (cgroup != null) {
+                command.addAll(List.of("/bin/sh", "-c", "echo $$ > \"$0\" && exec \"$@\"", cgroup.resolve("cgroup.procs").toString()));
+            }
+            command.add(program.toString());
+            command.addAll(given.subList(1, given.size()));
+            ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+            builder.environment().clear();
+            builder.environment().putAll(start.environment());
+            builder.environment().put(MARK, mark);
+            Files.createDirectories(workingDirectory);
+            builder.directory(workingDirectory.toFile());
+            java.lang.Process process = builder.start();
+            process.getOutputStream().close();
+            Path file = directory.resolve(name.replace('/', '_') + ".pid");
+            Files.createDirectories(directory);
+            Files.writeString(file, process.pid() + " " + startOf(process.pid()) + "\n");
+            return new Started(process, mark, file, cgroup);
+        } catch (IOException e) {
+            throw ServingException.wrap(
+                    Code.FAILED_PRECONDITION,
+                    "container '" + start.container() + "' cannot be started: " + e.getMessage(),
+                    "see that its command and its working directory are there",
+                    e);
+        }
+    }
+
+    private static @Nullable Path found(String program, Map<String, String> environment, Path workingDirectory) {
+        if (program.indexOf('/') >= 0) {
+            Path path = workingDirectory.resolve(program);
+            return Files.isExecutable(path) && !Files.isDirectory(path) ? path : null;
+        }
+        return program(program, environment.get("PATH"));
+    }
+
+    private static @Nullable Path program(String name, @Nullable String path) {
+        for (String directory : (path == null ? "/usr/local/bin:/usr/bin:/bin" : path).split(":")) {
+            Path file = Path.of(directory.isEmpty() ? "." : directory).resolve(name);
+            if (Files.isExecutable(file) && !Files.isDirectory(file)) {
+                return file.toAbsolutePath();
+            }
+        }
+        return null;
+    }
+
+    /** Asks a process and all that it has started to end, or ends them. May wait for a moment. */
+    void signal(Started started, boolean forcibly) {
+        java.lang.Process process = started.process;
+        List<ProcessHandle> descendants = process.descendants().toList();
+        boolean told = setsid != null && killGroup(process.pid(), forcibly ? "KILL" : "TERM");
+        if (forcibly) {
+            descendants.forEach(ProcessHandle::destroyForcibly);
+            process.destroyForcibly();
+            // What has left the session still has the mark.
+            marked(started.mark).forEach(p -> ProcessHandle.of(p).ifPresent(ProcessHandle::destroyForcibly));
+        } else if (!told) {
+            descendants.forEach(ProcessHandle::destroy);
+            process.destroy();
+        }
+    }
+
+    /** Ends whatever a process that has ended has left behind, and forgets it. */
+    void sweep(Started started) {
+        if (setsid != null) {
+            killGroup(started.process.pid(), "KILL");
+        }
+        marked(started.mark).forEach(p -> ProcessHandle.of(p).ifPresent(ProcessHandle::destroyForcibly));
+        try {
+            Files.deleteIfExists(started.file);
+        } catch (IOException e) {
+            LOG.debug("{} stays", started.file, e);
+        }
+        Cgroups.remove(started.cgroup);
+    }
+
+    private boolean killGroup(long group, String signal) {
+        if (kill == null || group <= 1) {
+            return false;
+        }
+        try {
+            java.lang.Process asked = new ProcessBuilder(kill.toString(), "-" + signal, "--", "-" + group)
+                    .redirectErrorStream(true)
+                    .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+                    .start();
+            return asked.waitFor(Duration.ofSeconds(5).toMillis(), TimeUnit.MILLISECONDS) && asked.exitValue() == 0;
+        } catch (IOException e) {
+            return false;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    /** Whether memory and processors can be limited by the system. */
+    boolean limits() {
+        return cgroups.available();
+    }
+
+    /** The memory that a process and all that it has started hold, in bytes; 0 when unknown. */
+    static long residentBytes(java.lang.Process process) {
+        long pages = resident(process.pid());
+        for (ProcessHandle p : process.descendants().toList()) {
+            pages += resident(p.pid());
+        }
+        return pages * 4096;
+    }
+
+    private static long resident(long pid) {
+        try {
+            return Long.parseLong(Files.readString(PROC.resolve(pid + "/statm")).split(" ")[1]);
+        } catch (IOException | RuntimeException e) {
+            return 0;
+        }
+    }
+}
