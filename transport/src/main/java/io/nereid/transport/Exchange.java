@@ -235,6 +235,11 @@ abstract class Exchange implements HttpExchange {
 
     abstract SocketAddress remote();
 
+    /** Whether the connection is encrypted. Event loop only. */
+    boolean secure() {
+        return false;
+    }
+
     abstract @Nullable String peer();
 
     abstract String protocol();

@@ -59,6 +59,33 @@ final class GrpcHeaders {
         return headers;
     }
 
+    /** A time as a {@code grpc-timeout} value, in the finest unit that its eight digits allow. */
+    static String timeout(long nanos) {
+        long n = nanos;
+        if (n < 100_000_000L) {
+            return n + "n";
+        }
+        n /= 1000;
+        if (n < 100_000_000L) {
+            return n + "u";
+        }
+        n /= 1000;
+        if (n < 100_000_000L) {
+            return n + "m";
+        }
+        n /= 1000;
+        return n < 100_000_000L ? n + "S" : Math.min(99_999_999L, n / 3600) + "H";
+    }
+
+    /** The text of a {@code grpc-message} value; as it is when its escapes make no sense. */
+    static String message(String value) {
+        try {
+            return PercentCoding.decode(value, false);
+        } catch (io.nereid.base.ServingException e) {
+            return value;
+        }
+    }
+
     /** Nanoseconds of a {@code grpc-timeout} value; -1 when malformed. */
     static long timeoutNanos(CharSequence value) {
         int digits = value.length() - 1;

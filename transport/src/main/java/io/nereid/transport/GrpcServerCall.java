@@ -563,6 +563,19 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
 
     // ---- the head
 
+    /** The metadata as it came. Event loop only. */
+    Http2Headers headers() {
+        return headers;
+    }
+
+    java.net.SocketAddress remote() {
+        return connection.remote();
+    }
+
+    io.netty.channel.EventLoop loop() {
+        return connection.loop();
+    }
+
     @Override
     public String path() {
         return path;

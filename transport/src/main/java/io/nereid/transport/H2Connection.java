@@ -152,6 +152,11 @@ final class H2Connection extends Http2ConnectionHandler {
         return remote == null ? new InetSocketAddress(0) : remote;
     }
 
+    /** Whether the connection is encrypted. */
+    boolean secure() {
+        return context().pipeline().get(io.netty.handler.ssl.SslHandler.class) != null;
+    }
+
     /** The subject of the client's certificate; null when it has shown none. */
     @Nullable String peer() {
         return peer;

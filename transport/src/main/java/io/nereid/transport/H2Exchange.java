@@ -61,10 +61,13 @@ final class H2Exchange extends Exchange {
         }
         long length = content.length();
         boolean bodiless = status == 204 || status == 304;
-        if (!bodiless) {
+        boolean described = (status == 304 || method().equals("HEAD")) && head.contains("content-length");
+        if (!bodiless && !described) {
             head.set("content-length", Long.toString(length));
         }
-        head.set("date", server.date(server.nanos()));
+        if (!head.contains("date")) {
+            head.set("date", server.date(server.nanos()));
+        }
         ByteBuf[] parts = NOTHING;
         if (length == 0 || bodiless || method().equals("HEAD")) {
             content.discard();
@@ -96,7 +99,9 @@ final class H2Exchange extends Exchange {
         for (int i = 0; i < more.length; i += 2) {
             head.add(Http1Reply.clean(more[i]), Http1Reply.clean(more[i + 1]));
         }
-        head.set("date", server.date(server.nanos()));
+        if (!head.contains("date")) {
+            head.set("date", server.date(server.nanos()));
+        }
         H2ReplyStream begun = new H2ReplyStream(this, connection, stream, reply.status(), head);
         begun.put(NOTHING, 0);
         begun.send(reply.content());
@@ -132,6 +137,11 @@ final class H2Exchange extends Exchange {
     @Override
     SocketAddress remote() {
         return connection.remote();
+    }
+
+    @Override
+    boolean secure() {
+        return connection.secure();
     }
 
     @Override

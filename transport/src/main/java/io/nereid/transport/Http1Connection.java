@@ -114,6 +114,11 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         return remote == null ? new java.net.InetSocketAddress(0) : remote;
     }
 
+    /** Whether the connection is encrypted. */
+    boolean secure() {
+        return context().pipeline().get(io.netty.handler.ssl.SslHandler.class) != null;
+    }
+
     /** The subject of the client's certificate; null when it has shown none. */
     @Nullable String peer() {
         return peer;

@@ -76,6 +76,11 @@ final class Http1Exchange extends Exchange {
     }
 
     @Override
+    boolean secure() {
+        return connection.secure();
+    }
+
+    @Override
     @Nullable String peer() {
         return connection.peer();
     }

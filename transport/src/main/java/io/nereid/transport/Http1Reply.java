@@ -24,7 +24,20 @@ final class Http1Reply {
         }
     }
 
+    private static final byte[] NOTHING = {};
+
     private Http1Reply() {}
+
+    /** Whether a reply brings a header of its own, as one does that was relayed from another server. */
+    static boolean has(HttpReply reply, String lowerCaseName) {
+        String[] headers = reply.headers();
+        for (int i = 0; i < headers.length; i += 2) {
+            if (headers[i].equals(lowerCaseName)) {
+                return true;
+            }
+        }
+        return false;
+    }
 
     private static byte[] ascii(String s) {
         return s.getBytes(StandardCharsets.US_ASCII);
@@ -57,12 +70,13 @@ final class Http1Reply {
             write(out, encoding.token);
             write(out, "\r\nvary: accept-encoding\r\n");
         }
-        if (status >= 200 && status != 204 && status != 304) {
+        boolean described = (headOnly || status == 304) && has(reply, "content-length");
+        if (status >= 200 && status != 204 && status != 304 && !described) {
             write(out, "content-length: ");
             decimal(out, content.length());
             crlf(out);
         }
-        end(out, dateLine, keepAlive);
+        end(out, has(reply, "date") ? NOTHING : dateLine, keepAlive);
         if (headOnly || status == 204 || status == 304) {
             content.discard();
             return new ByteBuf[] {out};
@@ -76,7 +90,7 @@ final class Http1Reply {
         if (chunked) {
             write(out, "transfer-encoding: chunked\r\n");
         }
-        end(out, dateLine, keepAlive);
+        end(out, has(reply, "date") ? NOTHING : dateLine, keepAlive);
         return out;
     }
 

@@ -87,7 +87,7 @@ final class LocalExchange extends Exchange {
 
     /** The buffers as one region; takes them over. */
     static MemoryRegion joined(ByteBuf[] parts) {
-        if (parts.length == 1) {
+        if (parts.length == 1 && parts[0].isDirect()) {
             return MemoryRegion.ofByteBuf(parts[0]);
         }
         long length = 0;

@@ -1,0 +1,86 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Upstream.Answer;
+import io.nereid.endpoint.Upstream.Header;
+import io.nereid.endpoint.Upstream.Terms;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.buffer.ByteBuf;
+import io.netty.handler.codec.http.HttpHeaders;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+
+/** A request whose whole answer is wanted. Confined to its event loop. */
+final class GatheredAnswer extends Outgoing {
+    final CompletableFuture<Answer> answer = new CompletableFuture<>();
+    private final Terms terms;
+    private final List<Header> headers = new ArrayList<>();
+    private final List<ByteBuf> pieces = new ArrayList<>();
+    private int status;
+    private long length;
+
+    GatheredAnswer(
+            LoopClient client,
+            LoopClient.Key key,
+            String method,
+            String target,
+            HttpHeaders headers,
+            ByteBuf body,
+            Terms terms) {
+        super(client, key, method, target, headers, body, terms.timeout());
+        this.terms = terms;
+    }
+
+    @Override
+    void onHead(int answerStatus, HttpHeaders answerHeaders) {
+        status = answerStatus;
+        for (Map.Entry<String, String> header : answerHeaders) {
+            headers.add(new Header(header.getKey().toLowerCase(Locale.ROOT), header.getValue()));
+        }
+    }
+
+    @Override
+    void onData(ByteBuf bytes) {
+        length += bytes.readableBytes();
+        if (length > Math.min(terms.mostBytes(), Integer.MAX_VALUE - 64)) {
+            fail(ServingException.of(
+                    Code.RESOURCE_EXHAUSTED,
+                    "the answer of " + key + " is larger than the limit of " + terms.mostBytes() + " bytes"));
+            return;
+        }
+        pieces.add(bytes.retainedSlice());
+    }
+
+    @Override
+    void onEnd() {
+        MemoryRegion body = pieces.isEmpty() ? MemoryRegion.empty() : LocalExchange.joined(pieces.toArray(new ByteBuf[0]));
+        pieces.clear();
+        if (!answer.complete(new Answer(status, List.copyOf(headers), body))) {
+            body.release();
+        }
+    }
+
+    @Override
+    void onFailure(ServingException e, boolean begun) {
+        drop();
+        answer.completeExceptionally(e);
+    }
+
+    void left() {
+        if (!over()) {
+            cancel();
+            drop();
+        }
+    }
+
+    private void drop() {
+        pieces.forEach(ByteBuf::release);
+        pieces.clear();
+    }
+}

@@ -1,0 +1,280 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.tensor.MemoryRegion;
+import io.netty.bootstrap.Bootstrap;
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelFuture;
+import io.netty.channel.ChannelInitializer;
+import io.netty.channel.ChannelOption;
+import io.netty.channel.EventLoop;
+import io.netty.channel.epoll.EpollSocketChannel;
+import io.netty.channel.socket.nio.NioSocketChannel;
+import io.netty.handler.codec.http.HttpClientCodec;
+import io.netty.handler.codec.http.HttpDecoderConfig;
+import io.netty.util.NetUtil;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.UnknownHostException;
+import java.util.ArrayDeque;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.BiConsumer;
+import java.util.function.Consumer;
+import javax.net.ssl.SSLException;
+import org.jspecify.annotations.Nullable;
+
+/** The connections of one event loop to other servers. Confined to it, but for what is final. */
+final class LoopClient {
+    private static final int MAX_LINE = 16 << 10;
+    private static final int MAX_HEADERS = 256 << 10;
+    private static final int MAX_PIECE = 256 << 10;
+
+    final EventLoop loop;
+    private final boolean epoll;
+    private final Relay.Options options;
+    private final int most;
+    private final ExecutorService resolver;
+    private final ClientTls tls;
+    private final Map<Key, Pool> pools = new HashMap<>();
+    private final Map<Key, GrpcUpstream> calls = new HashMap<>();
+    private final Set<Channel> channels = new HashSet<>();
+    private boolean closed;
+
+    /** Where to connect to, and whether with TLS. Immutable. */
+    record Key(String host, int port, boolean tls) {
+        @Override
+        public String toString() {
+            return host + ":" + port;
+        }
+    }
+
+    LoopClient(EventLoop loop, boolean epoll, int loops, Relay.Options options, ExecutorService resolver, ClientTls tls) {
+        this.tls = tls;
+        this.loop = loop;
+        this.epoll = epoll;
+        this.options = options;
+        this.most = Math.max(1, options.mostConnections() / loops);
+        this.resolver = resolver;
+    }
+
+    Relay.Options options() {
+        return options;
+    }
+
+    /** Sends a request as soon as there is a connection; on a new one if {@code fresh}. */
+    void start(Outgoing request, boolean fresh) {
+        if (closed) {
+            request.fail(ServingException.of(Code.UNAVAILABLE, "the server is stopping"));
+            return;
+        }
+        pools.computeIfAbsent(request.key, Pool::new).start(request, fresh);
+    }
+
+    /** A request that waits for a connection does so no longer. */
+    void forget(Outgoing request) {
+        Pool pool = pools.get(request.key);
+        if (pool != null) {
+            pool.waiting.remove(request);
+        }
+    }
+
+    /** The HTTP/2 connections to an address. */
+    GrpcUpstream calls(Key key) {
+        return calls.computeIfAbsent(key, k -> new GrpcUpstream(this, k));
+    }
+
+    void idle(GrpcUpstream unused) {
+        calls.remove(unused.key, unused);
+    }
+
+    /** Closes every connection. */
+    void close() {
+        closed = true;
+        for (Channel channel : Set.copyOf(channels)) {
+            channel.close();
+        }
+        for (Pool pool : Set.copyOf(pools.values())) {
+            for (Outgoing request : pool.waiting.toArray(new Outgoing[0])) {
+                request.fail(ServingException.of(Code.UNAVAILABLE, "the server is stopping"));
+            }
+        }
+    }
+
+    boolean closed() {
+        return closed;
+    }
+
+    /** Connects; tells the channel, or null and why there is none. */
+    void connect(Key key, Consumer<Channel> init, BiConsumer<@Nullable Channel, String> then) {
+        byte[] literal = NetUtil.createByteArrayFromIpAddressString(key.host());
+        if (literal != null) {
+            try {
+                connect(new InetSocketAddress(InetAddress.getByAddress(key.host(), literal), key.port()), key, init, then);
+            } catch (UnknownHostException e) {
+                then.accept(null, "unknown host");
+            }
+            return;
+        }
+        try {
+            resolver.execute(() -> {
+                InetSocketAddress found = new InetSocketAddress(key.host(), key.port());
+                loop.execute(() -> connect(found, key, init, then));
+            });
+        } catch (RejectedExecutionException e) {
+            then.accept(null, "the server is stopping");
+        }
+    }
+
+    private void connect(
+            InetSocketAddress to, Key key, Consumer<Channel> init, BiConsumer<@Nullable Channel, String> then) {
+        if (to.isUnresolved()) {
+            then.accept(null, "unknown host");
+            return;
+        }
+        if (closed) {
+            then.accept(null, "the server is stopping");
+            return;
+        }
+        ChannelFuture connecting = new Bootstrap()
+                .group(loop)
+                .channel(epoll ? EpollSocketChannel.class : NioSocketChannel.class)
+                .option(ChannelOption.TCP_NODELAY, true)
+                .option(ChannelOption.SO_KEEPALIVE, true)
+                .option(ChannelOption.ALLOCATOR, MemoryRegion.allocator())
+                .option(
+                        ChannelOption.CONNECT_TIMEOUT_MILLIS,
+                        Math.toIntExact(options.connectTimeout().toMillis()))
+                .handler(new ChannelInitializer<Channel>() {
+                    @Override
+                    protected void initChannel(Channel channel) throws SSLException {
+                        channels.add(channel);
+                        channel.closeFuture().addListener(f -> channels.remove(channel));
+                        if (key.tls()) {
+                            channel.pipeline()
+                                    .addLast(tls.context().newHandler(channel.alloc(), key.host(), key.port()));
+                        }
+                        init.accept(channel);
+                    }
+                })
+                .connect(to);
+        connecting.addListener(f -> {
+            if (f.isSuccess()) {
+                then.accept(connecting.channel(), "");
+            } else {
+                String text = f.cause().getMessage();
+                then.accept(null, text == null ? f.cause().getClass().getSimpleName() : text);
+            }
+        });
+    }
+
+    /** The HTTP/1.1 connections to one address, and who waits for one. */
+    final class Pool {
+        private final Key key;
+        private final ArrayDeque<UpstreamConnection> idle = new ArrayDeque<>();
+        private final ArrayDeque<Outgoing> waiting = new ArrayDeque<>();
+        private int open;
+        private int connecting;
+
+        Pool(Key key) {
+            this.key = key;
+        }
+
+        void start(Outgoing request, boolean fresh) {
+            UpstreamConnection ready = fresh ? null : idle.pollFirst();
+            while (ready != null && !ready.channel.isActive()) {
+                ready = idle.pollFirst();
+            }
+            if (ready != null) {
+                ready.send(request);
+                return;
+            }
+            waiting.add(request);
+            if (open >= most) {
+                UpstreamConnection oldest = idle.pollLast();
+                if (oldest != null) {
+                    oldest.channel.close(); // makes room for the fresh one
+                }
+                return;
+            }
+            connectOne();
+        }
+
+        private void connectOne() {
+            open++;
+            connecting++;
+            UpstreamConnection[] made = new UpstreamConnection[1];
+            connect(
+                    key,
+                    channel -> {
+                        made[0] = new UpstreamConnection(this, channel);
+                        HttpDecoderConfig config = new HttpDecoderConfig()
+                                .setMaxInitialLineLength(MAX_LINE)
+                                .setMaxHeaderSize(MAX_HEADERS)
+                                .setMaxChunkSize(MAX_PIECE)
+                                .setChunkedSupported(true);
+                        channel.pipeline().addLast(new HttpClientCodec(config, false, false), made[0]);
+                    },
+                    (channel, reason) -> {
+                        connecting--;
+                        if (channel == null) {
+                            // the channel was never active, so nobody else tells
+                            closed();
+                            Outgoing first = waiting.poll();
+                            if (first != null) {
+                                first.fail(ServingException.of(
+                                        Code.UNAVAILABLE,
+                                        "cannot connect to " + key + ": " + reason,
+                                        "see whether that server runs and listens there"));
+                            }
+                            more();
+                        } else {
+                            release(made[0]);
+                        }
+                    });
+        }
+
+        /** A connection that is free. */
+        void release(UpstreamConnection connection) {
+            if (!connection.channel.isActive()) {
+                return;
+            }
+            Outgoing next = waiting.poll();
+            if (next != null) {
+                connection.send(next);
+            } else if (closed) {
+                connection.channel.close();
+            } else {
+                idle.addFirst(connection);
+                connection.rest(options.idleTimeout().toNanos());
+            }
+        }
+
+        void closed(UpstreamConnection connection) {
+            idle.remove(connection);
+            closed();
+            more();
+        }
+
+        private void closed() {
+            open--;
+            if (open == 0 && waiting.isEmpty()) {
+                pools.remove(key, this);
+            }
+        }
+
+        private void more() {
+            if (waiting.size() > connecting && open < most && !closed) {
+                pools.putIfAbsent(key, this);
+                connectOne();
+            }
+        }
+    }
+}
