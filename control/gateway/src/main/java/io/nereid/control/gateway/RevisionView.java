@@ -177,8 +177,9 @@ final class RevisionView implements InferenceEngine, ModelControl {
 
     @Override
     public ModelMetadata metadata(ModelRef model) {
+        ModelRef inside = ref(model);
         try {
-            ModelMetadata m = engine.metadata(ref(model));
+            ModelMetadata m = engine.metadata(inside);
             return new ModelMetadata(
                     outer(m.id()),
                     m.platform(),
@@ -194,8 +195,9 @@ final class RevisionView implements InferenceEngine, ModelControl {
 
     @Override
     public ModelConfig config(ModelRef model) {
+        ModelRef inside = ref(model);
         try {
-            return renamed(engine.config(ref(model)), model.model());
+            return renamed(engine.config(inside), model.model());
         } catch (ServingException e) {
             throw renamed(e, model.model());
         }
@@ -237,8 +239,9 @@ final class RevisionView implements InferenceEngine, ModelControl {
 
     @Override
     public boolean ready(ModelRef model) {
+        ModelRef inside = ref(model);
         try {
-            return control.ready(ref(model));
+            return control.ready(inside);
         } catch (ServingException e) {
             throw renamed(e, model.model());
         }

@@ -1,0 +1,509 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.HttpStream;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.endpoint.Upstream;
+import io.nereid.endpoint.VirtualHosts;
+import io.nereid.tensor.MemoryRegion;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** Stand-ins for what surrounds the gateway. Holds nothing. */
+final class Fakes {
+    private Fakes() {}
+
+    static MemoryRegion region(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        ByteBuffer memory = ByteBuffer.allocateDirect(bytes.length);
+        memory.put(bytes);
+        return MemoryRegion.ofForeign(memory, () -> {});
+    }
+
+    static String text(MemoryRegion region) {
+        byte[] bytes = new byte[region.size()];
+        region.getBytes(0, bytes, 0, bytes.length);
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+
+    static String text(Content content) {
+        return new String(content.text(), 0, content.textLength(), StandardCharsets.UTF_8);
+    }
+
+    static Content content(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return new Content(bytes, bytes.length);
+    }
+
+    /** A clock that stands until it is moved. Thread-safe. */
+    static final class StillClock implements Clock {
+        final AtomicLong nanos = new AtomicLong(1_000_000_000L);
+
+        @Override
+        public long nanos() {
+            return nanos.get();
+        }
+
+        @Override
+        public long millis() {
+            return nanos.get() / 1_000_000;
+        }
+
+        void forward(long millis) {
+            nanos.addAndGet(millis * 1_000_000);
+        }
+    }
+
+    /** Keeps tasks until it is told to run them. Thread-safe. */
+    static final class Later implements Executor {
+        private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
+
+        @Override
+        public void execute(Runnable task) {
+            synchronized (tasks) {
+                tasks.add(task);
+            }
+        }
+
+        int runAll() {
+            int n = 0;
+            while (true) {
+                Runnable next;
+                synchronized (tasks) {
+                    next = tasks.poll();
+                }
+                if (next == null) {
+                    return n;
+                }
+                next.run();
+                n++;
+            }
+        }
+    }
+
+    /** A request's head. */
+    record TestHead(@Nullable String authority, String path, Map<String, String> headers) implements VirtualHosts.Head {
+        static TestHead of(@Nullable String authority, String path) {
+            return new TestHead(authority, path, Map.of());
+        }
+
+        @Override
+        public String method() {
+            return "POST";
+        }
+
+        @Override
+        public @Nullable String header(String lowerCaseName) {
+            return headers.get(lowerCaseName);
+        }
+    }
+
+    /** An exchange that keeps its reply. Thread-safe as far as tests need. */
+    static final class TestExchange implements HttpExchange {
+        final String method;
+        final String path;
+        final Map<String, String> headers;
+        final MemoryRegion body;
+        String query = "";
+        volatile @Nullable HttpReply reply;
+        final StringBuffer streamed = new StringBuffer();
+        volatile boolean streamEnded;
+        volatile @Nullable Runnable cancel;
+        final CompletableFuture<Upstream.Answer> answer = new CompletableFuture<>();
+
+        TestExchange(String method, String path, Map<String, String> headers, String body) {
+            this.method = method;
+            this.path = path;
+            this.headers = headers;
+            this.body = region(body);
+        }
+
+        static TestExchange post(String path, String body) {
+            return new TestExchange("POST", path, Map.of(), body);
+        }
+
+        void clientGoes() {
+            Runnable action = cancel;
+            if (action != null) {
+                action.run();
+            }
+        }
+
+        int status() {
+            HttpReply r = reply;
+            return r == null ? 0 : r.status();
+        }
+
+        String replyText() {
+            HttpReply r = reply;
+            return r == null ? "" : text(r.content());
+        }
+
+        @Nullable String replyHeader(String name) {
+            HttpReply r = reply;
+            String[] all = r == null ? new String[0] : r.headers();
+            for (int i = 0; i < all.length; i += 2) {
+                if (all[i].equals(name)) {
+                    return all[i + 1];
+                }
+            }
+            return null;
+        }
+
+        @Override
+        public String method() {
+            return method;
+        }
+
+        @Override
+        public String path() {
+            return path;
+        }
+
+        @Override
+        public String query() {
+            return query;
+        }
+
+        @Override
+        public String pathParameter(int index) {
+            int from = path.indexOf("/models/") + "/models/".length();
+            int colon = path.indexOf(':');
+            return path.substring(from, colon < 0 ? path.length() : colon);
+        }
+
+        @Override
+        public @Nullable String queryParameter(String name) {
+            return null;
+        }
+
+        @Override
+        public @Nullable String header(String lowerCaseName) {
+            return headers.get(lowerCaseName);
+        }
+
+        @Override
+        public MemoryRegion body() {
+            return body;
+        }
+
+        @Override
+        public long arrivedNanos() {
+            return 0;
+        }
+
+        @Override
+        public void onCancel(Runnable action) {
+            cancel = action;
+        }
+
+        @Override
+        public boolean inEventLoop() {
+            return true;
+        }
+
+        @Override
+        public void reply(HttpReply r) {
+            if (reply != null) {
+                throw new IllegalStateException("replied twice");
+            }
+            reply = r;
+            body.release();
+            answer.complete(new Upstream.Answer(r.status(), List.of(), region(text(r.content()))));
+        }
+
+        @Override
+        public HttpStream stream(HttpReply head) {
+            reply = head;
+            body.release();
+            return new HttpStream() {
+                @Override
+                public void send(Content piece) {
+                    streamed.append(text(piece));
+                }
+
+                @Override
+                public void end() {
+                    streamEnded = true;
+                }
+
+                @Override
+                public void abort() {
+                    streamEnded = true;
+                }
+
+                @Override
+                public long unsentBytes() {
+                    return 0;
+                }
+            };
+        }
+
+        @Override
+        public void headers(BiConsumer<String, String> each) {
+            headers.forEach(each);
+        }
+    }
+
+    /** A gRPC call that keeps what it is sent. */
+    static final class TestCall implements GrpcCall {
+        final String path;
+        final Map<String, String> metadata = new HashMap<>();
+        final List<String> sent = new ArrayList<>();
+        @Nullable Code code;
+        @Nullable String message;
+        long deadline = Long.MAX_VALUE;
+
+        TestCall(String path) {
+            this.path = path;
+        }
+
+        @Override
+        public String path() {
+            return path;
+        }
+
+        @Override
+        public @Nullable String metadata(String lowerCaseName) {
+            return metadata.get(lowerCaseName);
+        }
+
+        @Override
+        public void metadata(BiConsumer<String, String> each) {
+            metadata.forEach(each);
+        }
+
+        @Override
+        public long deadlineNanos() {
+            return deadline;
+        }
+
+        @Override
+        public long arrivedNanos() {
+            return 0;
+        }
+
+        @Override
+        public boolean inEventLoop() {
+            return true;
+        }
+
+        @Override
+        public boolean isReady() {
+            return true;
+        }
+
+        @Override
+        public void setReading(boolean reading) {}
+
+        @Override
+        public void send(Content m) {
+            sent.add(text(m));
+        }
+
+        @Override
+        public void sendAndClose(Content m) {
+            sent.add(text(m));
+            close(Code.OK, null);
+        }
+
+        @Override
+        public void close(Code c, @Nullable String m) {
+            if (code == null) {
+                code = c;
+                message = m;
+            }
+        }
+    }
+
+    /** Sites whose routes the test calls by itself. Thread-safe as far as tests need. */
+    static final class TestSites implements VirtualHosts.SiteFactory {
+        final List<TestSite> made = new ArrayList<>();
+        @Nullable VirtualHosts doors;
+
+        @Override
+        public synchronized VirtualHosts.Site site(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {
+            TestSite site = new TestSite(routes, methods, prefix);
+            made.add(site);
+            return site;
+        }
+
+        @Override
+        public VirtualHosts.Listener listen(String address, int port, VirtualHosts.Site site) {
+            return listen(address, port, head -> site);
+        }
+
+        @Override
+        public VirtualHosts.Listener listen(String address, int port, VirtualHosts hosts) {
+            doors = hosts;
+            return new VirtualHosts.Listener() {
+                @Override
+                public int port() {
+                    return 4711;
+                }
+
+                @Override
+                public void close() {
+                    doors = null;
+                }
+            };
+        }
+    }
+
+    /** Finds routes by verb and a template's text before and after its only placeholder. */
+    record TestSite(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) implements VirtualHosts.Site {
+        void handle(TestExchange exchange) {
+            for (HttpRoute route : routes) {
+                if ((route.method().equals(exchange.method) || route.method().equals(HttpRoute.ANY))
+                        && matches(route.template(), exchange.path)) {
+                    try {
+                        route.handler().handle(exchange);
+                    } catch (ServingException e) {
+                        exchange.fail(e);
+                    }
+                    return;
+                }
+            }
+            throw new AssertionError("no route for " + exchange.path);
+        }
+
+        private static boolean matches(String template, String path) {
+            if (template.equals("/{rest...}")) {
+                return true;
+            }
+            int open = template.indexOf('{');
+            int close = template.indexOf('}');
+            return open < 0
+                    ? template.equals(path)
+                    : path.startsWith(template.substring(0, open)) && path.endsWith(template.substring(close + 1));
+        }
+
+        GrpcListener start(TestCall call) {
+            for (GrpcMethod method : methods) {
+                if (method.path().equals(call.path) || method.path().equals("/*")) {
+                    return method.handler().start(call);
+                }
+            }
+            throw new AssertionError("no method " + call.path);
+        }
+
+        @Override
+        public CompletionStage<Upstream.Answer> call(
+                String method, String target, List<Upstream.Header> headers, MemoryRegion body) {
+            Map<String, String> map = new HashMap<>();
+            headers.forEach(h -> map.put(h.name(), h.value()));
+            TestExchange exchange = new TestExchange(method, target, map, text(body));
+            body.release();
+            handle(exchange);
+            return exchange.answer;
+        }
+    }
+
+    /** A codec that keeps requests until the test answers them. */
+    static final class Parking implements ProtocolCodec {
+        final List<HttpExchange> requests = new ArrayList<>();
+        final List<GrpcCall> calls = new ArrayList<>();
+        final List<String> events = new ArrayList<>();
+
+        @Override
+        public String name() {
+            return "parking";
+        }
+
+        @Override
+        public List<HttpRoute> httpRoutes() {
+            return List.of(
+                    HttpRoute.post("/v1/models/{model}:predict", this::park),
+                    HttpRoute.post("/v1/models/{model}:explain", this::park),
+                    HttpRoute.get("/v1/models/{model}", this::park),
+                    HttpRoute.get("/v2/health/ready", x -> x.reply(HttpReply.json(200, "{}"))));
+        }
+
+        private synchronized void park(HttpExchange x) {
+            requests.add(x);
+        }
+
+        @Override
+        public List<GrpcMethod> grpcMethods() {
+            return List.of(new GrpcMethod("/s/Infer", GrpcMethod.Kind.UNARY, call -> {
+                calls.add(call);
+                return new Noted(events);
+            }));
+        }
+
+        void answer(int i, int status) {
+            requests.get(i).reply(HttpReply.json(status, "{\"n\":" + i + "}"));
+        }
+    }
+
+    /** Writes down what it hears. */
+    record Noted(List<String> events) implements GrpcListener {
+        @Override
+        public void onMessage(MemoryRegion message) {
+            events.add("message " + text(message));
+        }
+
+        @Override
+        public void onHalfClose() {
+            events.add("half-close");
+        }
+
+        @Override
+        public void onCancel() {
+            events.add("cancel");
+        }
+    }
+
+    /** Keeps what is sent on. */
+    static final class TestUpstream implements Upstream {
+        record Sent(HttpExchange exchange, Address address, String path, Terms terms) {}
+
+        record SentCall(GrpcCall call, Address address, List<String> events) {}
+
+        final List<Sent> sent = new ArrayList<>();
+        final List<SentCall> calls = new ArrayList<>();
+
+        @Override
+        public void forward(HttpExchange exchange, Address address, String path, Terms terms) {
+            sent.add(new Sent(exchange, address, path, terms));
+        }
+
+        @Override
+        public GrpcListener forward(GrpcCall call, Address address, Terms terms) {
+            List<String> events = new ArrayList<>();
+            calls.add(new SentCall(call, address, events));
+            return new Noted(events);
+        }
+
+        @Override
+        public CompletionStage<Answer> send(
+                String method, String url, List<Header> headers, byte[] body, Terms terms) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void close() {}
+    }
+}

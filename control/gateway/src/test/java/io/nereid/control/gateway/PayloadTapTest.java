@@ -1,0 +1,154 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.nereid.control.gateway.Fakes.TestCall;
+import io.nereid.control.gateway.Fakes.TestExchange;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpStream;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+class PayloadTapTest {
+    private final Bed bed = new Bed();
+    private final List<String> heard = new ArrayList<>();
+
+    PayloadTapTest() {
+        bed.route("r1");
+    }
+
+    private PayloadTap.@Nullable Tapped listen(PayloadTap.Head head) {
+        heard.add(head.transport() + " " + head.path());
+        return new PayloadTap.Tapped() {
+            @Override
+            public void request(String contentType, MemoryRegion body) {
+                heard.add("request " + Fakes.text(body));
+                body.release();
+            }
+
+            @Override
+            public void response(String contentType, MemoryRegion body) {
+                heard.add("response " + contentType + " " + Fakes.text(body));
+                body.release();
+            }
+
+            @Override
+            public void end(int status, int code) {
+                heard.add("end " + status + " " + code);
+            }
+        };
+    }
+
+    @Test
+    void requestsAndAnswersAreHeardFailuresToo() {
+        bed.open("r1", 0, 1).tap(this::listen);
+        bed.predict();
+        bed.parking.answer(0, 500);
+        assertThat(heard)
+                .containsExactly(
+                        "http /v1/models/iris:predict",
+                        "request 0123456789",
+                        "response application/json {\"n\":0}",
+                        "end 500 0");
+    }
+
+    @Test
+    void refusalsAreHeard() {
+        RevisionGate gate = bed.open("r1", 0, 1);
+        gate.tap(this::listen);
+        gate.refuse("broken");
+        bed.predict();
+        assertThat(heard).contains("request 0123456789", "response application/json {\"error\":\"broken\"}", "end 503 0");
+    }
+
+    @Test
+    void clientsThatGoAreHeardOnce() {
+        bed.open("r1", 0, 1).tap(this::listen);
+        TestExchange x = bed.predict();
+        x.clientGoes();
+        bed.parking.answer(0, 200);
+        assertThat(heard).containsExactly("http /v1/models/iris:predict", "request 0123456789", "end 0 0");
+    }
+
+    @Test
+    void whereNobodyWantsToHearNothingIsKept() {
+        bed.open("r1", 0, 1).tap(head -> null);
+        TestExchange x = bed.predict();
+        bed.parking.answer(0, 200);
+        // the exchange's own count was the last one
+        assertThatThrownBy(x.body::release).hasMessageContaining("refCnt: 0");
+    }
+
+    @Test
+    void streamsAreHeardPieceByPiece() {
+        bed.open("r1", 0, 1).tap(this::listen);
+        bed.predict();
+        HttpStream stream = bed.parking.requests.get(0).stream(HttpReply.json(200, "["));
+        stream.send(Fakes.content("1]"));
+        stream.end();
+        assertThat(heard)
+                .endsWith("response application/json [", "response application/json 1]", "end 200 0");
+    }
+
+    @Test
+    void messagesOfCallsAreHeardBothWays() {
+        bed.open("r1", 0, 1).tap(this::listen);
+        TestCall call = new TestCall("/s/Infer");
+        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        listener.onMessage(Fakes.region("hello"));
+        listener.onHalfClose();
+        bed.parking.calls.get(0).sendAndClose(Fakes.content("world"));
+        assertThat(call.sent).containsExactly("world");
+        assertThat(heard)
+                .containsExactly("grpc /s/Infer", "request hello", "response application/grpc world", "end 0 0");
+        assertThat(bed.parking.events).containsExactly("message hello", "half-close");
+    }
+
+    @Test
+    void copiesOfCallsWithOneMessageGoToTheMirror() {
+        bed.open("r1", 0, 1);
+        RevisionGate shadow = bed.open("shadow", 0, 1);
+        bed.route(
+                List.of(new io.nereid.control.core.Route.Door("iris.example.com", "", null, null)),
+                java.util.Map.of(
+                        io.nereid.control.core.Workload.Component.PREDICTOR,
+                        new io.nereid.control.core.Route.Backend(
+                                List.of(Bed.target("r1", 100)), List.of(Bed.target("shadow", 100)), null)));
+        TestCall call = new TestCall("/s/Infer");
+        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        listener.onMessage(Fakes.region("hello"));
+        listener.onHalfClose();
+        bed.later.runAll();
+        assertThat(bed.parking.calls).hasSize(2);
+        assertThat(bed.parking.events)
+                .containsExactly("message hello", "half-close", "message hello", "half-close");
+        assertThat(bed.parking.calls.get(1).metadata("kserve-mirrored")).isEqualTo("true");
+        bed.parking.calls.get(1).fail(io.nereid.base.ServingException.invalidArgument("no"));
+        assertThat(shadow.activeNow()).isZero();
+        assertThat(call.code).isNull();
+        bed.parking.calls.get(0).sendAndClose(Fakes.content("world"));
+        assertThat(call.sent).containsExactly("world");
+    }
+
+    @Test
+    void tensorsAreCopiedWhereTheyStandInTheText() {
+        Tensor tensor = Tensor.allocate("t", DataType.UINT8, Shape.of(2));
+        tensor.region().setBytes(tensor.offset(), new byte[] {'X', 'Y'}, 0, 2);
+        Content content = Fakes.content("abcd").splice(tensor, 1);
+        MemoryRegion copy = Bodies.copy(content);
+        assertThat(Fakes.text(copy)).isEqualTo("aXYbcd");
+        copy.release();
+        content.discard();
+    }
+}

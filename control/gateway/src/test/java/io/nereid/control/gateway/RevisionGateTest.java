@@ -1,0 +1,295 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.control.core.Observed.Traffic;
+import io.nereid.control.gateway.Fakes.TestExchange;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import org.junit.jupiter.api.Test;
+
+class RevisionGateTest {
+    private final Bed bed = new Bed();
+
+    RevisionGateTest() {
+        bed.route("r1");
+    }
+
+    @Test
+    void aRequestPassesAtOnceAndIsCountedUntilItsReply() {
+        RevisionGate gate = bed.open("r1", 0, 1);
+        TestExchange x = bed.predict();
+        assertThat(bed.parking.requests).hasSize(1);
+        assertThat(gate.sample(bed.clock.nanos()).active()).isEqualTo(1);
+
+        bed.parking.answer(0, 200);
+
+        assertThat(x.status()).isEqualTo(200);
+        assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(bed.gateway.metrics())
+                .contains("nereid_gateway_requests_total{namespace=\"default\",service=\"iris\",revision=\"r1\",code=\"2xx\"} 1\n")
+                .contains("nereid_gateway_in_flight{namespace=\"default\",service=\"iris\",revision=\"r1\"} 0\n");
+    }
+
+    @Test
+    void atZeroRequestsAreHeldAndTheRevisionIsWokenOnce() {
+        RevisionGate gate = bed.open("r1", 0, 0);
+        TestExchange first = bed.predict();
+        TestExchange second = bed.predict();
+
+        assertThat(bed.woken).containsExactly("default/r1");
+        assertThat(bed.parking.requests).isEmpty();
+        assertThat(gate.sample(bed.clock.nanos()))
+                .satisfies(l -> assertThat(l.waiting()).isEqualTo(2))
+                .satisfies(l -> assertThat(l.active()).isEqualTo(2));
+        assertThat(bed.budget.used()).isEqualTo(20);
+
+        gate.capacity(1);
+        assertThat(bed.later.runAll()).isEqualTo(2);
+
+        assertThat(bed.budget.used()).isZero();
+        assertThat(bed.parking.requests).hasSize(2);
+        bed.parking.answer(0, 200);
+        bed.parking.answer(1, 200);
+        assertThat(first.status()).isEqualTo(200);
+        assertThat(second.replyText()).contains("1");
+    }
+
+    @Test
+    void aRevisionThatWentToSleepAgainIsWokenAgain() {
+        RevisionGate gate = bed.open("r1", 0, 0);
+        bed.predict();
+        gate.capacity(1);
+        gate.capacity(0);
+        bed.predict();
+        assertThat(bed.woken).containsExactly("default/r1", "default/r1");
+    }
+
+    @Test
+    void healthIsToldWithoutWakingAndQuestionsOfTheModelWake() {
+        bed.open("r1", 0, 0);
+        TestExchange health = new TestExchange("GET", "/v2/health/ready", java.util.Map.of(), "");
+        bed.find("iris.example.com", health.path).handle(health);
+        assertThat(health.status()).isEqualTo(200);
+        assertThat(bed.woken).isEmpty();
+
+        TestExchange model = new TestExchange("GET", "/v1/models/iris", java.util.Map.of(), "");
+        bed.find("iris.example.com", model.path).handle(model);
+        assertThat(bed.woken).hasSize(1);
+        assertThat(model.status()).isZero();
+    }
+
+    @Test
+    void moreThanMayBeHeldAreRefusedWithRetryAfter() {
+        bed.open("r1", 0, 0);
+        for (int i = 0; i < 10; i++) {
+            assertThat(bed.predict().status()).isZero();
+        }
+        TestExchange refused = bed.predict();
+        assertThat(refused.status()).isEqualTo(503);
+        assertThat(refused.replyText()).contains("pending request queue full");
+        assertThat(refused.replyHeader("retry-after")).isEqualTo("5");
+    }
+
+    @Test
+    void theBytesOfHeldRequestsAreBounded() {
+        bed.open("r1", 0, 0);
+        assertThat(bed.budget.tryReserve(985)).isTrue();
+        assertThat(bed.predict().status()).isZero();
+        assertThat(bed.predict().status()).isEqualTo(503);
+        assertThat(bed.budget.used()).isEqualTo(995);
+    }
+
+    @Test
+    void retryAfterIsAsLongAsTheLastStartTook() {
+        RevisionGate gate = bed.open("r1", 0, 0);
+        bed.predict();
+        bed.clock.forward(2100);
+        gate.capacity(1);
+        bed.later.runAll();
+        gate.capacity(0);
+        gate.refuse("the model cannot be loaded");
+        assertThat(bed.predict().replyHeader("retry-after")).isEqualTo("3");
+    }
+
+    @Test
+    void whoeverIsHeldTooLongIsRefusedAndTheNextOneWakesAgain() {
+        RevisionGate gate = bed.open("r1", 0, 0);
+        TestExchange x = bed.predict();
+        bed.clock.forward(29_999);
+        bed.gateway.sweep(bed.clock.nanos());
+        assertThat(x.status()).isZero();
+        bed.clock.forward(1);
+        bed.gateway.sweep(bed.clock.nanos());
+        assertThat(x.status()).isEqualTo(503);
+        assertThat(x.replyText()).contains("no replica of revision r1 was ready in time");
+        assertThat(x.replyHeader("retry-after")).isNotNull();
+        assertThat(bed.budget.used()).isZero();
+        assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
+
+        bed.predict();
+        assertThat(bed.woken).hasSize(2);
+    }
+
+    @Test
+    void aClientThatGoesWhileItWaitsIsForgotten() {
+        RevisionGate gate = bed.open("r1", 0, 0);
+        bed.predict().clientGoes();
+        assertThat(gate.sample(bed.clock.nanos()).waiting()).isZero();
+        assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(bed.budget.used()).isZero();
+        gate.capacity(1);
+        bed.later.runAll();
+        assertThat(bed.parking.requests).isEmpty();
+    }
+
+    @Test
+    void refusingAnswersThoseThatWaitAndThoseThatCome() {
+        RevisionGate gate = bed.open("r1", 0, 0);
+        TestExchange waits = bed.predict();
+        gate.refuse("the model cannot be loaded: no such file");
+        assertThat(waits.status()).isEqualTo(503);
+        assertThat(waits.replyText()).contains("the model cannot be loaded: no such file");
+        assertThat(bed.predict().status()).isEqualTo(503);
+        gate.refuse(null);
+        gate.capacity(1);
+        assertThat(bed.predict().status()).isZero();
+        assertThat(bed.parking.requests).hasSize(1);
+    }
+
+    @Test
+    void beyondTheLimitRequestsWaitInOrder() {
+        bed.open("r1", 1, 2);
+        List<TestExchange> all = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            all.add(bed.predict());
+        }
+        assertThat(bed.parking.requests).hasSize(2);
+
+        bed.parking.answer(1, 200);
+        bed.later.runAll();
+        assertThat(bed.parking.requests).hasSize(3);
+        bed.parking.answer(2, 200);
+        assertThat(all.get(2).status()).isEqualTo(200);
+        assertThat(all.get(3).status()).isZero();
+        bed.later.runAll();
+        assertThat(bed.parking.requests).hasSize(4);
+    }
+
+    @Test
+    void theLineIsTenTimesTheLimitWhereRequestsAreDirectAndLongerElsewhere() {
+        RevisionGate gate = bed.gateway.open("default", "r1", Bed.settings(1, 30), Bed.model("r1"));
+        gate.capacity(1);
+        for (int i = 0; i < 11; i++) {
+            assertThat(bed.predict().status()).isZero();
+        }
+        TestExchange over = bed.predict();
+        assertThat(over.status()).isEqualTo(503);
+        assertThat(over.replyHeader("retry-after")).isEqualTo("1");
+
+        gate.serving(false);
+        assertThat(bed.predict().status()).isZero();
+    }
+
+    @Test
+    void aRequestThatHasGoneGivesItsPlaceToTheNext() {
+        bed.open("r1", 1, 1);
+        TestExchange first = bed.predict();
+        bed.predict();
+        first.clientGoes();
+        bed.later.runAll();
+        assertThat(bed.parking.requests).hasSize(2);
+    }
+
+    @Test
+    void moreReplicasLetMoreIn() {
+        RevisionGate gate = bed.open("r1", 1, 1);
+        bed.predict();
+        bed.predict();
+        bed.predict();
+        gate.capacity(3);
+        bed.later.runAll();
+        assertThat(bed.parking.requests).hasSize(3);
+    }
+
+    @Test
+    void closingWaitsForTheLastRequestAndTakesNoMore() {
+        RevisionGate gate = bed.open("r1", 1, 1);
+        TestExchange runs = bed.predict();
+        TestExchange waits = bed.predict();
+        CompletableFuture<Void> closed = gate.close().toCompletableFuture();
+        assertThat(closed).isNotDone();
+        assertThat(bed.predict().status()).isEqualTo(503);
+
+        bed.parking.answer(0, 200);
+        assertThat(closed).isNotDone();
+        bed.later.runAll();
+        bed.parking.answer(1, 200);
+
+        assertThat(runs.status()).isEqualTo(200);
+        assertThat(waits.status()).isEqualTo(200);
+        assertThat(closed).isDone();
+        assertThat(bed.gateway.gate("default", "r1")).isNull();
+    }
+
+    @Test
+    void closingAtZeroRefusesThoseThatAreHeld() {
+        RevisionGate gate = bed.open("r1", 0, 0);
+        TestExchange held = bed.predict();
+        assertThat(gate.close().toCompletableFuture()).isDone();
+        assertThat(held.status()).isEqualTo(503);
+    }
+
+    @Test
+    void concurrencyIsMeasuredOverTimeAndHeldRequestsCount() {
+        RevisionGate gate = bed.open("r1", 0, 0);
+        gate.sample(bed.clock.nanos());
+        bed.predict();
+        bed.predict();
+        bed.clock.forward(500);
+        gate.capacity(1);
+        bed.later.runAll();
+        bed.parking.answer(0, 200);
+        bed.clock.forward(500);
+        RevisionGate.Load load = gate.sample(bed.clock.nanos());
+        assertThat(load.concurrency()).isBetween(1.49, 1.51);
+        assertThat(load.requestsPerSecond()).isBetween(1.99, 2.01);
+    }
+
+    @Test
+    void trafficTellsErrorsAndTheSlowestWithoutTheWaiting() {
+        RevisionGate gate = bed.open("r1", 0, 0);
+        bed.predict();
+        bed.clock.forward(9000);
+        gate.capacity(1);
+        bed.later.runAll();
+        bed.clock.forward(20);
+        bed.parking.answer(0, 200);
+        bed.predict();
+        bed.parking.answer(1, 500);
+        bed.predict();
+        bed.parking.answer(2, 400);
+        Traffic traffic = gate.traffic(bed.clock.nanos());
+        assertThat(traffic.requests()).isEqualTo(3);
+        assertThat(traffic.errors()).isEqualTo(1);
+        assertThat(traffic.p99Millis()).isBetween(20.0, 23.0);
+        bed.clock.forward(65_000);
+        assertThat(gate.traffic(bed.clock.nanos())).isEqualTo(Traffic.NONE);
+    }
+
+    @Test
+    void aStreamIsUnderWayUntilItEnds() {
+        RevisionGate gate = bed.open("r1", 0, 1);
+        TestExchange x = bed.predict();
+        io.nereid.endpoint.HttpStream stream =
+                bed.parking.requests.get(0).stream(io.nereid.endpoint.HttpReply.json(200, "["));
+        stream.send(Fakes.content("1"));
+        assertThat(gate.sample(bed.clock.nanos()).active()).isEqualTo(1);
+        stream.end();
+        assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(x.streamed).hasToString("1");
+    }
+}

@@ -1,0 +1,169 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.gateway.Destination.Models;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import io.nereid.spi.ServableId;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class RevisionViewTest {
+    private final Bed bed = new Bed();
+    private final List<InferenceResponse> answers = new ArrayList<>();
+    private final List<ServingException> failures = new ArrayList<>();
+    private final ResponseSink sink = new ResponseSink() {
+        @Override
+        public void next(InferenceResponse response, boolean last) {
+            answers.add(response);
+        }
+
+        @Override
+        public void fail(ServingException e) {
+            failures.add(e);
+        }
+    };
+
+    private RevisionView view(Models models) {
+        RevisionGate gate = bed.gateway.open("default", "r1", Bed.settings(0, 10), models);
+        gate.capacity(1);
+        return new RevisionView(gate, models, bed.engine, bed.engine);
+    }
+
+    private RevisionView single() {
+        bed.engine.models.add("default/r1");
+        bed.engine.models.add("default/other");
+        return view(new Models("default/r1", false, "iris"));
+    }
+
+    private RevisionView repository() {
+        bed.engine.models.add("default/r1/a");
+        bed.engine.models.add("default/r1/b");
+        bed.engine.models.add("default/r12/c");
+        return view(new Models("default/r1", true, ""));
+    }
+
+    private static InferenceRequest request(ModelRef model, long deadline) {
+        return new InferenceRequest(model, "7", List.of(), List.of(), Map.of(), deadline, 1000);
+    }
+
+    @Test
+    void requestsGoUnderTheEnginesNameAndAnswersComeUnderTheClients() {
+        RevisionView view = single();
+        view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
+        TestEngine.Asked asked = bed.engine.asked.get(0);
+        assertThat(asked.request().model()).isEqualTo(ModelRef.latest("default/r1"));
+        asked.sink().next(new InferenceResponse(new ServableId("default/r1", 3), "7", List.of(), Map.of()), true);
+        assertThat(answers.get(0).servable()).isEqualTo(new ServableId("iris", 3));
+        assertThat(answers.get(0).id()).isEqualTo("7");
+    }
+
+    @Test
+    void theServicesTimeoutIsTheDeadlineUnlessTheClientsIsEarlier() {
+        RevisionView view = single();
+        view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
+        view.infer(request(ModelRef.latest("iris"), 5000), sink);
+        assertThat(bed.engine.asked.get(0).request().deadlineNanos()).isEqualTo(30_000_001_000L);
+        assertThat(bed.engine.asked.get(1).request().deadlineNanos()).isEqualTo(5000);
+    }
+
+    @Test
+    void versionsAndLabelsAreKept() {
+        RevisionView view = single();
+        view.infer(request(ModelRef.exact("iris", 2), Long.MAX_VALUE), sink);
+        view.infer(request(new ModelRef("iris", ModelRef.ANY, "stable"), Long.MAX_VALUE), sink);
+        assertThat(bed.engine.asked.get(0).request().model()).isEqualTo(ModelRef.exact("default/r1", 2));
+        assertThat(bed.engine.asked.get(1).request().model().label()).isEqualTo("stable");
+    }
+
+    @Test
+    void anotherNameIsNotFoundInKServesWords() {
+        RevisionView view = single();
+        for (String name : List.of("default/r1", "other", "default/other")) {
+            view.infer(request(ModelRef.latest(name), Long.MAX_VALUE), sink);
+            ServingException e = failures.get(failures.size() - 1);
+            assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+            assertThat(e.getMessage()).isEqualTo("Model with name " + name + " does not exist.");
+            assertThatThrownBy(() -> view.metadata(ModelRef.latest(name))).hasMessage(e.getMessage());
+        }
+        assertThat(bed.engine.asked).isEmpty();
+    }
+
+    @Test
+    void errorsOfTheEngineAreToldInTheClientsNames() {
+        RevisionView view = single();
+        view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
+        bed.engine
+                .asked
+                .get(0)
+                .sink()
+                .fail(ServingException.of(
+                        Code.UNAVAILABLE, "model 'default/r1' is draining", "load 'default/r1' again"));
+        assertThat(failures.get(0).describe()).isEqualTo("model 'iris' is draining (load 'iris' again)");
+        assertThat(failures.get(0).code()).isEqualTo(Code.UNAVAILABLE);
+    }
+
+    @Test
+    void metadataConfigurationAndListsAreRenamed() {
+        RevisionView view = single();
+        assertThat(view.metadata(ModelRef.latest("iris")).id()).isEqualTo(new ServableId("iris", 3));
+        assertThat(view.config(ModelRef.latest("iris")).name()).isEqualTo("iris");
+        assertThat(view.config(ModelRef.latest("iris")).backend()).isEqualTo("onnxruntime");
+        assertThat(view.config(ModelRef.latest("iris")).document()).containsEntry("name", "iris");
+        assertThat(view.index()).singleElement().satisfies(s -> {
+            assertThat(s.model()).isEqualTo("iris");
+            assertThat(s.versions().get(0).id()).isEqualTo(new ServableId("iris", 3));
+            assertThat(s.versions().get(0).reason()).isEqualTo("model iris is fine");
+        });
+        assertThat(view.ready(ModelRef.latest("iris"))).isTrue();
+    }
+
+    @Test
+    void aRepositoryHasItsModelsAndNoOthers() {
+        RevisionView view = repository();
+        assertThat(view.index()).extracting(s -> s.model()).containsExactly("a", "b");
+        view.infer(request(ModelRef.latest("b"), Long.MAX_VALUE), sink);
+        assertThat(bed.engine.asked.get(0).request().model().model()).isEqualTo("default/r1/b");
+        bed.engine.asked.get(0).sink().next(
+                new InferenceResponse(new ServableId("default/r1/b", 1), "", List.of(), Map.of()), true);
+        assertThat(answers.get(0).servable().model()).isEqualTo("b");
+        assertThat(view.metadata(ModelRef.latest("a")).id().model()).isEqualTo("a");
+        assertThatThrownBy(() -> view.metadata(ModelRef.latest("c")))
+                .hasMessage("Model with name c does not exist.");
+    }
+
+    @Test
+    void modelsOfAServiceAreNotLoadedByHand() {
+        RevisionView view = single();
+        assertThat(view.load("iris").toCompletableFuture())
+                .isCompletedExceptionally()
+                .failsWithin(java.time.Duration.ZERO)
+                .withThrowableThat()
+                .withMessageContaining("cannot load model 'iris'");
+    }
+
+    @Test
+    void aServiceThatSleepsIsReadyAndOneThatNeverServedIsNot() {
+        RevisionView view = single();
+        assertThat(view.ready()).isTrue();
+        RevisionGate gate = java.util.Objects.requireNonNull(bed.gateway.gate("default", "r1"));
+        gate.capacity(0);
+        assertThat(view.ready()).isTrue();
+        gate.refuse("broken");
+        assertThat(view.ready()).isFalse();
+        RevisionGate fresh = bed.gateway.open(
+                "default", "r9", Bed.settings(0, 1), new Models("default/r9", false, "iris"));
+        assertThat(new RevisionView(fresh, new Models("default/r9", false, "iris"), bed.engine, bed.engine).ready())
+                .isFalse();
+    }
+}
