@@ -28,6 +28,13 @@ import picocli.CommandLine.UnmatchedArgumentException;
             ModelsCommand.class,
             ValidateCommand.class,
             PluginsCommand.class,
+            ApplyCommand.class,
+            GetCommand.class,
+            DescribeCommand.class,
+            DeleteCommand.class,
+            LogsCommand.class,
+            WaitCommand.class,
+            ExplainSelectionCommand.class,
             VersionCommand.class,
             PracticeCommand.class,
             CommandLine.HelpCommand.class

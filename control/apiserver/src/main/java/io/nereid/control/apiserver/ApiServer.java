@@ -12,10 +12,12 @@ import io.nereid.base.Threads;
 import io.nereid.control.api.Admission;
 import io.nereid.control.api.Kind;
 import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.apiserver.Resources.Refused;
 import io.nereid.control.apiserver.Resources.Target;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Listing;
+import io.nereid.control.core.RuntimeSelection;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
@@ -98,25 +100,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     /** Tells which runtime a service would get. Implementations are thread-safe. */
     @FunctionalInterface
     public interface Selection {
-        /** The decision for an InferenceService that was admitted. */
-        Explanation explain(ObjectNode service);
-    }
-
-    /**
-     * Why a service gets its runtime.
-     *
-     * @param chosen the runtime's name; null when there is none
-     * @param summary a sentence
-     * @param candidates every runtime that was considered, in the order of their preference
-     */
-    public record Explanation(@Nullable String chosen, String summary, List<Candidate> candidates) {
-        /**
-         * A runtime.
-         *
-         * @param namespace empty for a ClusterServingRuntime
-         * @param reason why it was chosen, or why not
-         */
-        public record Candidate(String name, String namespace, boolean chosen, String reason) {}
+        /** The decision for an InferenceService that was admitted; null when it brings its own containers. */
+        @Nullable RuntimeSelection explain(ObjectNode service);
     }
 
     /** Answers nothing until its routes are served. */
@@ -367,18 +352,27 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         }
     }
 
-    private static ObjectNode tree(Explanation explanation) {
+    private static ObjectNode tree(@Nullable RuntimeSelection selection) {
         ObjectNode tree = Answer.JSON.createObjectNode();
-        tree.put("chosen", explanation.chosen()).put("summary", explanation.summary());
-        ArrayNode candidates = tree.putArray("candidates");
-        explanation
-                .candidates()
-                .forEach(candidate -> candidates
-                        .addObject()
-                        .put("name", candidate.name())
-                        .put("namespace", candidate.namespace())
-                        .put("chosen", candidate.chosen())
-                        .put("reason", candidate.reason()));
+        ArrayNode considered = tree.putArray("considered");
+        if (selection == null) {
+            tree.putNull("chosen");
+            return tree.put("message", "the predictor has containers of its own, so that no runtime is chosen");
+        }
+        ServingRuntime chosen = selection.chosen();
+        tree.put("chosen", chosen == null ? null : chosen.name());
+        tree.put("protocol", selection.protocol());
+        tree.put("reason", selection.reason());
+        tree.put("message", selection.message());
+        for (RuntimeSelection.Considered one : selection.considered()) {
+            considered
+                    .addObject()
+                    .put("runtime", one.runtime())
+                    .put("cluster", one.cluster())
+                    .put("fits", one.fits())
+                    .put("chosen", one.chosen())
+                    .put("why", one.why());
+        }
         return tree;
     }
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.apiserver;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.Kind;
@@ -275,7 +274,7 @@ final class Discovery {
 
     private static void schema(Kind kind, ObjectNode tree) {
         tree.put("type", "object");
-        tree.put("description", description(kind));
+        tree.put("description", kind.kind() + " of " + kind.apiVersion() + ", checked by the server.");
         ObjectNode properties = tree.putObject("properties");
         properties.putObject("apiVersion").put("type", "string").put("description", kind.apiVersion());
         properties.putObject("kind").put("type", "string").put("description", kind.kind());
@@ -293,19 +292,5 @@ final class Discovery {
 
     private static void open(ObjectNode tree, String description) {
         tree.put("type", "object").put("description", description).put("x-kubernetes-preserve-unknown-fields", true);
-    }
-
-    private static String description(Kind kind) {
-        StringBuilder text = new StringBuilder(kind.kind() + " of " + kind.apiVersion() + ". Columns:");
-        for (JsonNode column : columns(kind)) {
-            text.append(' ').append(column.asText()).append(';');
-        }
-        return text.toString();
-    }
-
-    private static ArrayNode columns(Kind kind) {
-        ArrayNode columns = Answer.JSON.createArrayNode();
-        kind.columns().forEach(column -> columns.add(column.name() + " (" + column.description() + ")"));
-        return columns;
     }
 }

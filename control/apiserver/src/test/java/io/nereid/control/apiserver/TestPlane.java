@@ -4,7 +4,10 @@ package io.nereid.control.apiserver;
 
 import io.nereid.base.Clock;
 import io.nereid.control.api.Admission;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.RuntimeSelection;
 import io.nereid.control.store.DiskStore;
 import io.nereid.transport.Server;
 import io.nereid.transport.ServerOptions;
@@ -29,11 +32,7 @@ final class TestPlane implements AutoCloseable {
                         "test",
                         Clock.system(),
                         (namespace, service, component, most) -> List.of("first of " + service, "last of " + component),
-                        service -> new ApiServer.Explanation(
-                                "kserve-sklearnserver",
-                                "kserve-sklearnserver was chosen",
-                                List.of(new ApiServer.Explanation.Candidate(
-                                        "kserve-sklearnserver", "", true, "it serves sklearn")))));
+                        service -> RuntimeSelection.of(InferenceService.read(service), Catalog.builtIn())));
         server = new Server(
                 ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1).build(), List.of(api));
         port = server.start().get(0).getPort();

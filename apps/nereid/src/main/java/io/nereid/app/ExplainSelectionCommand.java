@@ -1,0 +1,142 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.ControlOptions.Named;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.Admission;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.core.Catalog;
+import io.nereid.control.core.RuntimeSelection;
+import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code nereid explain-selection}: which runtime a service gets, and why no other one. */
+@Command(
+        name = "explain-selection",
+        mixinStandardHelpOptions = true,
+        sortOptions = false,
+        description = {
+            "Show every runtime that was considered for an InferenceService, and why it was chosen or not.",
+            "For a file it asks a running server, whose runtimes may be more than the built-in ones, or does without."
+        },
+        footer = {"", "  nereid explain-selection iris", "  nereid explain-selection iris.yaml"})
+@SuppressWarnings("NullAway.Init") // set by picocli
+final class ExplainSelectionCommand implements Callable<Integer> {
+    @Parameters(paramLabel = "NAME|FILE", description = "The service, as iris or isvc/iris, or a file; - for the standard input.")
+    private String subject;
+
+    @Option(names = "--built-in", description = "Ask no server; only the built-in runtimes are considered.")
+    private boolean builtIn;
+
+    @Mixin
+    private ControlOptions options;
+
+    @Spec
+    private CommandSpec spec;
+
+    @Override
+    public Integer call() {
+        ControlClient client = options.client(spec);
+        boolean file = subject.equals("-")
+                || subject.matches(".*\\.(ya?ml|json)")
+                || !subject.matches("[a-z/0-9-]+") && Files.exists(Path.of(subject));
+        if (!file) {
+            Named named = subject.contains("/")
+                    ? options.named(List.of(subject), List.of(), false).get(0)
+                    : options.named(Kinds.INFERENCE_SERVICE, subject);
+            return print(named.name(), client.get(named.path() + "/selection"));
+        }
+        int worst = 0;
+        boolean any = false;
+        for (ObjectNode resource : ControlOptions.resources(List.of(subject), false)) {
+            if (!resource.path("kind").asText().equals("InferenceService")) {
+                continue;
+            }
+            Named named = options.named(resource);
+            if (any) {
+                out().println();
+            }
+            any = true;
+            worst = Math.max(worst, print(named.name(), explained(client, named, resource)));
+        }
+        if (!any) {
+            throw ServingException.invalidArgument("there is no InferenceService in " + subject);
+        }
+        return worst;
+    }
+
+    private JsonNode explained(ControlClient client, Named named, ObjectNode resource) {
+        if (!builtIn) {
+            try {
+                return client.send("POST", named.path() + "/selection", "application/json", resource)
+                        .body();
+            } catch (ServingException e) {
+                if (e.code() != Code.UNAVAILABLE) {
+                    throw e;
+                }
+                spec.commandLine()
+                        .getErr()
+                        .println("(" + e.getMessage() + ": only the built-in runtimes are considered)");
+                spec.commandLine().getErr().flush();
+            }
+        }
+        ObjectNode admitted = new Admission(Admission.Surroundings.NONE)
+                .admit(Kinds.INFERENCE_SERVICE, resource, null)
+                .resource();
+        RuntimeSelection selection = RuntimeSelection.of(InferenceService.read(admitted), Catalog.builtIn());
+        ObjectNode tree = ControlClient.JSON.createObjectNode();
+        if (selection == null) {
+            return tree.put("message", "the predictor has containers of its own, so that no runtime is chosen");
+        }
+        ServingRuntime chosen = selection.chosen();
+        tree.put("chosen", chosen == null ? null : chosen.name());
+        tree.put("protocol", selection.protocol()).put("reason", selection.reason());
+        tree.put("message", selection.message());
+        tree.set("considered", ControlClient.JSON.valueToTree(selection.considered()));
+        return tree;
+    }
+
+    private int print(String name, JsonNode explanation) {
+        String chosen = explanation.path("chosen").asText("");
+        String protocol = explanation.path("protocol").asText("");
+        String reason = explanation.path("reason").asText("");
+        out().println(name + ": "
+                + (explanation.hasNonNull("chosen")
+                        ? chosen + (explanation.hasNonNull("protocol") ? " (" + protocol + ")" : "") + ": "
+                        : explanation.hasNonNull("reason") ? reason + ": " : "")
+                + explanation.path("message").asText());
+        if (!explanation.path("considered").isEmpty()) {
+            Table table = new Table("RUNTIME", "SCOPE", "FITS", "CHOSEN", "WHY");
+            for (JsonNode one : explanation.path("considered")) {
+                table.row(
+                        one.path("runtime").asText(),
+                        one.path("cluster").asBoolean() ? "cluster" : "namespace",
+                        one.path("fits").asBoolean() ? "yes" : "no",
+                        one.path("chosen").asBoolean() ? "yes" : "",
+                        one.path("why").asText());
+            }
+            table.print(out());
+        }
+        out().flush();
+        return explanation.hasNonNull("reason") ? 1 : 0;
+    }
+
+    private PrintWriter out() {
+        return spec.commandLine().getOut();
+    }
+}
