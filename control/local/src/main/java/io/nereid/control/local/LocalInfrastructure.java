@@ -138,6 +138,15 @@ public final class LocalInfrastructure implements Infrastructure {
         });
     }
 
+    /** Tries at once what could not be fetched, after secrets of a namespace have changed. Returns at once. */
+    public void retry(String namespace) {
+        loop.execute(() -> units.values().forEach(u -> {
+            if (u.workload().namespace().equals(namespace)) {
+                u.retryFetch();
+            }
+        }));
+    }
+
     private static String key(String namespace, String name) {
         return namespace + "/" + name;
     }
@@ -327,9 +336,7 @@ public final class LocalInfrastructure implements Infrastructure {
     public Map<String, Observed.State> observe(String namespace, String service) {
         Map<String, Observed.State> states = new LinkedHashMap<>();
         shown.getOrDefault(key(namespace, service), Map.of()).forEach((revision, unit) -> {
-            if (!unit.ending()) {
-                states.put(revision, unit.state());
-            }
+            states.put(revision, unit.state());
         });
         return states;
     }

@@ -40,7 +40,7 @@ final class Unit {
     private @Nullable Failure fetchFailure;
     private boolean everReady;
     private boolean routed;
-    private boolean ending;
+    private volatile boolean ending;
     private int applied = -1;
     private int capacity = -1;
     private @Nullable String refusal;
@@ -178,6 +178,14 @@ final class Unit {
             retry[0] = loop.after(wait, this::fetch);
         }
         refresh();
+    }
+
+    /** Tries at once to fetch what could not be. */
+    void retryFetch() {
+        if (fetchFailure != null && fetching == null && !ending) {
+            retry[0].cancel();
+            fetch();
+        }
     }
 
     // ---- scale ----
@@ -328,7 +336,7 @@ final class Unit {
 
     /** What is told of it; any thread. */
     State state() {
-        Snapshot s = snapshot;
+        Snapshot s = ending ? new Snapshot(Phase.PENDING, 0, 0, null) : snapshot;
         return new State(
                 s.phase, s.replicas, s.wanted, s.failure, gate.traffic(loop.clock().nanos()));
     }

@@ -1,0 +1,88 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.ResourceStore.Key;
+import io.nereid.control.core.ResourceStore.Type;
+import io.nereid.control.core.Revision;
+import io.nereid.control.core.Workload.Component;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Keeps the revisions of each service as a resource of our own, so that they outlive the server. Thread-safe. */
+final class RevisionStore {
+    /** The type of these resources. */
+    static final Type REVISIONS = new Type("internal.nereid.io", "revisions");
+
+    private final ResourceStore store;
+
+    RevisionStore(ResourceStore store) {
+        this.store = store;
+    }
+
+    /**
+     * The revisions of a service, oldest first.
+     *
+     * @param uid of the service; those of an earlier one of the same name do not count
+     */
+    List<Revision> read(String namespace, String service, String uid) {
+        ObjectNode tree = store.get(new Key(REVISIONS, namespace, service));
+        if (tree == null || !tree.path("owner").asText().equals(uid)) {
+            return List.of();
+        }
+        List<Revision> revisions = new ArrayList<>();
+        for (JsonNode r : tree.path("revisions")) {
+            revisions.add(new Revision(
+                    Component.valueOf(r.path("component").asText()),
+                    r.path("number").asInt(),
+                    r.path("name").asText(),
+                    r.path("fingerprint").asText(),
+                    r.path("workload"),
+                    Instant.parse(r.path("created").asText())));
+        }
+        return List.copyOf(revisions);
+    }
+
+    /** Keeps revisions in the place of others. */
+    void write(String namespace, String service, String uid, List<Revision> revisions) {
+        ObjectNode tree = JsonNodeFactory.instance.objectNode();
+        tree.put("apiVersion", "internal.nereid.io/v1");
+        tree.put("kind", "Revisions");
+        tree.putObject("metadata").put("name", service).put("namespace", namespace);
+        tree.put("owner", uid);
+        ArrayNode all = tree.putArray("revisions");
+        for (Revision r : revisions) {
+            ObjectNode one = all.addObject();
+            one.put("component", r.component().name());
+            one.put("number", r.number());
+            one.put("name", r.name());
+            one.put("fingerprint", r.fingerprint());
+            one.set("workload", r.workload());
+            one.put("created", r.created().toString());
+        }
+        if (store.get(new Key(REVISIONS, namespace, service)) == null) {
+            store.create(REVISIONS, tree);
+        } else {
+            store.update(REVISIONS, tree, null);
+        }
+    }
+
+    /** Forgets the revisions of a service. */
+    void delete(String namespace, String service) {
+        try {
+            store.delete(new Key(REVISIONS, namespace, service), null);
+        } catch (ServingException e) {
+            if (e.code() != Code.NOT_FOUND) {
+                throw e;
+            }
+        }
+    }
+}
