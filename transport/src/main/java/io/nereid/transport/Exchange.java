@@ -265,6 +265,12 @@ abstract class Exchange implements HttpExchange {
     }
 
     @Override
+    public final String query() {
+        String query = line.query();
+        return query == null ? "" : query;
+    }
+
+    @Override
     public final @Nullable String queryParameter(String name) {
         return line.queryParameter(name);
     }

@@ -26,6 +26,7 @@ import io.netty.handler.codec.http2.Http2StreamChannel;
 import io.netty.handler.codec.http2.Http2StreamChannelBootstrap;
 import io.netty.util.ReferenceCountUtil;
 import io.netty.util.concurrent.ScheduledFuture;
+import java.net.ConnectException;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.concurrent.TimeUnit;
@@ -106,6 +107,14 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
 
     void unavailable(String reason) {
         end(Code.UNAVAILABLE, reason, true);
+    }
+
+    /** There is no connection: nothing of the call has been sent. */
+    void unconnected(String reason) {
+        if (!over) {
+            end(Code.UNAVAILABLE, reason, false);
+            call.fail(ServingException.wrap(Code.UNAVAILABLE, reason, new ConnectException(reason)));
+        }
     }
 
     /** Opens a stream for the call. */

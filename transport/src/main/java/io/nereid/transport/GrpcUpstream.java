@@ -75,7 +75,7 @@ final class GrpcUpstream {
     private void failed(String reason) {
         for (GrpcForward call : waiting.toArray(new GrpcForward[0])) {
             waiting.remove(call);
-            call.unavailable(reason);
+            call.unconnected(reason);
         }
         if (connections.isEmpty()) {
             client.idle(this);

@@ -16,6 +16,7 @@ import io.netty.channel.socket.nio.NioSocketChannel;
 import io.netty.handler.codec.http.HttpClientCodec;
 import io.netty.handler.codec.http.HttpDecoderConfig;
 import io.netty.util.NetUtil;
+import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
@@ -229,10 +230,11 @@ final class LoopClient {
                             closed();
                             Outgoing first = waiting.poll();
                             if (first != null) {
-                                first.fail(ServingException.of(
+                                first.fail(ServingException.wrap(
                                         Code.UNAVAILABLE,
                                         "cannot connect to " + key + ": " + reason,
-                                        "see whether that server runs and listens there"));
+                                        "see whether that server runs and listens there",
+                                        new ConnectException(reason)));
                             }
                             more();
                         } else {

@@ -86,7 +86,7 @@ public final class Relay implements Upstream {
 
     @Override
     public void forward(HttpExchange exchange, Address address, String path, Terms terms) {
-        Exchange known = exchange instanceof Exchange e ? e : null;
+        Exchange known = exchange.origin() instanceof Exchange e ? e : null;
         LoopClient client = client(known == null ? null : known.loop());
         HttpHeaders headers = requestHeaders(exchange, known, address);
         for (Header added : terms.added()) {
@@ -161,7 +161,7 @@ public final class Relay implements Upstream {
 
     @Override
     public GrpcMethod.GrpcListener forward(GrpcCall call, Address address, Terms terms) {
-        GrpcServerCall known = call instanceof GrpcServerCall c ? c : null;
+        GrpcServerCall known = call.origin() instanceof GrpcServerCall c ? c : null;
         EventLoop caller = known == null ? null : known.loop();
         LoopClient client = client(caller);
         Http2Headers headers = new DefaultHttp2Headers(false, 16);

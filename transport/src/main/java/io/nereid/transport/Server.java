@@ -248,9 +248,23 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
                     Code.INTERNAL,
                     "the site " + site.getClass().getSimpleName() + " was not made by a server's site factory");
         }
+        return open(address, port, new Sites(routed, VirtualHosts.NONE));
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * <p>Not to be called on an event loop.
+     */
+    @Override
+    public synchronized VirtualHosts.Listener listen(String address, int port, VirtualHosts hosts) {
+        return open(address, port, new Sites(new RouteSite(context, loops, List.of(), List.of(), ""), hosts));
+    }
+
+    private VirtualHosts.Listener open(String address, int port, Sites sites) {
         ChannelGroup accepted = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
         ServerOptions.Listen listen = new ServerOptions.Listen(address, port, ServerOptions.Purpose.ALL);
-        ChannelFuture future = bootstrap(listen, new Sites(routed, VirtualHosts.NONE), accepted)
+        ChannelFuture future = bootstrap(listen, sites, accepted)
                 .bind(address, port);
         future.awaitUninterruptibly();
         Throwable cause = future.cause();

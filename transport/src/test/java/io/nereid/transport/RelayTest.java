@@ -132,6 +132,12 @@ class RelayTest {
                 throw new java.io.UncheckedIOException(e);
             }
             threads.shutdownNow();
+            try {
+                // until then the system may still accept
+                assertThat(threads.awaitTermination(10, TimeUnit.SECONDS)).isTrue();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 
@@ -485,5 +491,36 @@ class RelayTest {
         assertThat(codeOf(url("/"))).isEqualTo(Code.RESOURCE_EXHAUSTED);
         far.scripts.add((socket, f) -> Far.write(socket, "this is not TLS at all\r\n"));
         assertThat(codeOf("https://localhost:" + far.listener.getLocalPort() + "/")).isEqualTo(Code.UNAVAILABLE);
+    }
+
+    @Test
+    void nothingIsKeptOfWhatWentWellNorOfWhatBrokeOff() throws Exception {
+        long before = Rig.activeBuffers();
+        String body = "x".repeat(200_000);
+        for (int i = 0; i < 10; i++) {
+            far.answersOnce(ok(body).replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n"));
+            far.answersOnce("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf");
+            far.answersOnce("HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n" + "y".repeat(30_000));
+            far.answersOnce("garbage\r\n\r\n");
+            far.answersOnceNever();
+            try (Rig.Raw c = new Rig.Raw(port)) {
+                c.send(post(body)).read();
+                assertThat(chunked(c)).isEqualTo(body);
+                assertThat(c.ask(post(body)).status()).isEqualTo(503);
+                c.send(post(body)).read();
+                assertThat(chunked(c)).endsWith("<broken>");
+            }
+            try (Rig.Raw c = new Rig.Raw(port)) {
+                assertThat(c.ask(post(body)).status()).isEqualTo(503);
+                far.bodies.clear();
+                far.heads.clear();
+                far.events.clear();
+                c.send(post(body));
+                head(far);
+            }
+            assertThat(far.events.poll(10, TimeUnit.SECONDS)).isNotNull();
+        }
+        stop();
+        assertThat(Rig.activeBuffers()).isLessThanOrEqualTo(before);
     }
 }
