@@ -200,7 +200,7 @@ final class WorkerProcess {
         } catch (IOException e) {
             LOG.log(System.Logger.Level.DEBUG, label + ": closing its socket failed", e);
         }
-        output.shutdown();
+        settle();
     }
 
     /** How it ended, for a message. */
@@ -219,6 +219,7 @@ final class WorkerProcess {
         }
     }
 
+    /** Waits until what it printed has been read, but not for who may have inherited its output. */
     private void settle() {
         output.shutdown();
         try {
