@@ -32,12 +32,15 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Sends requests on to other servers over connections that are kept: HTTP/1.1 for exchanges, HTTP/2 without TLS for gRPC
  * calls. Thread-safe; what it tells its callers it tells on event loops.
  */
 public final class Relay implements Upstream {
+    private static final Logger LOG = LoggerFactory.getLogger(Relay.class);
     private static final AsciiString TRAILERS = AsciiString.cached("trailers");
     private static final int RESOLVERS = 4;
 
@@ -264,7 +267,7 @@ public final class Relay implements Upstream {
             try {
                 client.loop.submit(client::close).awaitUninterruptibly();
             } catch (RejectedExecutionException e) {
-                continue; // the loop has ended, and with it its connections
+                LOG.debug("the loop has ended, and with it its connections", e);
             }
         }
         resolver.shutdown();

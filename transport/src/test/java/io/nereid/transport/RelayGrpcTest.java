@@ -298,7 +298,7 @@ class RelayGrpcTest {
 
     @Test
     void aClientThatCancelsEndsTheCall() throws Exception {
-        var pending = ClientCalls.futureUnaryCall(
+        java.util.concurrent.Future<byte[]> pending = ClientCalls.futureUnaryCall(
                 channel.newCall(method("Never", MethodType.UNARY), soon()), new byte[1]);
         event("deadline");
         pending.cancel(true);
@@ -331,7 +331,7 @@ class RelayGrpcTest {
         far.shutdown().awaitTermination(10, TimeUnit.SECONDS);
         far = start(at);
         assertThat(ask(channel, "Unary", new byte[] {8})).containsExactly(8);
-        var pending = ClientCalls.futureUnaryCall(
+        java.util.concurrent.Future<byte[]> pending = ClientCalls.futureUnaryCall(
                 channel.newCall(method("Never", MethodType.UNARY), soon()), new byte[1]);
         event("deadline");
         far.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
