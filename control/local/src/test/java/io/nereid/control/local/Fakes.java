@@ -1,0 +1,398 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.control.core.Observed.Traffic;
+import io.nereid.control.core.Plan;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.Workload.Scaling;
+import io.nereid.control.gateway.Destination;
+import io.nereid.control.gateway.PayloadTap;
+import io.nereid.control.gateway.RevisionGate;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.repository.PlacedModels.PlacedModel;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+
+/** Fakes for the tests of this package. */
+final class Fakes {
+    private Fakes() {}
+
+    /** A loop whose time the test moves; everything runs on the test's thread. */
+    static final class FakeLoop implements Loop {
+        private final Deque<Runnable> tasks = new ArrayDeque<>();
+        private final PriorityQueue<Timed> timed =
+                new PriorityQueue<>(Comparator.comparingLong(Timed::at).thenComparingLong(Timed::order));
+        private long nanos = 1_000_000_000_000L;
+        private long order;
+        int ran;
+
+        private record Timed(long at, long order, Runnable task, boolean[] cancelled) {}
+
+        @Override
+        public void execute(Runnable task) {
+            tasks.add(task);
+        }
+
+        @Override
+        public void io(Runnable task) {
+            tasks.add(task);
+        }
+
+        @Override
+        public Timer after(Duration time, Runnable task) {
+            boolean[] cancelled = new boolean[1];
+            timed.add(new Timed(nanos + time.toNanos(), order++, task, cancelled));
+            return () -> cancelled[0] = true;
+        }
+
+        /** Runs what there is to run now. */
+        void run() {
+            for (Runnable task = tasks.poll(); task != null; task = tasks.poll()) {
+                ran++;
+                task.run();
+            }
+        }
+
+        /** Lets time pass. */
+        void pass(Duration time) {
+            long until = nanos + time.toNanos();
+            run();
+            while (!timed.isEmpty() && timed.peek().at <= until) {
+                Timed next = timed.remove();
+                nanos = Math.max(nanos, next.at);
+                if (!next.cancelled[0]) {
+                    next.task.run();
+                    run();
+                }
+            }
+            nanos = until;
+        }
+
+        void seconds(int count) {
+            pass(Duration.ofSeconds(count));
+        }
+
+        @Override
+        public Clock clock() {
+            return new Clock() {
+                @Override
+                public long nanos() {
+                    return nanos;
+                }
+
+                @Override
+                public long millis() {
+                    return 1_800_000_000_000L + nanos / 1_000_000;
+                }
+            };
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    /** An engine that loads whatever it is told to, but for those that fail. */
+    static final class FakeModels implements Models {
+        final Map<String, PlacedModel> placed = new LinkedHashMap<>();
+        final Map<String, String> failing = new HashMap<>();
+        final Map<String, List<String>> repositories = new HashMap<>();
+        boolean slow;
+        int calls;
+        Consumer<ServableState> listener = s -> {};
+
+        @Override
+        public Map<String, List<String>> place(List<PlacedModel> all) {
+            calls++;
+            Map<String, PlacedModel> next = new LinkedHashMap<>();
+            all.forEach(m -> next.put(m.name(), m));
+            Map<String, PlacedModel> before = new HashMap<>(placed);
+            placed.clear();
+            placed.putAll(next);
+            before.keySet().forEach(name -> {
+                if (!next.containsKey(name)) {
+                    names(name).forEach(n -> tell(n, Phase.GONE, null));
+                }
+            });
+            Map<String, List<String>> result = new LinkedHashMap<>();
+            next.forEach((name, model) -> {
+                result.put(name, names(name));
+                if (!before.containsKey(name)) {
+                    for (String n : names(name)) {
+                        tell(n, Phase.LOADING, null);
+                        if (failing.containsKey(n)) {
+                            tell(n, Phase.FAILED, failing.get(n));
+                        } else if (!slow) {
+                            tell(n, Phase.AVAILABLE, null);
+                        }
+                    }
+                }
+            });
+            return result;
+        }
+
+        List<String> names(String placed) {
+            return repositories.getOrDefault(placed, List.of(placed));
+        }
+
+        void tell(String name, Phase phase, @Nullable String reason) {
+            listener.accept(new ServableState(new ServableId(name, 1), phase, reason, "fake", 0, 0));
+        }
+    }
+
+    /** Files that are there at once, but for those that cannot be had. */
+    static final class FakeArtifacts implements Artifacts {
+        final Map<String, ServingException> failing = new HashMap<>();
+        final Map<String, Path> paths = new HashMap<>();
+        int leases;
+        int fetches;
+
+        @Override
+        public CompletionStage<Lease> fetch(Workload.Artifact artifact, String namespace, Consumer<String> log) {
+            fetches++;
+            ServingException e = failing.get(artifact.uri());
+            if (e != null) {
+                return CompletableFuture.failedFuture(e);
+            }
+            leases++;
+            Path path = paths.getOrDefault(artifact.uri(), Path.of("/nowhere"));
+            return CompletableFuture.completedFuture(new Lease() {
+                @Override
+                public Path path() {
+                    return path;
+                }
+
+                @Override
+                public void close() {
+                    leases--;
+                }
+            });
+        }
+    }
+
+    /** Built-ins without protocols. */
+    static final class FakeBuiltIns implements BuiltIns {
+        int running;
+        int graphs;
+
+        @Override
+        public Running explainer(Workload workload, Workload.Explainer form, List<Path> files) {
+            if (!form.method().equals("shap")) {
+                throw ServingException.invalidArgument("no explainer '" + form.method() + "'");
+            }
+            running++;
+            return one(() -> running--);
+        }
+
+        @Override
+        public Running graph(Route route) {
+            graphs++;
+            return one(() -> graphs--);
+        }
+
+        private static Running one(Runnable closed) {
+            return new Running() {
+                @Override
+                public List<ProtocolCodec> codecs() {
+                    return List.of();
+                }
+
+                @Override
+                public void close() {
+                    closed.run();
+                }
+            };
+        }
+    }
+
+    /** A gate whose load the test says. */
+    static final class FakeGate implements Front.Gate {
+        Destination destination;
+        int capacity = -1;
+        @Nullable String refusal;
+        boolean direct = true;
+        boolean closed;
+        double concurrency;
+        double rps;
+        int active;
+        int samples;
+        @Nullable Runnable drained;
+        boolean busy;
+
+        FakeGate(Destination destination) {
+            this.destination = destination;
+        }
+
+        @Override
+        public void destination(Destination d) {
+            destination = d;
+        }
+
+        @Override
+        public void capacity(int replicas) {
+            capacity = replicas;
+        }
+
+        @Override
+        public void serving(boolean now) {
+            direct = now;
+        }
+
+        @Override
+        public void refuse(@Nullable String why) {
+            refusal = why;
+        }
+
+        @Override
+        public void tap(@Nullable PayloadTap tap) {}
+
+        @Override
+        public RevisionGate.Load sample(long now) {
+            samples++;
+            return new RevisionGate.Load(concurrency, rps, 0, active);
+        }
+
+        @Override
+        public Traffic traffic(long now) {
+            return Traffic.NONE;
+        }
+
+        @Override
+        public void close(Runnable then) {
+            closed = true;
+            if (busy) {
+                drained = then;
+            } else {
+                then.run();
+            }
+        }
+
+        void load(double now) {
+            concurrency = now;
+            rps = now;
+            active = (int) Math.ceil(now);
+        }
+    }
+
+    /** A gateway that remembers. */
+    static final class FakeFront implements Front {
+        final Map<String, Route> routes = new HashMap<>();
+        final Map<String, FakeGate> gates = new HashMap<>();
+        int door = 4711;
+
+        @Override
+        public void route(String namespace, String service, @Nullable Route route) {
+            if (route == null) {
+                routes.remove(namespace + "/" + service);
+            } else {
+                routes.put(namespace + "/" + service, route);
+            }
+        }
+
+        @Override
+        public Gate open(
+                String namespace, String revision, RevisionGate.Settings settings, Destination destination) {
+            FakeGate gate = new FakeGate(destination);
+            gates.put(namespace + "/" + revision, gate);
+            return gate;
+        }
+
+        FakeGate gate(String revision) {
+            return java.util.Objects.requireNonNull(gates.get("default/" + revision), revision);
+        }
+
+        @Override
+        public int door(String namespace, String service, Component component) {
+            return door;
+        }
+
+        @Override
+        public void closeDoors(String namespace, String service) {}
+    }
+
+    // ---- things ----
+
+    static final Scaling ONE = new Scaling(1, 1, "concurrency", null, "kpa", Map.of());
+    static final Scaling ZERO = new Scaling(0, 3, "concurrency", 1.0, "kpa", Map.of());
+
+    static Workload.Artifact artifact(String uri) {
+        return new Workload.Artifact(uri, "/mnt/models", null, Map.of(), null, null);
+    }
+
+    static Workload model(String revision, Scaling scaling) {
+        return workload(
+                revision,
+                Component.PREDICTOR,
+                new Workload.Model(
+                        List.of(artifact("s3://models/iris")),
+                        "sklearn",
+                        null,
+                        "v1",
+                        "kserve-sklearnserver",
+                        List.of("--model_name=iris", "--model_dir=/mnt/models", "--http_port=8080"),
+                        Map.of(),
+                        JsonNodeFactory.instance.objectNode()),
+                scaling);
+    }
+
+    static Workload workload(String revision, Component component, Workload.Form form, Scaling scaling) {
+        return new Workload(
+                "default",
+                "iris",
+                component,
+                revision,
+                "iris",
+                form,
+                scaling,
+                0,
+                Duration.ofSeconds(60),
+                null,
+                null,
+                Map.of(),
+                Map.of());
+    }
+
+    static Route route(String... revisions) {
+        List<Route.Target> targets = new ArrayList<>();
+        for (String revision : revisions) {
+            targets.add(new Route.Target(revision, 100 / revisions.length, null));
+        }
+        return new Route(
+                "default",
+                "iris",
+                "InferenceService",
+                List.of(),
+                Map.of(Component.PREDICTOR, new Route.Backend(targets, List.of(), null)),
+                "");
+    }
+
+    static Plan plan(@Nullable Route route, Workload... workloads) {
+        return new Plan(
+                List.of(workloads), route, List.of(), JsonNodeFactory.instance.objectNode(), List.of(), null);
+    }
+
+    static LocalSettings settings(Path directory) {
+        return LocalSettings.of(directory, System.getenv());
+    }
+}

@@ -1,0 +1,364 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.local;
+
+import static io.nereid.control.local.Fakes.ONE;
+import static io.nereid.control.local.Fakes.ZERO;
+import static io.nereid.control.local.Fakes.model;
+import static io.nereid.control.local.Fakes.plan;
+import static io.nereid.control.local.Fakes.route;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.core.Observed.Phase;
+import io.nereid.control.core.Observed.State;
+import io.nereid.control.core.Route;
+import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.Workload.Scaling;
+import io.nereid.control.gateway.Destination;
+import io.nereid.control.local.Fakes.FakeArtifacts;
+import io.nereid.control.local.Fakes.FakeBuiltIns;
+import io.nereid.control.local.Fakes.FakeFront;
+import io.nereid.control.local.Fakes.FakeGate;
+import io.nereid.control.local.Fakes.FakeLoop;
+import io.nereid.control.local.Fakes.FakeModels;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class LocalInfrastructureTest {
+    @TempDir
+    Path disk;
+
+    private final FakeLoop loop = new FakeLoop();
+    private final FakeModels models = new FakeModels();
+    private final FakeArtifacts artifacts = new FakeArtifacts();
+    private final FakeBuiltIns builtIns = new FakeBuiltIns();
+    private final FakeFront front = new FakeFront();
+    private final List<String> changes = new ArrayList<>();
+    private LocalInfrastructure infrastructure = null;
+
+    @BeforeEach
+    void start() {
+        infrastructure =
+                new LocalInfrastructure(Fakes.settings(disk), models, artifacts, builtIns, front, loop);
+        models.listener = infrastructure::modelState;
+        infrastructure.onChange((namespace, service) -> changes.add(namespace + "/" + service));
+        infrastructure.start();
+        artifacts.paths.put("s3://models/iris", disk);
+    }
+
+    @AfterEach
+    void closeLogs() {
+        infrastructure.apply("default", "iris", plan(null));
+        loop.seconds(2);
+    }
+
+    private State state(String revision) {
+        return Objects.requireNonNull(
+                infrastructure.observe("default", "iris").get(revision), revision);
+    }
+
+    @Test
+    void aModelIsFetchedPlacedAndThenTakesRequests() {
+        infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
+        models.slow = true;
+        loop.run();
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.LOADING);
+        assertThat(front.gate("iris-1").capacity).isZero();
+
+        models.tell("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
+        loop.run();
+
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
+        assertThat(state("iris-1").replicas()).isEqualTo(1);
+        assertThat(front.gate("iris-1").capacity).isEqualTo(1);
+        assertThat(front.gate("iris-1").destination)
+                .isEqualTo(new Destination.Models("default/iris-1", false, "iris"));
+        assertThat(models.placed.get("default/iris-1").directory()).isEqualTo(disk);
+        assertThat(changes).contains("default/iris");
+    }
+
+    @Test
+    void argumentsWithoutEffectAreToldInTheLog() {
+        infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
+        loop.run();
+
+        assertThat(infrastructure.logs("default", "iris-1", 100))
+                .anyMatch(l -> l.contains("--http_port has no effect"))
+                .anyMatch(l -> l.contains("the model answers"));
+    }
+
+    @Test
+    void filesThatCannotBeFetchedAreToldAndTriedAgain() {
+        artifacts.failing.put(
+                "s3://models/iris", ServingException.of(Code.NOT_FOUND, "no bucket 'models'", "create it"));
+        infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
+        loop.run();
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
+        assertThat(Objects.requireNonNull(state("iris-1").failure()).message()).contains("no bucket 'models'");
+        assertThat(Objects.requireNonNull(state("iris-1").failure()).reason()).isEqualTo("ModelLoadFailed");
+        assertThat(front.gate("iris-1").refusal).contains("no bucket");
+
+        artifacts.failing.clear();
+        loop.seconds(9);
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
+        loop.seconds(2);
+
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
+        assertThat(front.gate("iris-1").refusal).isNull();
+    }
+
+    @Test
+    void aChangedSecretHasFilesFetchedAtOnce() {
+        artifacts.failing.put("s3://models/iris", ServingException.of(Code.UNAUTHENTICATED, "who are you"));
+        infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
+        loop.run();
+        artifacts.failing.clear();
+
+        infrastructure.retry("default");
+        loop.run();
+
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
+    }
+
+    @Test
+    void aModelThatFailsIsTriedAgainWithItsReasonKept() {
+        models.failing.put("default/iris-1", "it is no pickle");
+        infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
+        loop.run();
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
+        assertThat(Objects.requireNonNull(state("iris-1").failure()).message()).isEqualTo("it is no pickle");
+
+        models.failing.clear();
+        loop.seconds(11);
+
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
+        assertThat(state("iris-1").failure()).isNull();
+    }
+
+    @Test
+    void aRepositoryAnswersWhenAllItsModelsDo() {
+        models.repositories.put("default/iris-1", List.of("default/iris-1/a", "default/iris-1/b"));
+        models.failing.put("default/iris-1/b", "broken");
+        infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
+        loop.run();
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
+        assertThat(Objects.requireNonNull(state("iris-1").failure()).message()).contains("model 'b': broken");
+
+        models.failing.clear();
+        loop.seconds(11);
+
+        assertThat(front.gate("iris-1").destination)
+                .isEqualTo(new Destination.Models("default/iris-1", true, "iris"));
+    }
+
+    @Test
+    void anIdleServiceGoesToZeroAndTheNextRequestBringsItBack() {
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ZERO)));
+        loop.run();
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
+
+        loop.seconds(100);
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.STANDBY);
+        assertThat(models.placed).isEmpty();
+        assertThat(front.gate("iris-1").capacity).isZero();
+
+        infrastructure.wake("default", "iris-1");
+        loop.run();
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
+        assertThat(front.gate("iris-1").capacity).isEqualTo(1);
+    }
+
+    @Test
+    void aWakingServiceStaysInStandbyUntilItAnswers() {
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ZERO)));
+        loop.seconds(100);
+        models.slow = true;
+
+        infrastructure.wake("default", "iris-1");
+        loop.run();
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.STANDBY);
+        assertThat(models.placed).containsKey("default/iris-1");
+
+        models.tell("default/iris-1", io.nereid.spi.ServableState.Phase.AVAILABLE, null);
+        loop.run();
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
+    }
+
+    @Test
+    void trafficScalesInstancesUpAndDown() {
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ZERO)));
+        loop.run();
+        FakeGate gate = front.gate("iris-1");
+
+        gate.load(3);
+        loop.seconds(30);
+        assertThat(state("iris-1").replicas()).isEqualTo(3);
+        assertThat(models.placed.get("default/iris-1").instances()).isEqualTo(3);
+        assertThat(gate.capacity).isEqualTo(3);
+
+        gate.load(0);
+        loop.seconds(200);
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.STANDBY);
+    }
+
+    @Test
+    void anIdleServiceRests() {
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
+        loop.seconds(400);
+        int calls = models.calls;
+        int before = front.gate("iris-1").samples;
+        int ran = loop.ran;
+
+        loop.seconds(100);
+
+        assertThat(models.calls).isEqualTo(calls);
+        assertThat(front.gate("iris-1").samples - before).isBetween(99, 101);
+        assertThat(loop.ran - ran).isLessThan(10);
+    }
+
+    @Test
+    void whatIsNoLongerPlannedEndsWhenItsLastRequestHas() {
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
+        loop.run();
+        FakeGate gate = front.gate("iris-1");
+        gate.busy = true;
+
+        infrastructure.apply("default", "iris", plan(route("iris-2"), model("iris-2", ONE)));
+        loop.run();
+        assertThat(gate.closed).isTrue();
+        assertThat(models.placed).containsKeys("default/iris-1", "default/iris-2");
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.PENDING);
+
+        Objects.requireNonNull(gate.drained).run();
+        loop.seconds(1);
+        assertThat(models.placed).containsOnlyKeys("default/iris-2");
+        assertThat(infrastructure.observe("default", "iris")).containsOnlyKeys("iris-2");
+        assertThat(artifacts.leases).isEqualTo(1);
+    }
+
+    @Test
+    void aRevisionThatIsPlannedAgainWhileItEndsComesBack() {
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
+        loop.run();
+        FakeGate gate = front.gate("iris-1");
+        gate.busy = true;
+        infrastructure.apply("default", "iris", plan(route("iris-2"), model("iris-2", ONE)));
+        loop.run();
+
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
+        loop.run();
+        Objects.requireNonNull(gate.drained).run();
+        loop.seconds(1);
+
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
+        assertThat(infrastructure.observe("default", "iris")).containsOnlyKeys("iris-1");
+    }
+
+    @Test
+    void theSamePlanTwiceDoesNothing() {
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
+        loop.run();
+        int calls = models.calls;
+
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
+        loop.run();
+
+        assertThat(models.calls).isEqualTo(calls);
+    }
+
+    @Test
+    void anotherScaleReloadsNothing() {
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", ONE)));
+        loop.run();
+
+        Scaling three = new Scaling(3, 3, "concurrency", null, "kpa", Map.of());
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", three)));
+        loop.seconds(3);
+
+        assertThat(models.placed.get("default/iris-1").instances()).isEqualTo(3);
+        assertThat(artifacts.fetches).isEqualTo(1);
+        assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
+    }
+
+    @Test
+    void aFixedNumberOfReplicasIsNotScaled() {
+        Scaling two = new Scaling(2, 0, "concurrency", null, "none", Map.of());
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", two)));
+        loop.seconds(200);
+
+        assertThat(state("iris-1").replicas()).isEqualTo(2);
+    }
+
+    @Test
+    void aMetricThatIsNotMeasuredIsToldInTheLog() {
+        Scaling cpu = new Scaling(1, 5, "cpu", 80.0, "kpa", Map.of());
+        infrastructure.apply("default", "iris", plan(route("iris-1"), model("iris-1", cpu)));
+        loop.run();
+
+        assertThat(infrastructure.logs("default", "iris-1", 100))
+                .anyMatch(l -> l.contains("the metric 'cpu' is not measured on one machine"));
+    }
+
+    @Test
+    void anExplainerIsMadeAndClosed() {
+        Workload explainer = Fakes.workload(
+                "iris-e-1", Component.EXPLAINER, new Workload.Explainer("shap", Map.of(), List.of()), ONE);
+        infrastructure.apply("default", "iris", plan(route("iris-e-1"), explainer));
+        loop.run();
+        assertThat(state("iris-e-1").phase()).isEqualTo(Phase.READY);
+        assertThat(front.gate("iris-e-1").destination).isInstanceOf(Destination.Handler.class);
+
+        infrastructure.apply("default", "iris", plan(null));
+        loop.run();
+        assertThat(builtIns.running).isZero();
+    }
+
+    @Test
+    void anUnknownExplainerFailsWithItsReason() {
+        Workload explainer = Fakes.workload(
+                "iris-e-1", Component.EXPLAINER, new Workload.Explainer("magic", Map.of(), List.of()), ONE);
+        infrastructure.apply("default", "iris", plan(null, explainer));
+        loop.run();
+
+        assertThat(state("iris-e-1").phase()).isEqualTo(Phase.FAILED);
+        assertThat(Objects.requireNonNull(state("iris-e-1").failure()).message()).contains("magic");
+    }
+
+    @Test
+    void aGraphIsARevisionOfItsOwnAndEndsWithItsRoute() {
+        Route graph = new Route("default", "pipe", "InferenceGraph", List.of(), Map.of(), "{\"nodes\":{}}");
+        infrastructure.apply("default", "pipe", plan(graph));
+        loop.run();
+        assertThat(builtIns.graphs).isEqualTo(1);
+        assertThat(front.gate("pipe").capacity).isEqualTo(1);
+        assertThat(front.routes.get("default/pipe").components()).containsKey(Component.PREDICTOR);
+
+        infrastructure.apply("default", "pipe", plan(graph));
+        loop.run();
+        assertThat(builtIns.graphs).isEqualTo(1);
+
+        infrastructure.apply("default", "pipe", plan(null));
+        loop.run();
+        assertThat(builtIns.graphs).isZero();
+        assertThat(front.routes).isEmpty();
+    }
+
+    @Test
+    void logLinesAreInAFileToo() throws Exception {
+        infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
+        loop.run();
+
+        assertThat(Files.readString(disk.resolve("logs/default.iris-1.log"))).contains("fetching s3://models/iris");
+    }
+}
