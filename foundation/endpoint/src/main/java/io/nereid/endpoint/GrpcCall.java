@@ -48,6 +48,11 @@ public interface GrpcCall {
     /** Ends the call. The first end wins; later ones are ignored. */
     void close(Code code, @Nullable String message);
 
+    /** The call as the transport made it, where this one is a wrapper around it. */
+    default GrpcCall origin() {
+        return this;
+    }
+
     /** Ends the call with an error. */
     default void fail(ServingException e) {
         close(e.code(), e.describe());

@@ -59,6 +59,11 @@ public interface HttpExchange {
     /** Tells every header of the request, names in lower case, in the order of arrival. */
     void headers(BiConsumer<String, String> each);
 
+    /** The exchange as the transport made it, where this one is a wrapper around it. */
+    default HttpExchange origin() {
+        return this;
+    }
+
     /** Ends the exchange with the transport's mapping of an error to {@code {"error": text}}. */
     default void fail(io.nereid.base.ServingException e) {
         reply(HttpReply.error(e));

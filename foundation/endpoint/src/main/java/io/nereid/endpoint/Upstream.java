@@ -9,7 +9,8 @@ import java.util.concurrent.CompletionStage;
 
 /**
  * Sends requests on to other servers over connections that are kept. Thread-safe; never blocks. What goes wrong on the way is
- * told as UNAVAILABLE (no connection, broken before the answer began) or DEADLINE_EXCEEDED; an answer, whatever its status, is
+ * told as UNAVAILABLE (no connection, which has a {@link java.net.ConnectException} as its cause, or broken before the answer
+ * began) or DEADLINE_EXCEEDED; an answer, whatever its status, is
  * relayed unchanged.
  */
 public interface Upstream extends AutoCloseable {

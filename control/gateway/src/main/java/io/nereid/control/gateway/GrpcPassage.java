@@ -431,6 +431,11 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     }
 
     @Override
+    public GrpcCall origin() {
+        return call.origin();
+    }
+
+    @Override
     public String path() {
         return call.path();
     }

@@ -192,6 +192,11 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
     }
 
     @Override
+    public final HttpExchange origin() {
+        return exchange.origin();
+    }
+
+    @Override
     public final String method() {
         return exchange.method();
     }
