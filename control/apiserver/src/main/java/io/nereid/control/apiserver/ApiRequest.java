@@ -109,15 +109,26 @@ final class ApiRequest {
         return header == null ? "" : header.split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
     }
 
-    String body() {
+    private byte[] bytes() {
         MemoryRegion body = exchange.body();
         byte[] bytes = new byte[body.size()];
         body.getBytes(0, bytes, 0, bytes.length);
-        return new String(bytes, StandardCharsets.UTF_8);
+        return bytes;
+    }
+
+    String body() {
+        return new String(bytes(), StandardCharsets.UTF_8);
+    }
+
+    boolean hasBody() {
+        return exchange.body().size() > 0;
     }
 
     /** The body as a JSON tree. */
     JsonNode json() {
+        if (contentType().equals(Protobuf.TYPE)) {
+            return Protobuf.read(bytes());
+        }
         try {
             return Answer.JSON.readTree(body());
         } catch (JsonProcessingException e) {
@@ -128,6 +139,9 @@ final class ApiRequest {
     /** The body as one resource, in JSON or YAML. */
     ObjectNode resource() {
         String type = contentType();
+        if (type.equals(Protobuf.TYPE)) {
+            return Protobuf.read(bytes());
+        }
         if (!type.isEmpty()
                 && !type.equals("application/json")
                 && !type.contains("yaml")

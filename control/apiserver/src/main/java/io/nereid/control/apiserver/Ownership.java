@@ -82,8 +82,21 @@ final class Ownership {
         return result;
     }
 
-    /** Merges what somebody applies into what is there. */
-    static Applied apply(ObjectNode live, ObjectNode config, ArrayNode entries, Author author, boolean force) {
+    /**
+     * Merges what somebody applies into what is there.
+     *
+     * @param earlierConfig what he applied before without telling the server that it was an apply; no conflict is told of its
+     *     fields where they still have their values
+     */
+    static Applied apply(
+            ObjectNode live,
+            ObjectNode config,
+            ArrayNode entries,
+            Author author,
+            boolean force,
+            ObjectNode earlierConfig) {
+        ObjectNode allowed = subtract(
+                fields(managed(earlierConfig)), differences(managed(live), managed(earlierConfig)));
         ObjectNode wanted = fields(managed(config));
         ObjectNode earlier = Answer.JSON.createObjectNode();
         ObjectNode others = Answer.JSON.createObjectNode();
@@ -98,7 +111,7 @@ final class Ownership {
             ObjectNode fields = fieldsOf(entry);
             ObjectNode contested = intersection(fields, different);
             List<String> paths = new ArrayList<>();
-            paths(contested, "", paths);
+            paths(subtract(contested, allowed), "", paths);
             for (String path : paths) {
                 conflicts.add(new Conflict(
                         entry.path("manager").asText(),

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.apiserver;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -29,8 +30,10 @@ import org.jspecify.annotations.Nullable;
 /** Changes of resources as clients ask for them: admitted, owned, versioned, stored. Thread-safe: it has no state of its own. */
 final class Resources {
     private static final Pattern NAME = Pattern.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?");
+    private static final Pattern HEAD = Pattern.compile("^[^\\n:]{1,400}? is invalid(: |, \\d+ problems:\\n)");
     private static final int MOST_NAME = 253;
     private static final int TRIES = 8;
+    private static final String LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
 
     private final ResourceStore store;
     private final Admission admission;
@@ -107,8 +110,15 @@ final class Resources {
     Answer create(Target collection, ApiRequest request) {
         ObjectNode resource = request.resource();
         List<String> warnings = new ArrayList<>();
-        ObjectNode created = create(identified(collection, resource), resource, request, "Update", warnings);
-        return Answer.of(201, created, warnings);
+        Target target = identified(collection, resource);
+        try {
+            return Answer.of(201, create(target, resource, request, "Update", warnings), warnings);
+        } catch (ServingException e) {
+            if (e.code() == Code.ALREADY_EXISTS) {
+                throw new Refused(Answer.ofStatus(Answer.about(Answer.failureStatus(e), target.kind(), target.name())));
+            }
+            throw e;
+        }
     }
 
     /** Checks what the resource says of itself against the path, and completes it. */
@@ -304,7 +314,8 @@ final class Resources {
             if (target.kind().hasStatus()) {
                 fresh.remove("status");
             }
-            ObjectNode resource = Ownership.apply(nothing, fresh, Answer.JSON.createArrayNode(), author, true)
+            ObjectNode resource = Ownership.apply(
+                            nothing, fresh, Answer.JSON.createArrayNode(), author, true, Answer.JSON.createObjectNode())
                     .resource();
             return Answer.of(201, create(target, resource, request, "Apply", warnings), warnings);
         }
@@ -325,12 +336,31 @@ final class Resources {
         } else if (target.kind().hasStatus()) {
             config.remove("status");
         }
-        Applied applied = Ownership.apply(live, config, managers(live), author, request.flag("force"));
+        Applied applied = Ownership.apply(
+                live,
+                config,
+                managers(live),
+                author,
+                request.flag("force"),
+                manager.equals("kubectl") ? lastApplied(live) : Answer.JSON.createObjectNode());
         if (!applied.conflicts().isEmpty()) {
             throw new Refused(conflict(target, applied.conflicts()));
         }
         ObjectNode resource = applied.resource();
         return Answer.of(200, update(target, old, resource, stored, request, true, warnings), warnings);
+    }
+
+    /** What {@code kubectl apply} wrote down when it still merged by itself; these fields are its own, whoever else wrote them. */
+    private static ObjectNode lastApplied(ObjectNode live) {
+        String text = live.path("metadata").path("annotations").path(LAST_APPLIED).asText("");
+        try {
+            if (Answer.JSON.readTree(text) instanceof ObjectNode config) {
+                return config;
+            }
+        } catch (JsonProcessingException e) {
+            // nobody's then
+        }
+        return Answer.JSON.createObjectNode();
     }
 
     private static Answer conflict(Target target, List<Conflict> conflicts) {
@@ -457,7 +487,9 @@ final class Resources {
             return admitted.resource().deepCopy();
         } catch (ServingException e) {
             if (e.code() == Code.INVALID_ARGUMENT) {
-                throw new Refused(Answer.invalid(target.kind(), target.name(), e.describe()));
+                // the answer says itself what is invalid
+                String problems = HEAD.matcher(e.describe()).replaceFirst("");
+                throw new Refused(Answer.invalid(target.kind(), target.name(), problems));
             }
             throw e;
         }
@@ -483,7 +515,7 @@ final class Resources {
 
     Answer delete(Target target, ApiRequest request) {
         ObjectNode old = get(target);
-        JsonNode options = request.body().isBlank() ? Answer.JSON.createObjectNode() : request.json();
+        JsonNode options = request.hasBody() ? request.json() : Answer.JSON.createObjectNode();
         boolean dryRun = request.dryRun() || options.path("dryRun").path(0).asText("").equals("All");
         JsonNode conditions = options.path("preconditions");
         String uid = conditions.path("uid").asText("");

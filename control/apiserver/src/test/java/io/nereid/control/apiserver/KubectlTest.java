@@ -1,0 +1,275 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.apiserver;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.core.ResourceStore.Key;
+import io.nereid.control.core.ResourceStore.Type;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The real kubectl against the API server, without a cluster and without any option but {@code --server}. */
+@SuppressWarnings("NullAway.Init") // set before each test
+class KubectlTest {
+    private static final Type SERVICES = new Type("serving.kserve.io", "inferenceservices");
+    private static final String IRIS = """
+            apiVersion: serving.kserve.io/v1beta1
+            kind: InferenceService
+            metadata: {name: iris}
+            spec:
+              predictor:
+                minReplicas: 1
+                model:
+                  modelFormat: {name: sklearn}
+                  storageUri: gs://kfserving-examples/models/sklearn/1.0/model
+            """;
+
+    @TempDir
+    private Path dir;
+
+    private TestPlane plane;
+
+    @BeforeEach
+    void start() {
+        boolean there = Stream.of(System.getenv().getOrDefault("PATH", "").split(java.io.File.pathSeparator))
+                .anyMatch(p -> Files.isExecutable(Path.of(p, "kubectl")));
+        if (!there) {
+            System.err.println("SKIPPED: KubectlTest needs the program kubectl, which is not on the PATH");
+        }
+        Assumptions.assumeTrue(there, "kubectl is not on the PATH");
+        plane = new TestPlane(dir.resolve("store"));
+    }
+
+    @AfterEach
+    void stop() {
+        if (plane != null) {
+            plane.close();
+        }
+    }
+
+    private record Result(int code, String text) {}
+
+    private Process begin(String... args) throws IOException {
+        List<String> command = new ArrayList<>(List.of("kubectl", "--server=" + plane.url()));
+        command.addAll(List.of(args));
+        ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        builder.environment().put("HOME", dir.toString());
+        builder.environment().put("KUBECONFIG", dir.resolve("none").toString());
+        return builder.start();
+    }
+
+    private Result run(String... args) throws Exception {
+        Process process = begin(args);
+        process.getOutputStream().close();
+        String text = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        return new Result(process.exitValue(), text);
+    }
+
+    private String ok(String... args) throws Exception {
+        Result result = run(args);
+        assertThat(result.code()).as("%s: %s", String.join(" ", args), result.text()).isZero();
+        return result.text();
+    }
+
+    private String refused(String... args) throws Exception {
+        Result result = run(args);
+        assertThat(result.code()).as("%s: %s", String.join(" ", args), result.text()).isNotZero();
+        return result.text();
+    }
+
+    private String file(String text) throws IOException {
+        Path path = Files.createTempFile(dir, "resource", ".yaml");
+        Files.writeString(path, text);
+        return path.toString();
+    }
+
+    private ObjectNode iris() {
+        return plane.store.get(new Key(SERVICES, "default", "iris"));
+    }
+
+    private void ready() {
+        ObjectNode resource = iris();
+        ObjectNode status = resource.putObject("status");
+        status.put("url", "http://iris.example");
+        status.putArray("conditions").addObject().put("type", "Ready").put("status", "True");
+        plane.store.update(SERVICES, resource, null);
+    }
+
+    @Test
+    void itFindsOutWhatThereIs() throws Exception {
+        assertThat(ok("version")).contains("Server Version: v1.32.0+nereid");
+        assertThat(ok("api-resources"))
+                .containsPattern("inferenceservices +isvc +serving.kserve.io/v1beta1 +true +InferenceService")
+                .containsPattern("clusterservingruntimes +serving.kserve.io/v1alpha1 +false")
+                .containsPattern("events +ev +v1 +true +Event");
+        assertThat(ok("api-versions")).contains("serving.kserve.io/v1alpha1", "serving.kserve.io/v1beta1", "v1");
+        assertThat(ok("explain", "isvc")).contains("GROUP:      serving.kserve.io", "spec");
+        assertThat(refused("get", "pods")).contains("the server doesn't have a resource type \"pods\"");
+    }
+
+    @Test
+    void applyCreatesConfiguresAndLeavesAlone() throws Exception {
+        String file = file(IRIS);
+        assertThat(ok("apply", "-f", file)).isEqualTo("inferenceservice.serving.kserve.io/iris created\n");
+        assertThat(ok("apply", "-f", file)).isEqualTo("inferenceservice.serving.kserve.io/iris unchanged\n");
+        String changed = file(IRIS.replace("minReplicas: 1", "timeout: 9"));
+        assertThat(ok("diff", "-f", file)).isEmpty();
+        assertThat(ok("apply", "--dry-run=server", "-f", changed)).contains("configured (server dry run)");
+        assertThat(iris().at("/spec/predictor/timeout").isMissingNode()).isTrue();
+        assertThat(ok("apply", "-f", changed)).isEqualTo("inferenceservice.serving.kserve.io/iris configured\n");
+        assertThat(iris().at("/spec/predictor/timeout").asInt()).isEqualTo(9);
+        assertThat(iris().at("/metadata/generation").asInt()).isEqualTo(2);
+        assertThat(refused("apply", "-f", file(IRIS.replace("name: iris", "name: Iris"))))
+                .contains("The InferenceService \"Iris\" is invalid: metadata.name");
+    }
+
+    @Test
+    void serverSideApplyTellsConflictsAndForceOverrides() throws Exception {
+        String one = file(IRIS);
+        String two = file(IRIS.replace("minReplicas: 1", "minReplicas: 2"));
+        assertThat(ok("apply", "--server-side", "-f", one)).contains("iris serverside-applied");
+        long version = iris().at("/metadata/resourceVersion").asLong();
+        ok("apply", "--server-side", "-f", one);
+        assertThat(iris().at("/metadata/resourceVersion").asLong()).isEqualTo(version);
+        assertThat(refused("apply", "--server-side", "--field-manager=other", "-f", two))
+                .contains("Apply failed with 1 conflict: conflict with \"kubectl\" using serving.kserve.io/v1beta1:"
+                        + " .spec.predictor.minReplicas");
+        ok("apply", "--server-side", "--field-manager=other", "--force-conflicts", "-f", two);
+        assertThat(iris().at("/spec/predictor/minReplicas").asInt()).isEqualTo(2);
+        ok("apply", "--server-side", "-f", file(IRIS.replace("    minReplicas: 1\n", "    timeout: 5\n")));
+        assertThat(iris().at("/spec/predictor/minReplicas").asInt()).isEqualTo(2);
+        ok("apply", "--server-side", "-f", file(IRIS.replace("    minReplicas: 1\n", "")));
+        assertThat(iris().at("/spec/predictor/timeout").isMissingNode()).isTrue();
+    }
+
+    @Test
+    void aClientSideApplyCanGoOnServerSide() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        assertThat(ok("apply", "--server-side", "-f", file(IRIS.replace("minReplicas: 1", "minReplicas: 3"))))
+                .contains("serverside-applied");
+        assertThat(iris().at("/spec/predictor/minReplicas").asInt()).isEqualTo(3);
+    }
+
+    @Test
+    void getPatchLabelAnnotateReplace() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        ready();
+        assertThat(ok("get", "isvc"))
+                .containsPattern("NAME +URL +READY +PREV +LATEST +PREVROLLEDOUTREVISION +LATESTREADYREVISION +AGE")
+                .containsPattern("iris +http://iris.example +True");
+        ok("patch", "isvc", "iris", "--type", "merge", "-p", "{\"spec\":{\"predictor\":{\"timeout\":4}}}");
+        ok("patch", "isvc", "iris", "--type=json", "-p",
+                "[{\"op\":\"replace\",\"path\":\"/spec/predictor/timeout\",\"value\":5}]");
+        assertThat(iris().at("/spec/predictor/timeout").asInt()).isEqualTo(5);
+        assertThat(iris().at("/status/url").asText()).isEqualTo("http://iris.example");
+        ok("label", "isvc", "iris", "team=a");
+        ok("annotate", "isvc", "iris", "note=x");
+        assertThat(ok("get", "isvc", "-l", "team=a", "-o", "name"))
+                .isEqualTo("inferenceservice.serving.kserve.io/iris\n");
+        assertThat(ok("get", "isvc", "-l", "team notin (a)")).contains("No resources found");
+        String json = ok("get", "isvc", "iris", "-o", "json");
+        String file = file(json.replace("\"timeout\": 5", "\"timeout\": 6"));
+        ok("replace", "-f", file);
+        assertThat(iris().at("/spec/predictor/timeout").asInt()).isEqualTo(6);
+        assertThat(refused("replace", "-f", file)).contains("the object has been modified");
+        assertThat(ok("patch", "isvc", "iris", "--subresource=status", "--type=merge", "-p",
+                        "{\"status\":{\"url\":\"http://new\"},\"spec\":{\"predictor\":{\"timeout\":1}}}"))
+                .contains("patched");
+        assertThat(iris().at("/status/url").asText()).isEqualTo("http://new");
+        assertThat(iris().at("/spec/predictor/timeout").asInt()).isEqualTo(6);
+        assertThat(refused("get", "isvc", "nope"))
+                .contains("Error from server (NotFound): inferenceservices.serving.kserve.io \"nope\" not found");
+    }
+
+    @Test
+    void describeShowsEvents() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        ok("apply", "-f", file("""
+                apiVersion: v1
+                kind: Event
+                metadata: {name: iris.1}
+                involvedObject: {kind: InferenceService, name: iris, namespace: default, uid: "%s"}
+                type: Warning
+                reason: ModelLoadFailed
+                message: there is no such file
+                lastTimestamp: "2026-01-01T00:00:00Z"
+                """.formatted(iris().at("/metadata/uid").asText())));
+        assertThat(ok("describe", "isvc", "iris"))
+                .contains("Storage Uri:  gs://kfserving-examples")
+                .containsPattern("Warning +ModelLoadFailed .*there is no such file");
+        assertThat(ok("get", "events")).containsPattern("Warning +ModelLoadFailed +inferenceservice/iris +there is no");
+    }
+
+    @Test
+    void waitAndWatchHearOfChanges() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        Process wait = begin("wait", "--for=condition=Ready", "isvc/iris", "--timeout=30s");
+        Process watch = begin("get", "isvc", "-w");
+        try (BufferedReader lines =
+                new BufferedReader(new InputStreamReader(watch.getInputStream(), StandardCharsets.UTF_8))) {
+            assertThat(lines.readLine()).startsWith("NAME");
+            assertThat(lines.readLine()).startsWith("iris");
+            ready();
+            assertThat(lines.readLine()).contains("http://iris.example");
+        } finally {
+            watch.toHandle().destroyForcibly();
+        }
+        assertThat(new String(wait.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                .isEqualTo("inferenceservice.serving.kserve.io/iris condition met\n");
+        assertThat(refused("wait", "--for=condition=Gone", "isvc/iris", "--timeout=1s")).contains("timed out");
+    }
+
+    @Test
+    void deleteWaitsUntilTheResourceIsGone() throws Exception {
+        String file = file(IRIS);
+        ok("apply", "-f", file);
+        ok("patch", "isvc", "iris", "--type=merge", "-p", "{\"metadata\":{\"finalizers\":[\"nereid.io/x\"]}}");
+        Process delete = begin("delete", "-f", file, "--timeout=30s");
+        while (!iris().at("/metadata").has("deletionTimestamp")) {
+            Thread.onSpinWait();
+        }
+        assertThat(delete.isAlive()).isTrue();
+        ok("patch", "isvc", "iris", "--type=merge", "-p", "{\"metadata\":{\"finalizers\":null}}");
+        assertThat(new String(delete.getInputStream().readAllBytes(), StandardCharsets.UTF_8)).contains("deleted");
+        assertThat(delete.waitFor()).isZero();
+        assertThat(iris()).isNull();
+        ok("apply", "-f", file);
+        ok("delete", "isvc", "--all");
+        assertThat(iris()).isNull();
+    }
+
+    @Test
+    void coreResourcesAndNamespaces() throws Exception {
+        ok("create", "secret", "generic", "s3", "--from-literal=AWS_ACCESS_KEY_ID=abc");
+        assertThat(ok("get", "secret", "s3", "-o", "jsonpath={.data.AWS_ACCESS_KEY_ID} {.type}")).isEqualTo("YWJj Opaque");
+        ok("create", "configmap", "settings", "--from-literal=a=b");
+        ok("patch", "cm", "settings", "-p", "{\"data\":{\"c\":\"d\",\"a\":null}}");
+        assertThat(ok("get", "cm", "settings", "-o", "jsonpath={.data}")).isEqualTo("{\"c\":\"d\"}");
+        ok("create", "serviceaccount", "me");
+        assertThat(ok("describe", "secret", "s3")).contains("AWS_ACCESS_KEY_ID:  3 bytes");
+        ok("create", "namespace", "zoo");
+        assertThat(ok("apply", "-n", "fresh", "-f", file(IRIS)))
+                .contains("Warning: namespace \"fresh\" was not there and has been created");
+        assertThat(ok("get", "isvc", "-A")).containsPattern("fresh +iris");
+        assertThat(ok("get", "ns")).containsPattern("fresh +Active").containsPattern("zoo +Active");
+        ok("delete", "ns", "fresh", "zoo");
+        assertThat(plane.store.get(new Key(SERVICES, "fresh", "iris"))).isNull();
+        assertThat(refused("delete", "ns", "default")).contains("this namespace may not be deleted");
+    }
+}
