@@ -203,7 +203,7 @@ final class Rollout {
             status.set("rolledBack", mark);
             return;
         }
-        if (!ready.equals(created) || rolledOut.isEmpty() || rolledOut.equals(created) || percentBefore(created) <= 0) {
+        if (!ready.equals(created) || rolledOut.isEmpty() || rolledOut.equals(created)) {
             return;
         }
         Traffic traffic = revisions.state(created).traffic();
@@ -213,7 +213,7 @@ final class Rollout {
         if (errors != null || p99 != null) {
             requeue = WATCH; // requests alone are no reason to plan
         }
-        if (traffic.requests() < (least == null ? 20 : Math.max(1, least))) {
+        if (percentBefore(created) <= 0 || traffic.requests() < (least == null ? 20 : Math.max(1, least))) {
             return;
         }
         double failed = 100.0 * traffic.errors() / traffic.requests();
@@ -234,6 +234,7 @@ final class Rollout {
                     text(p99));
         }
         if (why != null) {
+            requeue = null;
             rolledBack = "Revision " + created + " was taken back: " + why;
             status.putObject("rolledBack")
                     .put("revisionName", created)

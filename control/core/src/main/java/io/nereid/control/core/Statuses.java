@@ -188,7 +188,10 @@ final class Statuses {
             String type = title(component) + "Ready";
             if (!conditions.status(type).equals(Conditions.TRUE)) {
                 conditions.set(
-                        "IngressReady", Conditions.FALSE, title(component) + "NotReady", conditions.message(type));
+                        "IngressReady",
+                        conditions.status(type),
+                        title(component) + "NotReady",
+                        conditions.message(type));
                 return;
             }
         }
@@ -381,8 +384,9 @@ final class Statuses {
         }
         if (is && !was) {
             events.add(new Event("Normal", "InferenceServiceReady", name + " is Ready"));
-        } else if (was && !is) {
-            events.add(new Event("Warning", "InferenceServiceNotReady", name + " is no longer Ready"));
+        } else if (conditions.status("Ready").equals(Conditions.FALSE)
+                && !conditions.statusBefore("Ready").equals(Conditions.FALSE)) {
+            events.add(new Event("Warning", "InferenceServiceNotReady", name + " is not Ready: " + conditions.message("Ready")));
         }
         if (!conditions.message("FieldsWithoutEffect").equals(conditions.messageBefore("FieldsWithoutEffect"))) {
             scene.advice.forEach(one -> events.add(new Event("Warning", "FieldWithoutEffect", one)));

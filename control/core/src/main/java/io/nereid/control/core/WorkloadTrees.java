@@ -10,7 +10,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import java.time.Duration;
-import java.util.HashMap;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -120,10 +121,10 @@ final class WorkloadTrees {
     }
 
     private static Map<String, String> map(JsonNode tree) {
-        Map<String, String> all = new HashMap<>();
+        Map<String, String> all = new LinkedHashMap<>();
         tree.properties()
                 .forEach(entry -> all.put(entry.getKey(), entry.getValue().asText()));
-        return Map.copyOf(all);
+        return Collections.unmodifiableMap(all);
     }
 
     /** A component that is null is left out, so that it is null again when it is read. */

@@ -1,0 +1,187 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.core;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.ResourceTexts;
+import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.StorageContainer;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+
+/** Plays a service's life as a case file tells it: specifications, and what becomes of its workloads. */
+final class PlanCases {
+    static final Instant START = Instant.parse("2026-03-01T12:00:00Z");
+    private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
+
+    private final ObjectNode resource = NODES.objectNode();
+    private final Catalog catalog;
+    private final Map<String, Observed.State> states = new TreeMap<>();
+    private Plan last = new Plan(List.of(), null, List.of(), NODES.objectNode(), List.of(), null);
+    private long generation = 1;
+
+    PlanCases(JsonNode one) {
+        resource.put("apiVersion", "serving.kserve.io/v1beta1").put("kind", "InferenceService");
+        ObjectNode meta = resource.putObject("metadata");
+        meta.put("name", one.path("name").asText("iris"));
+        meta.put("namespace", one.path("namespace").asText("default"));
+        meta.set("labels", one.has("labels") ? one.get("labels") : NODES.objectNode());
+        meta.set("annotations", one.has("annotations") ? one.get("annotations") : NODES.objectNode());
+        resource.set("spec", one.path("spec"));
+        List<ServingRuntime> own = new ArrayList<>();
+        List<ServingRuntime> cluster = new ArrayList<>();
+        for (JsonNode runtime : one.path("runtimes")) {
+            ServingRuntime read = ServingRuntime.read((ObjectNode) runtime);
+            (read.cluster() ? cluster : own).add(read);
+        }
+        List<StorageContainer> containers = new ArrayList<>();
+        one.path("storageContainers").forEach(tree -> containers.add(StorageContainer.read((ObjectNode) tree)));
+        ServiceConfig config = one.has("config")
+                ? ServiceConfig.read((ObjectNode) one.get("config"))
+                : ServiceConfig.defaults();
+        catalog = Catalog.of(own, cluster, containers, config, new Catalog.Gateway("localhost:8080", "localhost:8081"));
+    }
+
+    static List<ObjectNode> read(String file) {
+        return ResourceTexts.parse(text(file), file);
+    }
+
+    static String text(String file) {
+        try (InputStream stream = PlanCases.class.getResourceAsStream(file)) {
+            return new String(stream.readAllBytes(), StandardCharsets.UTF_8);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** Plans the changed service, lets things happen, and plans again. */
+    Plan step(JsonNode step) {
+        if (step.has("set")) {
+            patch((ObjectNode) resource.get("spec"), step.get("set"));
+            generation++;
+        }
+        for (String part : List.of("annotations", "labels")) {
+            if (step.has(part)) {
+                patch((ObjectNode) resource.get("metadata").get(part), step.get(part));
+            }
+        }
+        ((ObjectNode) resource.get("metadata")).put("generation", generation);
+        Instant now = START.plusSeconds(step.path("at").asLong());
+        last = plan(now);
+        step.path("states").properties().forEach(entry -> states.put(entry.getKey(), state(entry.getValue())));
+        List<Plan.Event> events = new ArrayList<>(last.events());
+        last = plan(now);
+        events.addAll(last.events());
+        return new Plan(
+                last.workloads(), last.route(), last.revisions(), last.status(), events, last.requeueAfter());
+    }
+
+    /** The plan of what is now, which changes nothing. */
+    Plan plan(Instant now) {
+        return Planner.plan(InferenceService.read(resource.deepCopy()), catalog, observed(), now);
+    }
+
+    Observed observed() {
+        Map<String, Observed.State> planned = new LinkedHashMap<>();
+        for (Workload workload : last.workloads()) {
+            if (states.containsKey(workload.revision())) {
+                planned.put(workload.revision(), states.get(workload.revision()));
+            }
+        }
+        return new Observed(planned, last.revisions(), last.status());
+    }
+
+    private static Observed.State state(JsonNode told) {
+        Observed.Phase phase = Observed.Phase.valueOf(
+                told.isTextual() ? told.asText() : told.path("phase").asText());
+        int replicas = told.path("replicas").asInt(phase == Observed.Phase.READY ? 1 : 0);
+        Observed.Failure failure = phase == Observed.Phase.FAILED
+                ? new Observed.Failure(
+                        told.path("reason").asText("ModelLoadFailed"),
+                        told.path("message").asText("no such file"),
+                        START,
+                        told.has("exitCode") ? (Integer) told.get("exitCode").asInt() : null)
+                : null;
+        Observed.Traffic traffic = new Observed.Traffic(
+                told.path("requests").asLong(),
+                told.path("errors").asLong(),
+                told.path("p99").asDouble());
+        return new Observed.State(phase, replicas, told.path("wanted").asInt(1), failure, traffic);
+    }
+
+    private static void patch(ObjectNode into, JsonNode changes) {
+        changes.properties().forEach(entry -> {
+            if (entry.getValue().isNull()) {
+                into.remove(entry.getKey());
+            } else if (entry.getValue() instanceof ObjectNode object
+                    && into.get(entry.getKey()) instanceof ObjectNode there) {
+                patch(there, object);
+            } else {
+                into.set(entry.getKey(), entry.getValue().deepCopy());
+            }
+        });
+    }
+
+    /** A plan as a tree, in the words of the case files. */
+    static ObjectNode tree(Plan plan) {
+        ObjectNode tree = NODES.objectNode();
+        tree.put("running", plan.workloads().stream().map(Workload::revision).collect(Collectors.joining(" ")));
+        tree.put("kept", plan.revisions().stream().map(Revision::name).collect(Collectors.joining(" ")));
+        if (plan.requeueAfter() != null) {
+            tree.put("requeue", plan.requeueAfter().toMillis());
+        }
+        ObjectNode workloads = tree.putObject("workloads");
+        plan.workloads().forEach(one -> workloads.set(one.revision(), WorkloadTrees.write(one)));
+        Route route = plan.route();
+        if (route != null) {
+            ObjectNode routed = tree.putObject("route");
+            routed.put("kind", route.kind());
+            route.components().forEach((component, backend) -> {
+                routed.put(Drafts.part(component), targets(backend.targets()));
+                if (!backend.mirrors().isEmpty()) {
+                    routed.put(Drafts.part(component) + "Mirrors", targets(backend.mirrors()));
+                }
+                if (backend.stickyHeader() != null) {
+                    routed.put(Drafts.part(component) + "Sticky", backend.stickyHeader());
+                }
+            });
+            var doors = routed.putArray("doors");
+            route.doors().forEach(door -> doors.add(door.host() + door.pathPrefix()
+                    + (door.component() == null ? "" : " " + Drafts.part(door.component()))
+                    + (door.tag() == null ? "" : " #" + door.tag())));
+            if (!route.graph().isEmpty()) {
+                routed.put("graph", route.graph());
+            }
+        }
+        tree.set("status", plan.status());
+        ObjectNode conditions = tree.putObject("conditions");
+        for (JsonNode one : plan.status().path("conditions")) {
+            conditions.put(
+                    one.path("type").asText(),
+                    one.path("status").asText()
+                            + (one.has("reason") ? " " + one.path("reason").asText() : ""));
+        }
+        var events = tree.putArray("events");
+        plan.events().forEach(one -> events.add(one.type() + " " + one.reason() + " " + one.message()));
+        return tree;
+    }
+
+    private static String targets(List<Route.Target> targets) {
+        return targets.stream()
+                .map(one -> one.revision() + "=" + one.percent() + (one.tag() == null ? "" : "#" + one.tag()))
+                .collect(Collectors.joining(" "));
+    }
+}
