@@ -511,7 +511,14 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         HttpStream stream = request.exchange()
                 .stream(new HttpReply(200, HttpReply.JSON, new String[0], new Content(new byte[0], 0)));
         WatchStream told =
-                new WatchStream(stream, selectors, shape, known, initial, tellAll ? listing.version() : from);
+                new WatchStream(
+                        stream,
+                        selectors,
+                        shape,
+                        known,
+                        tellAll ? 0 : listing.version(),
+                        initial,
+                        tellAll ? listing.version() : from);
         watches.add(told);
         request.exchange().onCancel(() -> {
             watches.remove(told);

@@ -24,6 +24,7 @@ final class WatchStream {
     private final Function<JsonNode, JsonNode> form;
     private final Set<String> known;
     private final boolean initialEnd;
+    private final long replayed;
     private long last;
     private boolean ended;
     private @Nullable Watch watch;
@@ -35,6 +36,8 @@ final class WatchStream {
      *
      * @param form what an event carries of a resource
      * @param known uids of the resources that the client has seen and that are selected
+     * @param replayed up to this version changes are older than {@code known}; whether the client has seen a resource is
+     *     not known then, and it is told rather once too often that one is gone
      * @param initialEnd whether the next bookmark says that everything that was there has been told
      */
     WatchStream(
@@ -42,12 +45,14 @@ final class WatchStream {
             Selectors selectors,
             Function<JsonNode, JsonNode> form,
             Set<String> known,
+            long replayed,
             boolean initialEnd,
             long last) {
         this.stream = stream;
         this.selectors = selectors;
         this.form = form;
         this.known = known;
+        this.replayed = replayed;
         this.initialEnd = initialEnd;
         this.last = last;
     }
@@ -79,7 +84,7 @@ final class WatchStream {
         if (now) {
             known.add(uid);
             send(before ? "MODIFIED" : "ADDED", form.apply(resource));
-        } else if (before) {
+        } else if (before || change.version() <= replayed) {
             known.remove(uid);
             send("DELETED", form.apply(resource));
         } else if (change.kind() == Change.Kind.DELETED && selectors.matches(resource)) {

@@ -205,6 +205,18 @@ class ApiServerTest {
         }
     }
 
+    @Test
+    void aWatchFromAnEarlierVersionMissesNothing() throws Exception {
+        ok("POST", SERVICES, service("a"));
+        label("\"a\"");
+        String version = ok("GET", SERVICES + "?labelSelector=team%3Da", "").at("/metadata/resourceVersion").asText();
+        label("\"b\"");
+        HttpResponse<String> response = send(
+                "GET", SERVICES + "?watch=true&timeoutSeconds=1&labelSelector=team%3Da&resourceVersion=" + version, null, "");
+        assertThat(response.body().lines()).hasSize(1);
+        assertThat(JSON.readTree(response.body()).path("type").asText()).isEqualTo("DELETED");
+    }
+
     private void label(String value) throws Exception {
         HttpResponse<String> response = send(
                 "PATCH", SERVICES + "/a", "application/merge-patch+json", "{\"metadata\":{\"labels\":{\"team\":" + value + "}}}");

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.slf4j.LoggerFactory;
 
 /** The real kubectl against the API server, without a cluster and without any option but {@code --server}. */
 @SuppressWarnings("NullAway.Init") // set before each test
@@ -49,7 +50,7 @@ class KubectlTest {
         boolean there = Stream.of(System.getenv().getOrDefault("PATH", "").split(java.io.File.pathSeparator))
                 .anyMatch(p -> Files.isExecutable(Path.of(p, "kubectl")));
         if (!there) {
-            System.err.println("SKIPPED: KubectlTest needs the program kubectl, which is not on the PATH");
+            LoggerFactory.getLogger(KubectlTest.class).warn("SKIPPED: KubectlTest needs the program kubectl, which is not on the PATH");
         }
         Assumptions.assumeTrue(there, "kubectl is not on the PATH");
         plane = new TestPlane(dir.resolve("store"));

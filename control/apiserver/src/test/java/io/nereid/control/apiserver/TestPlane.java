@@ -52,12 +52,4 @@ final class TestPlane implements AutoCloseable {
         server.close();
         store.close();
     }
-
-    /** A port for trying things by hand. */
-    public static void main(String[] args) throws InterruptedException {
-        try (TestPlane plane = new TestPlane(Path.of(args[0]))) {
-            System.out.println(plane.url());
-            Thread.currentThread().join();
-        }
-    }
 }
