@@ -76,8 +76,18 @@ final class ProcessForm {
             @Nullable Path workingDirectory) {}
 
     /** Whether every replica can be told a port of its own. */
-    static boolean portsCanBeTold(Process form) {
-        return form.containers().stream().allMatch(ProcessForm::portCanBeTold);
+    static boolean portsCanBeTold(Workload workload, Process form) {
+        for (int i = 0; i < form.containers().size(); i++) {
+            if (!told(workload, form.containers().get(i), i == 0)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Transformers and explainers are told by the arguments that they are given. */
+    private static boolean told(Workload workload, ProcessContainer container, boolean main) {
+        return (main && workload.component() != Component.PREDICTOR) || portCanBeTold(container);
     }
 
     private static boolean portCanBeTold(ProcessContainer container) {
@@ -108,8 +118,9 @@ final class ProcessForm {
             List<String> warnings) {
         List<Map<Integer, Integer>> assigned = new ArrayList<>();
         Map<Integer, Integer> moved = new LinkedHashMap<>();
-        for (ProcessContainer container : form.containers()) {
-            Map<Integer, Integer> own = assign(container, ports, warnings);
+        for (int i = 0; i < form.containers().size(); i++) {
+            ProcessContainer container = form.containers().get(i);
+            Map<Integer, Integer> own = assign(container, told(workload, container, i == 0), ports, warnings);
             assigned.add(own);
             own.forEach((number, port) -> {
                 if (!number.equals(port)) {
@@ -134,10 +145,10 @@ final class ProcessForm {
         return starts;
     }
 
-    private static Map<Integer, Integer> assign(ProcessContainer container, Ports ports, List<String> warnings) {
+    private static Map<Integer, Integer> assign(
+            ProcessContainer container, boolean told, Ports ports, List<String> warnings) {
         Map<Integer, Integer> assigned = new LinkedHashMap<>();
         List<Integer> numbers = container.ports().stream().map(Port::number).toList();
-        boolean told = portCanBeTold(container);
         for (int number : numbers.isEmpty() ? List.of(told ? 0 : DEFAULT_PORT) : numbers) {
             if (!told && ports.take(number)) {
                 assigned.put(number, number);

@@ -80,22 +80,21 @@ final class ProcessRunner implements Runner {
         this.log = log;
         this.changed = changed;
         String seconds = workload.annotations().get(GRACE_ANNOTATION);
+        if (most() == 1 && workload.scaling().max() != 1) {
+            log.add("warning: the command listens on a port of its own, of which there is one, so there is one replica at"
+                    + " most; let it take the port from $(PORT) or --http_port=$(PORT) to have more");
+        }
         this.grace = seconds == null || !seconds.matches("\\d{1,5}") ? GRACE : Duration.ofSeconds(Long.parseLong(seconds));
     }
 
     @Override
     public int most() {
-        return ProcessForm.portsCanBeTold(form) ? Integer.MAX_VALUE : 1;
+        return ProcessForm.portsCanBeTold(workload, form) ? Integer.MAX_VALUE : 1;
     }
 
     @Override
     public void scale(int replicas) {
-        int most = most();
-        if (replicas > most && warned.add("replicas")) {
-            log.add("warning: " + replicas + " replicas are wanted, but the command listens on a port of its own, of which"
-                    + " there is one; let it take the port from $(PORT) or --http_port=$(PORT)");
-        }
-        wanted = Math.min(replicas, most);
+        wanted = Math.min(replicas, most());
         retry.cancel();
         while (pods.size() > wanted) {
             leave(pods.remove(pods.size() - 1));
