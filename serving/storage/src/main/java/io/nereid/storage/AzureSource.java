@@ -94,9 +94,9 @@ final class AzureSource implements Source {
         if (given != null) {
             return given;
         }
-        String tenant = settings.get("AZ_TENANT_ID", "AZURE_TENANT_ID");
-        String client = settings.get("AZ_CLIENT_ID", "AZURE_CLIENT_ID");
-        String secret = settings.get("AZ_CLIENT_SECRET", "AZURE_CLIENT_SECRET");
+        String tenant = settings.first("AZ_TENANT_ID", "AZURE_TENANT_ID");
+        String client = settings.first("AZ_CLIENT_ID", "AZURE_CLIENT_ID");
+        String secret = settings.first("AZ_CLIENT_SECRET", "AZURE_CLIENT_SECRET");
         String federated = settings.get("AZURE_FEDERATED_TOKEN_FILE");
         if (client == null || settings.get("AZURE_STORAGE_ACCESS_KEY") != null && secret == null) {
             return null;

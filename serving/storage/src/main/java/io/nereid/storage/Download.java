@@ -130,7 +130,7 @@ final class Download {
                 throw e;
             } finally {
                 whole.remove(ending);
-                shop.cache().leave(key, keep && listing.versioned());
+                shop.cache().leave(key, keep && bytes.get() > 0 && listing.versioned());
             }
         }
     }

@@ -28,7 +28,7 @@ final class HuggingFaceSource implements Source {
         this.revision = colon < 0 ? "main" : rest.substring(colon + 1);
         String url = settings.get("HF_ENDPOINT", "https://huggingface.co");
         this.endpoint = url.endsWith("/") ? url.substring(0, url.length() - 1) : url;
-        String token = settings.get("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN");
+        String token = settings.first("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN");
         this.headers = token == null ? Map.of() : Map.of("Authorization", "Bearer " + token.trim());
     }
 

@@ -35,7 +35,7 @@ final class Listings {
         TreeMap<String, Item> items = new TreeMap<>();
         for (Item item : listing.items()) {
             String path = Paths.safe(item.path(), Uris.shown(uri));
-            boolean marker = path.isEmpty() || item.path().endsWith("/") && item.size() <= 0;
+            boolean marker = path.isEmpty() || item.path().endsWith("/");
             if (marker || !archive && !patterns.wants(path)) {
                 continue;
             }

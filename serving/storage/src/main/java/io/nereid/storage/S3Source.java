@@ -48,7 +48,7 @@ final class S3Source implements Source {
     }
 
     private static @Nullable String endpoint(Settings settings) {
-        String url = settings.get("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
+        String url = settings.first("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
         if (url == null) {
             String host = settings.get("S3_ENDPOINT");
             if (host == null) {
@@ -75,7 +75,7 @@ final class S3Source implements Source {
     }
 
     /** The root of the bucket, without a slash at the end. */
-    private String root() {
+    String root() {
         boolean label = HOST_LABEL.matcher(bucket).matches();
         if (custom != null) {
             boolean virtual = settings.flag("S3_USER_VIRTUAL_BUCKET", settings.flag("S3_USE_VIRTUAL_BUCKET", false));

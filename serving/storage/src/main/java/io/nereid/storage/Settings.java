@@ -86,7 +86,7 @@ final class Settings {
     }
 
     /** The first of some names that has a value that is not empty. */
-    @Nullable String get(String... names) {
+    @Nullable String first(String... names) {
         for (String name : names) {
             String value = values.get(name);
             if (value != null && !value.isEmpty()) {
@@ -96,14 +96,19 @@ final class Settings {
         return null;
     }
 
+    /** The value of a name, or null if it has none or an empty one. */
+    @Nullable String get(String name) {
+        return first(name);
+    }
+
     String get(String name, String otherwise) {
-        String value = get(name);
+        String value = first(name);
         return value == null ? otherwise : value;
     }
 
     /** Yes or no: {@code true}, {@code 1}, {@code yes} and {@code false}, {@code 0}, {@code no} in any case. */
     boolean flag(String name, boolean otherwise) {
-        String value = get(name);
+        String value = first(name);
         if (value == null) {
             return otherwise;
         }
@@ -117,7 +122,7 @@ final class Settings {
 
     /** A whole number of at least one. */
     int count(String name, int otherwise) {
-        String value = get(name);
+        String value = first(name);
         if (value == null) {
             return otherwise;
         }
@@ -135,7 +140,7 @@ final class Settings {
 
     /** A list, as a JSON array of strings or separated by commas. */
     List<String> list(String name) {
-        String value = get(name);
+        String value = first(name);
         if (value == null) {
             return List.of();
         }
@@ -150,7 +155,7 @@ final class Settings {
 
     /** A setting that is the text itself if it begins so, and else the path of a file that holds it. */
     @Nullable String text(String name, String begins) {
-        String value = get(name);
+        String value = first(name);
         if (value == null || value.stripLeading().startsWith(begins)) {
             return value;
         }

@@ -67,7 +67,7 @@ final class TarReader {
             }
         }
         String name = fields.getOrDefault("path", name());
-        String target = fields.getOrDefault("linkpath", cString(100, 100));
+        String target = fields.getOrDefault("linkpath", cString(157, 100));
         long size = fields.containsKey("size") ? decimal(fields.getOrDefault("size", "")) : headerSize;
         boolean executable = (number(100, 8) & 0100) != 0;
         switch (type) {

@@ -41,7 +41,7 @@ final class WebSource implements Source {
                                             .getBytes(StandardCharsets.UTF_8)));
         }
         String name = target.getHost() + "-headers";
-        String value = settings.get(target.getRawAuthority() + "-headers", name);
+        String value = settings.first(target.getRawAuthority() + "-headers", name);
         if (value == null) {
             return headers;
         }

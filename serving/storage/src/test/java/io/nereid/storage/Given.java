@@ -1,0 +1,70 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage;
+
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** What the tests of stores have in common. Stateless. */
+final class Given {
+    private Given() {}
+
+    static StorageOptions options(Path directory) {
+        return StorageOptions.defaults(directory.resolve("cache"))
+                .withQuota(1L << 30, 0)
+                .withRetries(3, Duration.ofSeconds(2), Duration.ofSeconds(5));
+    }
+
+    static Storage storage(Path directory) {
+        return new Storage(options(directory), Clock.system());
+    }
+
+    static Stored fetch(Storage storage, String uri) {
+        return fetch(storage, uri, Map.of());
+    }
+
+    static Stored fetch(Storage storage, String uri, Map<String, String> credentials) {
+        return get(storage.fetch(StorageRequest.of(uri, credentials), Progress.none()));
+    }
+
+    static Stored get(CompletionStage<Stored> stage) {
+        try {
+            return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
+        } catch (ExecutionException | CompletionException e) {
+            if (e.getCause() instanceof ServingException told) {
+                throw told;
+            }
+            throw new AssertionError(e);
+        } catch (InterruptedException | TimeoutException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Paths and contents below a directory. */
+    static Map<String, String> files(Path root) throws IOException {
+        Map<String, String> files = new TreeMap<>();
+        try (var found = Files.walk(root)) {
+            for (Path path : found.filter(Files::isRegularFile).toList()) {
+                files.put(root.relativize(path).toString(), Files.readString(path, java.nio.charset.StandardCharsets.ISO_8859_1));
+            }
+        }
+        return files;
+    }
+
+    static byte[] random(int size, long seed) {
+        byte[] bytes = new byte[size];
+        new java.util.Random(seed).nextBytes(bytes);
+        return bytes;
+    }
+}
