@@ -59,7 +59,7 @@ final class Rollout {
      *
      * @param created the revision of the present specification; empty for none
      * @param ready whether it answers, or has answered and was not replaced
-     * @param state how it is
+     * @param state how it is, or the one that answers in its stead when it was taken back
      * @param backend null when nothing answers
      * @param status the component's status, without URLs
      * @param rolledBack why the newest revision was taken back; null when it was not
@@ -155,7 +155,7 @@ final class Rollout {
                 draft,
                 created,
                 !created.isEmpty() && created.equals(ready) && !(revisions.state(created).phase() == Observed.Phase.FAILED),
-                revisions.state(created),
+                revisions.state(rolledBack == null ? created : rolledOut),
                 backend,
                 List.copyOf(workloads),
                 revisions.kept(used),
