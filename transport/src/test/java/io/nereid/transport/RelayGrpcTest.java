@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.grpc.CallOptions;
 import io.grpc.Channel;
+import io.grpc.ClientCall;
 import io.grpc.ClientInterceptors;
 import io.grpc.Context;
 import io.grpc.Contexts;
@@ -42,6 +43,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -193,6 +195,25 @@ class RelayGrpcTest {
         return ClientCalls.blockingUnaryCall(channel, method(name, MethodType.UNARY), soon(), message);
     }
 
+    private static CompletableFuture<byte[]> start(ClientCall<byte[], byte[]> call) {
+        CompletableFuture<byte[]> answer = new CompletableFuture<>();
+        ClientCalls.asyncUnaryCall(call, new byte[1], new StreamObserver<byte[]>() {
+            @Override
+            public void onNext(byte[] m) {
+                answer.complete(m);
+            }
+
+            @Override
+            public void onError(Throwable t) {
+                answer.completeExceptionally(t);
+            }
+
+            @Override
+            public void onCompleted() {}
+        });
+        return answer;
+    }
+
     private static byte[] random(int size) {
         byte[] b = new byte[size];
         new Random(size).nextBytes(b);
@@ -298,10 +319,11 @@ class RelayGrpcTest {
 
     @Test
     void aClientThatCancelsEndsTheCall() throws Exception {
-        java.util.concurrent.Future<byte[]> pending = ClientCalls.futureUnaryCall(
-                channel.newCall(method("Never", MethodType.UNARY), soon()), new byte[1]);
+        ClientCall<byte[], byte[]> call = channel.newCall(method("Never", MethodType.UNARY), soon());
+        CompletableFuture<byte[]> answer = start(call);
         event("deadline");
-        pending.cancel(true);
+        call.cancel("enough", null);
+        assertThat(answer).failsWithin(Duration.ofSeconds(10));
         assertThat(event("cancelled")).isEqualTo("cancelled");
     }
 
@@ -331,8 +353,7 @@ class RelayGrpcTest {
         far.shutdown().awaitTermination(10, TimeUnit.SECONDS);
         far = start(at);
         assertThat(ask(channel, "Unary", new byte[] {8})).containsExactly(8);
-        java.util.concurrent.Future<byte[]> pending = ClientCalls.futureUnaryCall(
-                channel.newCall(method("Never", MethodType.UNARY), soon()), new byte[1]);
+        CompletableFuture<byte[]> pending = start(channel.newCall(method("Never", MethodType.UNARY), soon()));
         event("deadline");
         far.shutdownNow().awaitTermination(10, TimeUnit.SECONDS);
         assertThatThrownBy(() -> pending.get(10, TimeUnit.SECONDS))
