@@ -20,9 +20,13 @@ import java.util.EnumSet;
 import java.util.Locale;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** The file system under the cache, so that a test can fill it. The one here is the machine's; thread-safe. */
 class Disk {
+    private static final Logger LOG = LoggerFactory.getLogger(Disk.class);
+
     /** Bytes that may still be written. */
     long usable(Path directory) throws IOException {
         return Files.getFileStore(directory).getUsableSpace();
@@ -113,8 +117,7 @@ class Disk {
         try {
             delete(path);
         } catch (IOException e) {
-            System.getLogger(Disk.class.getName())
-                    .log(System.Logger.Level.WARNING, "cannot delete " + path + ": " + e.getMessage());
+            LOG.warn("cannot delete {}: {}", path, e.getMessage());
         }
     }
 
