@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains the models of the tests, and writes down what the Python packages answer.
 
-Usage: make_models.py DIRECTORY [xgboost|lightgbm|early] [PREFIX]
+Usage: make_models.py DIRECTORY [xgboost|lightgbm|early|contributions] [PREFIX]
 
 Each model is a file beside NAME.expected, which holds, little-endian: the four counts of rows, features, answers of a
 row and margins of a row (int32), the rows, the answers and the margins (float64).
+
+With "contributions" the models that are there already are asked for what each feature contributes to every third of
+those rows: NAME.contributions holds, little-endian, the counts of rows, outputs and features + 1 (int32), and the values
+(float64). A model that the installed package cannot explain gets none.
 """
 import os
 import sys
@@ -264,8 +268,43 @@ def early_models(directory, prefix):
         print(name, booster.best_iteration, booster.num_boosted_rounds())
 
 
+def contributions(directory, prefix):
+    for file in sorted(os.listdir(directory)):
+        name, ending = os.path.splitext(file)
+        path = os.path.join(directory, file)
+        if ending not in (".json", ".ubj", ".txt") or not name.startswith(prefix):
+            continue
+        expected = os.path.join(directory, name + ".expected")
+        if not os.path.exists(expected):
+            expected = os.path.join(directory, name + "-all.expected")
+        with open(expected, "rb") as f:
+            rows, features, _, _ = np.fromfile(f, "<i4", 4)
+            ask = np.fromfile(f, "<f8", rows * features).reshape(rows, features)[::3]
+        try:
+            if ending == ".txt":
+                import lightgbm as lgb
+
+                found = lgb.Booster(model_file=path).predict(ask, pred_contrib=True)
+            else:
+                import xgboost as xgb
+
+                model = xgb.Booster(model_file=path)
+                found = model.predict(xgb.DMatrix(ask, feature_names=model.feature_names,
+                                                  feature_types=model.feature_types,
+                                                  enable_categorical=True), pred_contribs=True)
+        except Exception as e:
+            print(name, "none:", str(e).strip().splitlines()[-1 if ending == ".txt" else 0][:120])
+            continue
+        found = np.asarray(found, dtype="<f8").reshape(len(ask), -1, features + 1)
+        with open(os.path.join(directory, name + ".contributions"), "wb") as out:
+            np.asarray(found.shape, "<i4").tofile(out)
+            found.tofile(out)
+        print(name, found.shape)
+
+
 if __name__ == "__main__":
     out = sys.argv[1]
     os.makedirs(out, exist_ok=True)
     given = sys.argv[3] if len(sys.argv) > 3 else ""
-    {"xgboost": xgboost_models, "lightgbm": lightgbm_models, "early": early_models}[sys.argv[2]](out, given)
+    {"xgboost": xgboost_models, "lightgbm": lightgbm_models, "early": early_models,
+     "contributions": contributions}[sys.argv[2]](out, given)

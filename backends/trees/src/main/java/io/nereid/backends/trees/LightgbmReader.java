@@ -20,6 +20,7 @@ final class LightgbmReader {
 
     private final byte[] bytes;
     private final int end;
+    private final boolean covers;
     private int pos;
     private long setWords;
     private int @Nullable [] cachedBoundaries;
@@ -28,8 +29,9 @@ final class LightgbmReader {
     /** The fields of the section that was read last. */
     private final Map<String, String> fields = new HashMap<>();
 
-    private LightgbmReader(byte[] bytes, int length) {
+    private LightgbmReader(byte[] bytes, int length, boolean covers) {
         this.bytes = bytes;
+        this.covers = covers;
         this.end = length;
     }
 
@@ -43,9 +45,14 @@ final class LightgbmReader {
                 && (bytes[4] == '\n' || bytes[4] == '\r');
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for a text that is no model, or one that cannot be served */
-    static ParsedModel read(byte[] bytes, int length) {
-        return new LightgbmReader(bytes, length).model();
+    /**
+     * The model of a text.
+     *
+     * @param covers whether to read how many rows came by each node
+     * @throws ServingException INVALID_ARGUMENT for a text that is no model, or one that cannot be served
+     */
+    static ParsedModel read(byte[] bytes, int length, boolean covers) {
+        return new LightgbmReader(bytes, length, covers).model();
     }
 
     private ParsedModel model() {
@@ -122,7 +129,12 @@ final class LightgbmReader {
                     return text(from, Math.min(to, from + 64));
                 }
                 // What no answer depends on is not kept.
-                if (!key.startsWith("split_gain") && !key.startsWith("internal_") && !key.equals("leaf_weight")) {
+                boolean cover = key.equals("internal_count") || key.equals("leaf_count");
+                boolean idle = key.startsWith("split_gain")
+                        || key.startsWith("internal_")
+                        || key.equals("leaf_count")
+                        || key.equals("leaf_weight");
+                if (cover ? covers : !idle) {
                     fields.put(key, text(equals + 1, to));
                 }
             }
@@ -173,11 +185,35 @@ final class LightgbmReader {
             }
         }
         ParsedTree tree = new ParsedTree(
-                feature, threshold, rules, new boolean[inner], left, right, sets, values, 1, group, linear);
+                feature,
+                threshold,
+                rules,
+                new boolean[inner],
+                left,
+                right,
+                sets,
+                values,
+                1,
+                group,
+                linear,
+                cover(number, leaves));
         tree.check(number, features);
         cachedBoundaries = null;
         cachedWords = null;
         return tree;
+    }
+
+    private ParsedTree.@Nullable Cover cover(int number, int leaves) {
+        if (leaves == 1) {
+            return new ParsedTree.Cover(new double[0], new double[] {1});
+        }
+        try {
+            return new ParsedTree.Cover(
+                    doubles(number, "internal_count", leaves - 1), doubles(number, "leaf_count", leaves));
+        } catch (ServingException e) {
+            // No answer depends on them, so the model is served, without explanations.
+            return null;
+        }
     }
 
     private int[] set(int number, double index) {

@@ -20,6 +20,7 @@ import org.jspecify.annotations.Nullable;
  * @param width outputs that each leaf adds to
  * @param group the output that the tree adds to
  * @param linear what leaves add besides, by leaf; null for a tree of constants
+ * @param cover how much of the training data came by; null when it was not read, or is not in the file
  */
 record ParsedTree(
         int[] feature,
@@ -32,7 +33,8 @@ record ParsedTree(
         double[] values,
         int width,
         int group,
-        LinearLeaf @Nullable [] linear) {
+        LinearLeaf @Nullable [] linear,
+        @Nullable Cover cover) {
     /**
      * A leaf with a linear model of its own, which falls back to the leaf's value when a feature is missing.
      *
@@ -41,6 +43,14 @@ record ParsedTree(
      * @param coefficients as many
      */
     record LinearLeaf(double constant, int[] features, double[] coefficients) {}
+
+    /**
+     * How much of the training data came by: rows, or what the library weighs them with.
+     *
+     * @param nodes by node
+     * @param leaves by leaf
+     */
+    record Cover(double[] nodes, double[] leaves) {}
 
     int nodes() {
         return feature.length;

@@ -45,40 +45,12 @@ final class TreeFile {
     }
 
     /**
-     * The model in a version's directory.
+     * The model's file in a version's directory.
      *
-     * @param backend the backend that is asked for
-     * @param defaults names of its files, the first that is there is read
-     * @throws ServingException INVALID_ARGUMENT when there is no such file, or none that can be served
+     * @param defaults names of files, the first that is there is meant
+     * @throws ServingException INVALID_ARGUMENT when there is no such file
      */
-    static ParsedModel read(ModelSource source, ModelConfig config, String backend, List<String> defaults) {
-        Path file = find(source, config, defaults);
-        byte[] bytes;
-        int length;
-        try {
-            long size = Files.size(file);
-            if (size > Integer.MAX_VALUE - 64) {
-                throw refused(file, "it has " + size + " bytes (expected: < 2 GiB)", "make the model smaller");
-            }
-            length = (int) size;
-            bytes = new byte[length + JsonReader.SLACK];
-            try (InputStream in = Files.newInputStream(file)) {
-                int got = in.readNBytes(bytes, 0, length);
-                if (got != length) {
-                    throw refused(file, "it changes while it is read", "load it again when it is written");
-                }
-            }
-        } catch (IOException e) {
-            throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
-                    "cannot read model file '" + file + "': " + e.getClass().getSimpleName(),
-                    "check that the server may read it",
-                    e);
-        }
-        return read(file, bytes, length, backend);
-    }
-
-    private static Path find(ModelSource source, ModelConfig config, List<String> defaults) {
+    static Path find(ModelSource source, ModelConfig config, List<String> defaults) {
         Path directory = source.versionDirectory().normalize();
         List<String> names = config.modelFile().isEmpty() ? defaults : List.of(config.modelFile());
         List<Path> found = new ArrayList<>();
@@ -106,8 +78,41 @@ final class TreeFile {
         return found.get(0);
     }
 
+    /**
+     * The model in a file.
+     *
+     * @param backend the backend that is asked for
+     * @param covers whether to read how much of the training data came by each node
+     * @throws ServingException INVALID_ARGUMENT for a file that cannot be served
+     */
+    static ParsedModel read(Path file, String backend, boolean covers) {
+        byte[] bytes;
+        int length;
+        try {
+            long size = Files.size(file);
+            if (size > Integer.MAX_VALUE - 64) {
+                throw refused(file, "it has " + size + " bytes (expected: < 2 GiB)", "make the model smaller");
+            }
+            length = (int) size;
+            bytes = new byte[length + JsonReader.SLACK];
+            try (InputStream in = Files.newInputStream(file)) {
+                int got = in.readNBytes(bytes, 0, length);
+                if (got != length) {
+                    throw refused(file, "it changes while it is read", "load it again when it is written");
+                }
+            }
+        } catch (IOException e) {
+            throw ServingException.wrap(
+                    Code.INVALID_ARGUMENT,
+                    "cannot read model file '" + file + "': " + e.getClass().getSimpleName(),
+                    "check that the server may read it",
+                    e);
+        }
+        return read(file, bytes, length, backend, covers);
+    }
+
     /** The model in the first {@code length} bytes, behind which there are {@link JsonReader#SLACK} more. */
-    static ParsedModel read(Path file, byte[] bytes, int length, String backend) {
+    static ParsedModel read(Path file, byte[] bytes, int length, String backend, boolean covers) {
         boolean xgboost = backend.equals(XgboostBackend.NAME);
         String remedy = xgboost ? SAVE_XGBOOST : SAVE_LIGHTGBM;
         // Both write .bst, and what it is stands in it.
@@ -123,7 +128,7 @@ final class TreeFile {
             if (xgboost && !either) {
                 throw refused(file, "it is LightGBM's", "set backend: \"lightgbm\", or call it model.txt");
             }
-            return described(file, SAVE_LIGHTGBM, () -> LightgbmReader.read(bytes, length));
+            return described(file, SAVE_LIGHTGBM, () -> LightgbmReader.read(bytes, length, covers));
         }
         if (bytes[first] != '{') {
             throw refused(file, foreign(bytes, length, xgboost), remedy);
@@ -136,7 +141,7 @@ final class TreeFile {
         }
         Document document =
                 binary(bytes, first, length) ? new UbjDocument(bytes, length) : new JsonDocument(bytes, length);
-        return described(file, SAVE_XGBOOST, () -> XgboostReader.read(document));
+        return described(file, SAVE_XGBOOST, () -> XgboostReader.read(document, covers));
     }
 
     /** Whether a document that begins with a brace goes on as UBJ: a length instead of a quotation mark. */

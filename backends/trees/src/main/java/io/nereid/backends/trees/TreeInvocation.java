@@ -51,16 +51,7 @@ final class TreeInvocation implements Invocation {
     public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
         cancelled = false;
         Tensor input = inputs.get(0);
-        Shape shape = input.shape();
-        int rank = shape.rank();
-        boolean rowVector = model.settings().rowVector();
-        if (rank != (rowVector ? 1 : 2) || shape.dim(rank - 1) != facts.features()) {
-            throw ServingException.invalidArgument(
-                    "input '" + input.name() + "' is of shape " + shape + " (expected: " + (rowVector ? "[" : "[-1,")
-                            + facts.features() + "])",
-                    "give a value for each feature, NaN for what is missing");
-        }
-        int rows = rowVector ? 1 : (int) shape.dim(0);
+        int rows = rows(input, model);
         List<Tensor> results = new ArrayList<>(outputs.size());
         boolean whole = false;
         try {
@@ -76,6 +67,21 @@ final class TreeInvocation implements Invocation {
                 Tensor.closeAll(results);
             }
         }
+    }
+
+    /** How many rows an input has, which is found to fit the model. */
+    static int rows(Tensor input, TreeModel model) {
+        Shape shape = input.shape();
+        int rank = shape.rank();
+        int features = model.facts().features();
+        boolean rowVector = model.settings().rowVector();
+        if (rank != (rowVector ? 1 : 2) || shape.dim(rank - 1) != features) {
+            throw ServingException.invalidArgument(
+                    "input '" + input.name() + "' is of shape " + shape + " (expected: " + (rowVector ? "[" : "[-1,")
+                            + features + "])",
+                    "give a value for each feature, NaN for what is missing");
+        }
+        return rowVector ? 1 : (int) shape.dim(0);
     }
 
     private Writer writer(String name, int rows, List<Tensor> results) {

@@ -9,10 +9,12 @@ import io.nereid.backends.trees.ForestBuilder.Flavor;
 import io.nereid.backends.trees.TreeConfig.Output;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +26,7 @@ final class TreeModel implements BackendModel {
     private final ParsedModel facts;
     private final TreeConfig config;
     private final @Nullable Forest forest;
+    private final Explanations explanations;
     private final IoTraits traits;
     private final List<Port> ports = new ArrayList<>();
 
@@ -35,14 +38,15 @@ final class TreeModel implements BackendModel {
      */
     record Port(String name, Output output, DataType type, boolean wide, int width) {}
 
-    TreeModel(ParsedModel parsed, TreeConfig config) {
+    TreeModel(ParsedModel parsed, TreeConfig config, Explanations explanations) {
         this.config = config;
+        this.explanations = explanations;
         DataType input = config.config().feeds().get(0).dataType();
         Flavor flavor = parsed.format().equals(XgboostBackend.NAME)
                 ? Flavor.LESS
                 : input == DataType.FP32 ? Flavor.LESS_OR_EQUAL : Flavor.LESS_OR_EQUAL_DOUBLE;
         this.forest = parsed.weights() == null ? new ForestBuilder(parsed.trees(), flavor).build() : null;
-        // The parsed trees are not needed any more.
+        // The parsed trees are not needed any more, but for the explanations of a small model.
         this.facts = parsed.withoutTrees();
         long steps = forest == null
                 ? parsed.features()
@@ -56,7 +60,7 @@ final class TreeModel implements BackendModel {
             ports.add(new Port(
                     spec.name(), output, spec.dataType(), wide, TreeConfig.width(output, parsed, config.margin())));
         }
-        this.traits = new IoTraits(1, true, bounded && steps * rows <= TINY, false, true);
+        this.traits = new IoTraits(1, true, bounded && steps * rows <= TINY && explanations.atHand(), false, true);
     }
 
     ParsedModel facts() {
@@ -95,6 +99,20 @@ final class TreeModel implements BackendModel {
     @Override
     public Invocation newInvocation() {
         return new TreeInvocation(this);
+    }
+
+    @Override
+    public Map<String, Signature> signatures() {
+        return explanations.signatures();
+    }
+
+    @Override
+    public Invocation newInvocation(String signature) {
+        if (!signature.equals(Explanations.SIGNATURE)) {
+            throw ServingException.invalidArgument("model '" + config.config().name() + "' has no signature '" + signature
+                    + "' (expected: " + Explanations.SIGNATURE + ")");
+        }
+        return explanations.newInvocation(this);
     }
 
     /** Everything lies in the heap. */

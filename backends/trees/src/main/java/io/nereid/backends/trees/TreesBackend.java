@@ -48,8 +48,10 @@ abstract class TreesBackend implements Backend {
 
     @Override
     public final BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
-        ParsedModel parsed = TreeConfig.chosen(TreeFile.read(source, config, name, files), config);
+        Path file = TreeFile.find(source, config, files);
+        Explanations.Origin origin = Explanations.Origin.of(file, name);
+        ParsedModel parsed = TreeConfig.chosen(TreeFile.read(file, name, origin.small()), config);
         TreeConfig complete = TreeConfig.complete(parsed, config, context);
-        return new TreeModel(parsed, complete);
+        return new TreeModel(parsed, complete, new Explanations(origin, parsed, complete));
     }
 }

@@ -14,7 +14,11 @@ import java.util.List;
  *   <li>{@code output_margin}: {@code true} to have the margin under the name {@code predict}
  * </ul>
  *
- * Thread-safe.
+ * <p>The signature {@code shap} gives {@code contributions}: what each feature adds to each sum of a row, then the base
+ * value, as the library's {@code pred_contribs} does, of shape [-1, features + 1], or [-1, outputs, features + 1] where
+ * there are several outputs. They add up to the margin.
+ *
+ * <p>Thread-safe.
  */
 public final class XgboostBackend extends TreesBackend {
     static final String NAME = "xgboost";

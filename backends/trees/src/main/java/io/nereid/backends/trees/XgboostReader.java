@@ -15,6 +15,7 @@ final class XgboostReader {
     private static final int MOST_OUTPUTS = 1 << 16;
 
     private final Document in;
+    private final boolean covers;
     private final List<RawTree> trees = new ArrayList<>();
     private final List<String> names = new ArrayList<>();
     private int[] groups = new int[0];
@@ -31,8 +32,9 @@ final class XgboostReader {
     private int[] iterations = {};
     private int best = -1;
 
-    private XgboostReader(Document in) {
+    private XgboostReader(Document in, boolean covers) {
         this.in = in;
+        this.covers = covers;
     }
 
     /** The arrays of one tree as they stand in the file. Confined to one load. */
@@ -49,12 +51,18 @@ final class XgboostReader {
         private int[] categoryNodes = new int[0];
         private int[] categorySegments = new int[0];
         private int[] categorySizes = new int[0];
+        private float[] cover = new float[0];
         private int width = 1;
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for a document that is no model, or one that cannot be served */
-    static ParsedModel read(Document in) {
-        XgboostReader reader = new XgboostReader(in);
+    /**
+     * The model of a document.
+     *
+     * @param covers whether to read how much of the training data came by each node
+     * @throws ServingException INVALID_ARGUMENT for a document that is no model, or one that cannot be served
+     */
+    static ParsedModel read(Document in, boolean covers) {
+        XgboostReader reader = new XgboostReader(in, covers);
         boolean learner = false;
         in.beginObject();
         while (in.nextField()) {
@@ -241,6 +249,13 @@ final class XgboostReader {
                 case "leaf_weights":
                     t.leafWeights = in.floats();
                     break;
+                case "sum_hessian":
+                    if (covers) {
+                        t.cover = in.floats();
+                    } else {
+                        in.skip();
+                    }
+                    break;
                 case "categories":
                     t.categories = in.ints();
                     break;
@@ -375,10 +390,15 @@ final class XgboostReader {
                 new double[Math.multiplyExact(leaves, t.width)],
                 t.width,
                 group,
-                null);
+                null,
+                t.cover.length == nodes ? new ParsedTree.Cover(new double[inner], new double[leaves]) : null);
         float weight = dropped.length == 0 ? 1 : dropped[number];
         for (int n = 0; n < nodes; n++) {
             int at = place[n];
+            ParsedTree.Cover cover = tree.cover();
+            if (cover != null) {
+                (at < 0 ? cover.leaves() : cover.nodes())[at < 0 ? ~at : at] = t.cover[n];
+            }
             if (at < 0) {
                 leaf(number, t, n, ~at, weight, tree.values());
                 continue;

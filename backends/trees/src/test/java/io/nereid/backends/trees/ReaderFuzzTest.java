@@ -23,7 +23,7 @@ class ReaderFuzzTest {
     private void read(Path name, byte[] bytes, int length, String backend) {
         byte[] slack = Arrays.copyOf(bytes, length + JsonReader.SLACK);
         try {
-            ParsedModel model = TreeFile.read(name, slack, length, backend);
+            ParsedModel model = TreeFile.read(name, slack, length, backend, true);
             if (model.weights() == null) {
                 new ForestBuilder(model.trees(), ForestBuilder.Flavor.LESS_OR_EQUAL).build();
             }

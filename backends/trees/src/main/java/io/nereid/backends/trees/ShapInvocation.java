@@ -1,0 +1,96 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.trees;
+
+import io.nereid.backend.Invocation;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Runs of a model's signature of contributions. Confined to one run at a time, but for {@link #cancel}. */
+final class ShapInvocation implements Invocation {
+    private final TreeModel model;
+    private final Explanations explanations;
+    private final double[] row;
+    private double[] contributions = {};
+    private TreeShap.@Nullable Path path;
+    private volatile boolean cancelled;
+
+    ShapInvocation(TreeModel model, Explanations explanations) {
+        this.model = model;
+        this.explanations = explanations;
+        this.row = new double[model.facts().features()];
+    }
+
+    @Override
+    public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+        cancelled = false;
+        ParsedModel facts = model.facts();
+        int rows = TreeInvocation.rows(inputs.get(0), model);
+        TreeShap shap = explanations.shap();
+        TreeShap.Path room = path;
+        if (room == null) {
+            room = shap.newPath();
+            path = room;
+            contributions = new double[shap.width()];
+        }
+        DataType type = TreeConfig.type(facts);
+        Shape shape = Explanations.row(facts);
+        long bytes = (long) rows * shap.width() * type.size();
+        if (bytes > Integer.MAX_VALUE - 64) {
+            throw ServingException.of(
+                    Code.RESOURCE_EXHAUSTED,
+                    "the contributions of " + rows + " rows are " + bytes + " bytes (expected: < 2 GiB)",
+                    "ask for fewer rows at once");
+        }
+        Tensor tensor = Tensor.allocate(
+                Explanations.OUTPUT, type, model.settings().rowVector() ? shape : shape.prepend(rows));
+        List<Tensor> results = new ArrayList<>(List.of(tensor));
+        boolean whole = false;
+        try {
+            explain(new Rows(inputs.get(0), facts.features()), rows, tensor.buffer(), type, shap, room);
+            for (int i = 1; i < outputs.size(); i++) {
+                results.add(tensor.retain());
+            }
+            whole = true;
+            return results;
+        } finally {
+            if (!whole) {
+                Tensor.closeAll(results);
+            }
+        }
+    }
+
+    private void explain(Rows rows, int count, ByteBuffer to, DataType type, TreeShap shap, TreeShap.Path room) {
+        for (int r = 0; r < count; r++) {
+            for (int f = 0; f < row.length; f++) {
+                row[f] = rows.value(r, f);
+            }
+            shap.explain(row, contributions, room, () -> cancelled);
+            if (cancelled) {
+                throw ServingException.of(Code.CANCELLED, "the run was stopped");
+            }
+            for (double value : contributions) {
+                if (type == DataType.FP32) {
+                    to.putFloat((float) value);
+                } else {
+                    to.putDouble(value);
+                }
+            }
+        }
+    }
+
+    @Override
+    public void cancel() {
+        cancelled = true;
+    }
+
+    @Override
+    public void close() {}
+}
