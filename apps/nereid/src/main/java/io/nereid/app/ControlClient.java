@@ -20,7 +20,9 @@ import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Iterator;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -203,10 +205,10 @@ final class ControlClient {
             try (Stream<String> lines = response.body()) {
                 if (response.statusCode() >= 400) {
                     throw failure(
-                            response.statusCode(), JSON.readTree(String.join("\n", (Iterable<String>) lines::iterator)));
+                            response.statusCode(), JSON.readTree(lines.collect(Collectors.joining("\n"))));
                 }
-                for (String line : (Iterable<String>) lines::iterator) {
-                    JsonNode event = JSON.readTree(line);
+                for (Iterator<String> each = lines.iterator(); each.hasNext(); ) {
+                    JsonNode event = JSON.readTree(each.next());
                     if (!event.path("type").asText().equals("BOOKMARK") && !listener.test(event)) {
                         return true;
                     }
@@ -214,7 +216,8 @@ final class ControlClient {
                 return false;
             }
         } catch (java.io.UncheckedIOException e) {
-            throw unreachable(e.getCause());
+            IOException cause = e.getCause();
+            throw unreachable(cause == null ? new IOException(e) : cause);
         } catch (IOException e) {
             throw unreachable(e);
         } catch (InterruptedException e) {

@@ -7,13 +7,13 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.Kinds;
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -77,14 +77,15 @@ final class LogsCommand implements Callable<Integer> {
         if (!follow) {
             return 0;
         }
-        AtomicReference<List<String>> seen = new AtomicReference<>(lines(client, named, FOLLOWED));
+        List<String> seen = new ArrayList<>(lines(client, named, FOLLOWED));
         ScheduledThreadPoolExecutor timer = Threads.timer("logs");
         ScheduledFuture<?> ticks = timer.scheduleWithFixedDelay(
                 () -> {
                     List<String> now = lines(client, named, FOLLOWED);
-                    now.subList(overlap(seen.get(), now), now.size()).forEach(out::println);
+                    now.subList(overlap(seen, now), now.size()).forEach(out::println);
                     out.flush();
-                    seen.set(now);
+                    seen.clear();
+                    seen.addAll(now);
                 },
                 500,
                 500,

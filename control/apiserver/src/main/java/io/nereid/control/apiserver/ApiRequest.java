@@ -25,7 +25,7 @@ final class ApiRequest {
     ApiRequest(HttpExchange exchange) {
         this.exchange = exchange;
         List<String> segments = new ArrayList<>();
-        for (String segment : exchange.path().split("/")) {
+        for (String segment : exchange.path().split("/", -1)) {
             if (!segment.isEmpty()) {
                 try {
                     segments.add(URLDecoder.decode(segment.replace("+", "%2B"), StandardCharsets.UTF_8));
@@ -101,7 +101,7 @@ final class ApiRequest {
         if (header == null || header.isBlank()) {
             return List.of("*/*");
         }
-        return List.of(header.replaceAll("\\s", "").split(","));
+        return List.of(header.replaceAll("\\s", "").split(",", -1));
     }
 
     String contentType() {

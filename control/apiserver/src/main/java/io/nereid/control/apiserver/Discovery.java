@@ -166,7 +166,7 @@ final class Discovery {
                 kinds.forEach(kind -> aggregated(kind, resources.addObject()));
             });
         }
-        return new Answer(200, tree, AGGREGATED.formatted(form), List.of());
+        return new Answer(200, tree, AGGREGATED.replace("%s", form), List.of());
     }
 
     private static void aggregated(Kind kind, ObjectNode tree) {

@@ -10,8 +10,6 @@ import io.nereid.control.api.Kind;
 import io.nereid.control.api.Kinds;
 import io.nereid.control.apiserver.Resources.Target;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import java.util.List;
 
 /**
@@ -19,7 +17,7 @@ import java.util.List;
  * as they are. A namespace takes everything in it along. Thread-safe: it has no state of its own.
  */
 final class Namespaces {
-    private static final Type TYPE = new Type("", "namespaces");
+    private static final ResourceStore.Type TYPE = new ResourceStore.Type("", "namespaces");
     private static final String CONTENTS = "nereid.io/contents";
     private static final String DEFAULT = "default";
 
@@ -31,7 +29,7 @@ final class Namespaces {
     }
 
     private boolean ensure(String name) {
-        if (store.get(new Key(TYPE, "", name)) != null) {
+        if (store.get(new ResourceStore.Key(TYPE, "", name)) != null) {
             return false;
         }
         ObjectNode namespace = Answer.JSON.createObjectNode();
@@ -62,7 +60,7 @@ final class Namespaces {
 
     /** Makes sure that a resource can be created in a namespace. */
     void require(String name, boolean dryRun, List<String> warnings) {
-        ObjectNode found = store.get(new Key(TYPE, "", name));
+        ObjectNode found = store.get(new ResourceStore.Key(TYPE, "", name));
         if (found == null) {
             if (dryRun || ensure(name)) {
                 warnings.add("namespace \"" + name + "\" was not there and " + (dryRun ? "would be" : "has been")
@@ -101,9 +99,9 @@ final class Namespaces {
         }
         for (Kind kind : Kinds.all()) {
             if (kind.namespaced()) {
-                Type type = new Type(kind.group(), kind.plural());
+                ResourceStore.Type type = new ResourceStore.Type(kind.group(), kind.plural());
                 for (ObjectNode item : store.list(type, name).items()) {
-                    remove(new Key(type, name, item.path("metadata").path("name").asText()));
+                    remove(new ResourceStore.Key(type, name, item.path("metadata").path("name").asText()));
                 }
             }
         }
@@ -112,7 +110,7 @@ final class Namespaces {
         return left == null ? found : left;
     }
 
-    private void remove(Key key) {
+    private void remove(ResourceStore.Key key) {
         try {
             store.delete(key, null);
         } catch (ServingException e) {
@@ -124,13 +122,13 @@ final class Namespaces {
 
     /** Lets a namespace that is being deleted go when nothing is in it any more. */
     void mayHaveEmptied(String name) {
-        ObjectNode found = name.isEmpty() ? null : store.get(new Key(TYPE, "", name));
+        ObjectNode found = name.isEmpty() ? null : store.get(new ResourceStore.Key(TYPE, "", name));
         if (found == null || !found.path("metadata").has("deletionTimestamp")) {
             return;
         }
         for (Kind kind : Kinds.all()) {
             if (kind.namespaced()
-                    && !store.list(new Type(kind.group(), kind.plural()), name)
+                    && !store.list(new ResourceStore.Type(kind.group(), kind.plural()), name)
                             .items()
                             .isEmpty()) {
                 return;

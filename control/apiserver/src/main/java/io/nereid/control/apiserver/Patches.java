@@ -65,9 +65,6 @@ final class Patches {
                 List<String> kept = new ArrayList<>();
                 value.forEach(k -> kept.add(k.asText()));
                 result.retain(kept);
-            } else if (name.startsWith("$")) {
-                // the order of elements means nothing in these lists
-                continue;
             } else if (value.isNull()) {
                 result.remove(name);
             } else if (value instanceof ArrayNode elements
@@ -79,7 +76,8 @@ final class Patches {
                     && result.get(name) instanceof ArrayNode present) {
                 removeIf(present, elementsOf(elements));
                 present.addAll(elements.deepCopy());
-            } else {
+            } else if (!name.startsWith("$")) {
+                // the other instructions order elements, which means nothing in these lists
                 result.set(name, strategic(result.path(name), value));
             }
         }

@@ -16,8 +16,6 @@ import io.nereid.control.apiserver.Ownership.Applied;
 import io.nereid.control.apiserver.Ownership.Author;
 import io.nereid.control.apiserver.Ownership.Conflict;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -55,12 +53,12 @@ final class Resources {
      * @param subresource empty for the resource itself
      */
     record Target(Kind kind, String namespace, String name, String subresource) {
-        Type type() {
-            return new Type(kind.group(), kind.plural());
+        ResourceStore.Type type() {
+            return new ResourceStore.Type(kind.group(), kind.plural());
         }
 
-        Key key() {
-            return new Key(type(), namespace, name);
+        ResourceStore.Key key() {
+            return new ResourceStore.Key(type(), namespace, name);
         }
 
         Target named(String name) {

@@ -8,15 +8,14 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Change;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
 /** One change as it is kept. Immutable: nobody changes its tree. */
-record Entry(Key key, Change.Kind kind, long version, ObjectNode resource) {
+record Entry(ResourceStore.Key key, Change.Kind kind, long version, ObjectNode resource) {
     static final ObjectMapper JSON = new ObjectMapper();
 
     /** Several changes as the payload of a frame. */
@@ -48,7 +47,7 @@ record Entry(Key key, Change.Kind kind, long version, ObjectNode resource) {
         }
         List<Entry> entries = new ArrayList<>(list.size());
         for (JsonNode node : list) {
-            Type type = new Type(node.path("g").asText(), node.path("p").asText());
+            ResourceStore.Type type = new ResourceStore.Type(node.path("g").asText(), node.path("p").asText());
             Change.Kind kind =
                     switch (node.path("k").asText()) {
                         case "A" -> Change.Kind.ADDED;
@@ -56,7 +55,7 @@ record Entry(Key key, Change.Kind kind, long version, ObjectNode resource) {
                         default -> Change.Kind.MODIFIED;
                     };
             entries.add(new Entry(
-                    new Key(type, node.path("s").asText(), node.path("n").asText()),
+                    new ResourceStore.Key(type, node.path("s").asText(), node.path("n").asText()),
                     kind,
                     node.path("v").asLong(),
                     (ObjectNode) node.path("r")));

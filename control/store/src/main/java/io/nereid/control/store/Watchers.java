@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Change;
-import io.nereid.control.core.ResourceStore.Type;
 import io.nereid.control.core.ResourceStore.Watch;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -68,7 +68,7 @@ final class Watchers {
      * @param now the last version there is
      */
     Watcher add(
-            Type type,
+            ResourceStore.Type type,
             @Nullable String namespace,
             Consumer<Change> listener,
             List<Entry> present,
@@ -114,13 +114,13 @@ final class Watchers {
     /** One listener. Thread-safe. */
     static final class Watcher implements Watch {
         private final Watchers owner;
-        private final Type type;
+        private final ResourceStore.Type type;
         private final @Nullable String namespace;
         private final Consumer<Change> listener;
         private volatile boolean closed;
         private @Nullable Consumer<Watcher> onClose;
 
-        Watcher(Watchers owner, Type type, @Nullable String namespace, Consumer<Change> listener) {
+        Watcher(Watchers owner, ResourceStore.Type type, @Nullable String namespace, Consumer<Change> listener) {
             this.owner = owner;
             this.type = type;
             this.namespace = namespace;
