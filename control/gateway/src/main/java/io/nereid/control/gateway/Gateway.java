@@ -21,6 +21,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -30,6 +31,8 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Finds the service that a request is for and the revision that answers: by the host that the client names, by the beginning of
@@ -49,6 +52,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         void wake(String namespace, String revision);
     }
 
+    private static final Logger LOG = LoggerFactory.getLogger(Gateway.class);
     private static final long BYTES_HELD = 256L << 20;
     private static final long SWEEP_MILLIS = 50;
 
@@ -75,7 +79,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
                         ThreadLocalRandom.current().nextInt(bound));
         this.pool = resumed;
         ScheduledThreadPoolExecutor sweeps = Threads.timer("gateway-sweep");
-        sweeps.scheduleWithFixedDelay(
+        Object unused = sweeps.scheduleWithFixedDelay(
                 () -> sweep(clock.nanos()), SWEEP_MILLIS, SWEEP_MILLIS, TimeUnit.MILLISECONDS);
         this.timer = sweeps;
     }
@@ -232,7 +236,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             site = site(namespace, name, component, new InnerHead(target, headers));
         } catch (ServingException e) {
             body.release();
-            return java.util.concurrent.CompletableFuture.failedStage(e);
+            return CompletableFuture.failedStage(e);
         }
         return site.call("POST", target, headers, body);
     }
@@ -269,7 +273,12 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     /** Refuses those that have waited too long. */
     void sweep(long now) {
         for (RevisionGate gate : gates) {
-            gate.sweep(now);
+            try {
+                gate.sweep(now);
+            } catch (RuntimeException e) {
+                // one gate's trouble must not leave the others' requests waiting for ever
+                LOG.error("requests that wait for revision {} could not be refused", gate.revision(), e);
+            }
         }
     }
 
