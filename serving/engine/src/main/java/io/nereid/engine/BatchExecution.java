@@ -21,6 +21,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -36,6 +37,12 @@ import org.slf4j.LoggerFactory;
  * Requests that are cut share no batch where shapes may differ, so that their answers have one shape.
  */
 final class BatchExecution implements BatchRunner, AutoCloseable {
+    /** The parameter of a model whose answers tell, as the parameter {@link #BATCH_ID}, in which run they were made. */
+    static final String BATCH_IDS = "nereid.batch_id";
+
+    /** The parameter of an answer: the same for all requests of one run, and for no others. */
+    static final String BATCH_ID = "batch_id";
+
     private static final Logger LOG = LoggerFactory.getLogger(BatchExecution.class);
 
     private final BackendModel model;
@@ -48,6 +55,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     private final Split split;
     private final boolean decoupled;
     private final int maxRows;
+    private final boolean batchIds;
     private final Object lock = new Object();
     /** Elements are written under the lock, by the one run that has the instance. */
     private volatile @Nullable Invocation[] invocations;
@@ -80,6 +88,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         this.split = new Split(id.model(), plan);
         this.decoupled = config.decoupled();
         this.maxRows = config.maxBatchSize();
+        this.batchIds = Boolean.parseBoolean(config.parameters().get(BATCH_IDS));
         this.invocations = new Invocation[Math.max(1, config.instances())];
     }
 
@@ -198,7 +207,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         outputs = split.one(job, outputs, wanted);
         counts.executed(job.batchSize(), 0, to - from, 0);
         job.ran(from, to, job.batchSize());
-        job.complete(outputs, Map.of());
+        job.complete(outputs, runParameters());
     }
 
     private void runMany(Invocation invocation, List<InferenceJob> jobs, ModelStatistics counts) {
@@ -237,15 +246,21 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         if (extra > 0) {
             counts.batches.padding.add(extra);
         }
+        Map<String, Object> parameters = runParameters();
         for (int i = 0; i < jobs.size(); i++) {
             jobs.get(i).ran(from, to, rows);
-            jobs.get(i).complete(parts.get(i), Map.of());
+            jobs.get(i).complete(parts.get(i), parameters);
         }
+    }
+
+    /** What every answer of one run says of it. */
+    private Map<String, Object> runParameters() {
+        return batchIds ? Map.of(BATCH_ID, UUID.randomUUID().toString()) : Map.of();
     }
 
     /** Every job ends here, whatever the model throws; those of a decoupled model perhaps later. */
     private void runRequests(Invocation invocation, List<InferenceJob> jobs, ModelStatistics counts) {
-        RequestRun run = new RequestRun(rows(jobs), counts, clock);
+        RequestRun run = new RequestRun(rows(jobs), counts, clock, runParameters());
         List<JobRequest> requests = new ArrayList<>(jobs.size());
         for (InferenceJob job : jobs) {
             requests.add(new JobRequest(job, gather.request(job), wanted(job), split, id.model(), decoupled, run));

@@ -88,7 +88,7 @@ final class JobRequest implements ModelRequest {
             return;
         }
         run.answered();
-        job.respond(answer, parameters);
+        job.respond(answer, run.parameters(parameters));
     }
 
     @Override
@@ -108,7 +108,7 @@ final class JobRequest implements ModelRequest {
         }
         drop();
         job.ran(run.from(), to, run.rows());
-        job.complete(answer, parameters);
+        job.complete(answer, run.parameters(parameters));
     }
 
     @Override
@@ -118,7 +118,7 @@ final class JobRequest implements ModelRequest {
         } else if (ended.compareAndSet(false, true)) {
             drop();
             job.ran(run.from(), run.answered(), run.rows());
-            job.complete(List.of(), Map.of());
+            job.complete(List.of(), run.parameters(Map.of()));
         }
     }
 

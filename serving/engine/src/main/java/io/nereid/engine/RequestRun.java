@@ -3,6 +3,8 @@
 package io.nereid.engine;
 
 import io.nereid.base.Clock;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
@@ -14,13 +16,28 @@ final class RequestRun {
     private final ModelStatistics statistics;
     private final Clock clock;
     private final long from;
+    private final Map<String, Object> parameters;
     private final AtomicBoolean counted = new AtomicBoolean();
 
-    RequestRun(int rows, ModelStatistics statistics, Clock clock) {
+    /**
+     * @param parameters what every answer of the run says beside what the model says
+     */
+    RequestRun(int rows, ModelStatistics statistics, Clock clock, Map<String, Object> parameters) {
         this.rows = rows;
         this.statistics = statistics;
         this.clock = clock;
+        this.parameters = parameters;
         this.from = clock.nanos();
+    }
+
+    /** The parameters of an answer to which the model gave these. */
+    Map<String, Object> parameters(Map<String, Object> own) {
+        if (parameters.isEmpty() || own.isEmpty()) {
+            return own.isEmpty() ? parameters : own;
+        }
+        Map<String, Object> all = new HashMap<>(parameters);
+        all.putAll(own);
+        return all;
     }
 
     int rows() {

@@ -10,6 +10,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.backend.IoTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
@@ -27,10 +28,12 @@ import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.BiFunction;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -326,6 +329,73 @@ class BatchExecutionTest {
         assertThat(model.closedInvocations).hasValue(1);
         execution.close();
         assertThat(model.closedInvocations).hasValue(2);
+    }
+
+    @Test
+    void requestsOfOneRunHaveOneBatchIdAndThoseOfAnotherAnother() {
+        BatchExecution execution = execution(telling("true"), this::identity);
+        List<FakeJob> jobs = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            jobs.add(new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), i))));
+        }
+        run(execution, jobs.get(0), jobs.get(1));
+        run(execution, jobs.get(2));
+        run(execution, jobs.get(3));
+        List<Object> ids = new ArrayList<>();
+        for (FakeJob job : jobs) {
+            job.answered(out -> assertThat(out).hasSize(1));
+            ids.add(job.parameters.get(0).get("batch_id"));
+        }
+        assertThat(ids.get(0)).isEqualTo(ids.get(1)).asString().hasSize(36);
+        assertThat(new HashSet<>(ids)).as("%s", ids).hasSize(3).doesNotContainNull();
+        execution.close();
+    }
+
+    @Test
+    void requestsThatAreRunAgainAloneHaveEachTheirOwnBatchId() {
+        BatchExecution execution = execution(telling("true"), (in, out) -> {
+            if (in.get(0).shape().dim(0) > 1) {
+                throw ServingException.invalidArgument("one of them is bad");
+            }
+            return identity(in, out);
+        });
+        FakeJob a = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
+        FakeJob b = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 2)));
+        run(execution, a, b);
+        a.answered(out -> assertThat(ints(out.get(0))).containsExactly(1));
+        b.answered(out -> assertThat(ints(out.get(0))).containsExactly(2));
+        assertThat(a.parameters.get(0).get("batch_id"))
+                .isNotNull()
+                .isNotEqualTo(b.parameters.get(0).get("batch_id"));
+        execution.close();
+    }
+
+    @Test
+    void nobodyIsToldABatchIdUnlessTheModelSaysSo() {
+        for (ModelConfig config : List.of(telling("false"), telling(null))) {
+            BatchExecution execution = execution(config, this::identity);
+            FakeJob alone = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
+            FakeJob a = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 2)));
+            FakeJob b = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 3)));
+            run(execution, alone);
+            run(execution, a, b);
+            for (FakeJob job : List.of(alone, a, b)) {
+                job.answered(out -> assertThat(out).hasSize(1));
+                assertThat(job.parameters.get(0)).isEmpty();
+            }
+            execution.close();
+        }
+    }
+
+    private static ModelConfig telling(@Nullable String batchIds) {
+        ModelConfig config = batched(
+                List.of(new TensorSpec("in", DataType.INT32, Shape.of(1))),
+                List.of(new TensorSpec("out", DataType.INT32, Shape.of(1))));
+        return batchIds == null
+                ? config
+                : config.toBuilder()
+                        .parameters(Map.of(BatchExecution.BATCH_IDS, batchIds))
+                        .build();
     }
 
     private String answering(ModelConfig config, java.util.function.Supplier<List<Tensor>> answer) {

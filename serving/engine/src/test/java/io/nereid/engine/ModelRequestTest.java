@@ -178,6 +178,33 @@ class ModelRequestTest {
     }
 
     @Test
+    void theBatchIdStandsBesideWhatTheModelSays() {
+        ModelConfig config = config(4, false).toBuilder()
+                .parameters(Map.of(BatchExecution.BATCH_IDS, "true"))
+                .build();
+        FakeModel model = new FakeModel(config, requests -> {
+            for (ModelRequest r : requests) {
+                boolean first = r == requests.get(0);
+                r.complete(
+                        List.of(tensors.ints("out", Shape.of(1, 1), 9)), first ? Map.of() : Map.of("note", "x"));
+            }
+        });
+        BatchExecution execution = new BatchExecution(model, ID, new ModelStatistics(ID), Clock.system());
+        FakeJob silent = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
+        FakeJob noted = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
+        execution.run(0, List.of(silent, noted), BatchCut.NO_MORE);
+        for (FakeJob job : List.of(silent, noted)) {
+            job.answered(out -> assertThat(out).hasSize(1));
+        }
+        assertThat(silent.parameters.get(0)).containsOnlyKeys("batch_id");
+        assertThat(noted.parameters.get(0))
+                .containsOnlyKeys("batch_id", "note")
+                .containsEntry("note", "x")
+                .containsAllEntriesOf(silent.parameters.get(0));
+        execution.close();
+    }
+
+    @Test
     void aRequestMayAskToComeAgain() {
         FakeModel model = new FakeModel(config(4, false), requests -> {
             requests.get(0).reschedule();
@@ -241,7 +268,7 @@ class ModelRequestTest {
                 new Split("m", new IoPlan(config(4, false))),
                 "m",
                 false,
-                new RequestRun(1, new ModelStatistics(ID), Clock.system()));
+                new RequestRun(1, new ModelStatistics(ID), Clock.system(), Map.of()));
         assertThatThrownBy(() -> request.respond(List.of(tensors.ints("out", Shape.of(1, 1), 1)), Map.of()))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION));

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import io.nereid.repository.PlacedModels;
+import io.nereid.repository.PlacedModels.PlacedModel;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
@@ -21,6 +23,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -92,6 +95,36 @@ class ModelSourcesTest {
         rig.options.sources(List.of(memory)).loadRetries(2).loadRetryInterval(Duration.ofMillis(1));
         rig.start();
         assertThat(memory.loads).hasValue(3);
+    }
+
+    @Test
+    void aPlacedModelIsServedGrowsWithoutBeingLoadedAnewAndGoes() throws Exception {
+        PlacedModels placed = new PlacedModels(List.of(rig.backend));
+        List<String> heard = new CopyOnWriteArrayList<>();
+        rig.options.sources(List.of(placed));
+        rig.engine().onState(s -> heard.add(s.id().model() + " " + s.phase()));
+        rig.start();
+        PlacedModel one = PlacedModel.of(
+                "default/own-1", rig.version("own", 1, "").getParent());
+        assertThat(placed.place(List.of(one))).containsEntry("default/own-1", List.of("default/own-1"));
+        rig.until(() -> rig.states().equals("default/own-1 1 AVAILABLE"));
+        assertThat(rig.ask(ModelRef.latest("default/own-1"))).isEqualTo(1);
+        Map<String, List<String>> unused = placed.place(List.of(one.withInstances(3)));
+        rig.until(() -> rig.engine()
+                        .config(ModelRef.latest("default/own-1"))
+                        .instanceGroups()
+                        .get(0)
+                        .count()
+                == 3);
+        assertThat(heard.stream().filter(h -> h.endsWith("LOADING"))).hasSize(1);
+        unused = placed.place(List.of());
+        rig.until(() -> heard.contains("default/own-1 GONE"));
+        unused = placed.place(List.of(PlacedModel.of("default/lost", root.resolve("nowhere"))));
+        rig.until(() -> heard.contains("default/lost FAILED"));
+        int failures = heard.size();
+        unused = placed.place(List.of());
+        unused = placed.place(List.of(PlacedModel.of("default/lost", root.resolve("nowhere"))));
+        rig.until(() -> heard.lastIndexOf("default/lost FAILED") >= failures);
     }
 
     /** A source of one model that lies in no file. */

@@ -159,6 +159,10 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
         Batching batching = batcher == null
                 ? null
                 : new Batching(List.of(batcher.maxBatchSize()), batcher.maxLatency(), true);
+        if (batcher != null) {
+            // answers say which batch they are of, as those of KServe's batcher do
+            parameters.put("nereid.batch_id", "true");
+        }
         PlacedModel placed = new PlacedModel(
                 workload.namespace() + "/" + workload.revision(),
                 directory,

@@ -173,6 +173,7 @@ class ModelFormTest {
                 Map.of());
 
         var placed = ModelForm.of(batched, (Model) batched.form(), List.of(disk)).placed();
+        assertThat(placed.parameters()).containsEntry("nereid.batch_id", "true");
 
         assertThat(Objects.requireNonNull(placed.batching()).maxQueueDelay()).isEqualTo(Duration.ofMillis(500));
         assertThat(placed.maxBatchSize()).isEqualTo(32);

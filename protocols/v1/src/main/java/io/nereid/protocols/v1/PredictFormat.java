@@ -22,6 +22,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +32,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class PredictFormat {
     private static final int KEPT = 1 << 20;
+    /** The answer's parameter that names the run in which it was made. */
+    private static final String BATCH_ID = "batch_id";
 
     private final RestBody body;
     private final JsonReader reader;
@@ -326,11 +329,23 @@ final class PredictFormat {
 
     /** The body of an answer; the outputs stay with the caller. */
     HttpReply encode(List<Tensor> outputs, boolean asRows) {
+        return encode(outputs, asRows, Map.of());
+    }
+
+    /**
+     * As {@link #encode(List, boolean)}.
+     *
+     * @param parameters those of the answer, of which a batch's id is told as KServe's batcher tells it
+     */
+    HttpReply encode(List<Tensor> outputs, boolean asRows, Map<String, Object> parameters) {
         if (outputs.isEmpty()) {
             throw ServingException.invalidArgument("Cannot convert empty tensor map to JSON");
         }
         writer.reset();
         writer.beginObject();
+        if (!parameters.isEmpty() && parameters.get(BATCH_ID) instanceof String batch) {
+            writer.name("message").value("").name("batchId").value(batch);
+        }
         if (asRows) {
             writer.name("predictions");
             writeRows(outputs);

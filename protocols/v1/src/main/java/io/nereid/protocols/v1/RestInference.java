@@ -210,7 +210,7 @@ final class RestInference {
             try (response) {
                 Formats f = formats.get();
                 encoded = api == Api.PREDICT
-                        ? f.predict.encode(response.outputs(), rows)
+                        ? f.predict.encode(response.outputs(), rows, response.parameters())
                         : f.examples.encode(api, response.outputs(), examples);
             } catch (RuntimeException e) {
                 ServingException failure = ServingException.from(e);

@@ -33,6 +33,8 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     private final Map<String, Map<String, Label>> labels = new TreeMap<>();
     final List<Shape> shapes = new ArrayList<>();
     final List<InferenceRequest> requests = new ArrayList<>();
+    /** Those of every answer. */
+    Map<String, Object> parameters = Map.of();
 
     void add(String name, List<TensorSpec> inputs, List<TensorSpec> outputs) {
         ServableId id = new ServableId(name, 3);
@@ -73,7 +75,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
                 return () -> {};
             }
             request.release();
-            sink.next(new InferenceResponse(metadata.id(), request.id(), made, Map.of()), true);
+            sink.next(new InferenceResponse(metadata.id(), request.id(), made, parameters), true);
             return () -> {};
         }
         List<Tensor> outputs = new ArrayList<>();
@@ -83,7 +85,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
             outputs.add(in.retainAs(metadata.outputs().get(i).name(), in.shape()));
         }
         request.release();
-        sink.next(new InferenceResponse(metadata.id(), request.id(), outputs, Map.of()), true);
+        sink.next(new InferenceResponse(metadata.id(), request.id(), outputs, parameters), true);
         return () -> {};
     }
 

@@ -250,4 +250,15 @@ class RestTensorTest {
         assertThat(engine.shapes).containsExactly(Shape.of(200_000, 2));
         assertThat(answer).startsWith("{\"predictions\":[[0.0,0.5],[1.0,0.5],").endsWith("[199999.0,0.5]]}");
     }
+
+    @Test
+    void anAnswerOfABatchSaysWhichAsKServesBatcherDoes() {
+        engine.parameters = Map.of("batch_id", "7b1e", "other", 4L);
+        assertThat(echo(DataType.INT32, "{\"instances\":[1,2]}"))
+                .isEqualTo("{\"message\":\"\",\"batchId\":\"7b1e\",\"predictions\":[1,2]}");
+        assertThat(echo(DataType.INT32, "{\"inputs\":[1,2]}"))
+                .isEqualTo("{\"message\":\"\",\"batchId\":\"7b1e\",\"outputs\":[1,2]}");
+        engine.parameters = Map.of("other", 4L);
+        assertThat(echo(DataType.INT32, "{\"instances\":[1,2]}")).isEqualTo("{\"predictions\":[1,2]}");
+    }
 }
