@@ -15,14 +15,18 @@ import io.nereid.protocols.v1.V1Options;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.recording.Recorder;
+import io.nereid.repository.PlacedModels;
+import io.nereid.spi.Source;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tracing.TraceOptions;
 import io.nereid.tracing.Tracing;
+import io.nereid.transport.EventLoops;
 import io.nereid.transport.Server;
 import io.nereid.transport.ServerOptions;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
@@ -30,6 +34,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The server's object graph, composed by hand from top to bottom: engine, codecs, transport. Thread-safe; {@link #stop} is
@@ -52,6 +57,8 @@ final class NereidServer {
     private final Tracing tracing;
     private final Recorder recorder;
     private final ModelLists lists;
+    private final @Nullable EventLoops loops;
+    private final @Nullable ControlPlane control;
 
     NereidServer(
             EngineOptions engineOptions,
@@ -60,11 +67,17 @@ final class NereidServer {
             V2Options v2,
             Consumer<V1Options.Builder> v1,
             TraceOptions traces,
-            Logging logging) {
+            Logging logging,
+            @Nullable ControlFlags controlled) {
         this.clock = Clock.system();
         List<Backend> backends = Backends.find();
         Recorder.check(engineOptions.servedModels());
-        this.engine = new Engine(engineOptions, backends, clock);
+        PlacedModels placed = new PlacedModels(backends);
+        List<Source> sources = new ArrayList<>(engineOptions.sources());
+        if (controlled != null) {
+            sources.add(placed);
+        }
+        this.engine = new Engine(engineOptions.toBuilder().sources(sources).build(), backends, clock);
         this.recorder = new Recorder(engine, clock);
         engine.onConfigured(recorder::configure);
         this.lists = new ModelLists(engine);
@@ -75,11 +88,29 @@ final class NereidServer {
                 .extraMetrics(() -> TfsFigures.write(recorder.counts()))
                 .queueDepths(engine::waiting);
         v1.accept(first);
+        V1Options options = first.build();
         List<ProtocolCodec> codecs = List.of(
                 new V2Codec(recorder, engine, observation, clock, codecPool, v2),
-                new V1Codec(recorder, engine, codecPool, first.build()),
+                new V1Codec(recorder, engine, codecPool, options),
                 new MlflowCodec(recorder, engine, codecPool, Version.number()),
                 new AdminCodec(engine, lists, this::stats, budget));
+        if (controlled != null) {
+            this.loops = new EventLoops(listen.build().eventLoops(), true);
+            this.control = new ControlPlane(
+                    controlled,
+                    clock,
+                    placed,
+                    recorder,
+                    engine,
+                    (view, views) -> List.of(
+                            new V2Codec(view, views, Observation.NONE, clock, codecPool, v2),
+                            new V1Codec(view, views, codecPool, options)),
+                    loops);
+            listen.virtualHosts(control.hosts()).loops(loops);
+        } else {
+            this.loops = null;
+            this.control = null;
+        }
         this.transport = new Server(listen.clock(clock).budget(budget).build(), codecs);
     }
 
@@ -94,6 +125,15 @@ final class NereidServer {
     /** Opens the ports; models are not loading yet. */
     List<InetSocketAddress> listen() {
         return transport.start();
+    }
+
+    /** Opens the control API, where there is one; after {@link #load}. Its port, or 0. */
+    int control(List<InetSocketAddress> addresses) {
+        if (control == null) {
+            return 0;
+        }
+        control.start(transport, addresses);
+        return control.port();
     }
 
     /** Starts loading; completes when every model answers or has failed. */
@@ -115,6 +155,9 @@ final class NereidServer {
      */
     boolean stop(Duration limit) {
         long start = clock.nanos();
+        if (control != null) {
+            control.beginDrain();
+        }
         engine.beginDrain();
         transport.announceDrain();
         CountDownLatch never = new CountDownLatch(1);
@@ -127,11 +170,17 @@ final class NereidServer {
         }
         boolean drained = transport.drain(limit.minusNanos(clock.nanos() - start));
         transport.close();
+        if (control != null) {
+            control.close();
+        }
         lists.close();
         engine.close(limit);
         recorder.close();
         codecPool.shutdown();
         tracing.close();
+        if (loops != null) {
+            loops.close();
+        }
         return drained;
     }
 }

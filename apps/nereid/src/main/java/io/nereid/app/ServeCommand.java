@@ -201,6 +201,9 @@ final class ServeCommand implements Callable<Integer> {
     @Mixin
     private TlsFlags tls;
 
+    @Mixin
+    private ControlFlags control;
+
     @Spec
     private CommandSpec spec;
 
@@ -209,7 +212,8 @@ final class ServeCommand implements Callable<Integer> {
         List<Path> roots = new ArrayList<>(repositories);
         roots.addAll(moreRepositories);
         roots.addAll(triton.modelStore);
-        checkRoots(roots, tfs.lists());
+        control.check();
+        checkRoots(roots, tfs.lists() || control.control);
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);
         triton.apply(logging);
@@ -217,7 +221,14 @@ final class ServeCommand implements Callable<Integer> {
         int maxBody = (int) Math.min(Integer.MAX_VALUE - 1024, Units.bytes(maxRequestBytes));
         ByteBudget budget = new ByteBudget(Units.bytes(requestMemory));
         NereidServer server = new NereidServer(
-                engineOptions(roots), listen(maxBody), budget, v2(maxBody), this::v1, triton.trace(), logging);
+                engineOptions(roots),
+                listen(maxBody),
+                budget,
+                v2(maxBody),
+                this::v1,
+                triton.trace(),
+                logging,
+                control.control ? control : null);
         PrintWriter out = spec.commandLine().getOut();
         List<InetSocketAddress> addresses = server.listen();
         CountDownLatch stopped = new CountDownLatch(1);
@@ -237,7 +248,14 @@ final class ServeCommand implements Callable<Integer> {
         if (tfs.modelConfigFile != null && tfs.modelConfigFilePollWaitSeconds > 0) {
             server.follow(tfs.modelConfigFile, Duration.ofSeconds(tfs.modelConfigFilePollWaitSeconds));
         }
+        int controlPort = server.control(addresses);
         report.print(host, addresses, tls.everywhere() != null || tfs.sslConfigFile != null);
+        if (controlPort != 0) {
+            out.println("control API on http://" + control.address + ":" + controlPort
+                    + "; apply something: nereid apply -f FILE, or kubectl --server=http://" + control.address + ":"
+                    + controlPort + " apply -f FILE");
+            out.flush();
+        }
         if (triton.exitOnError && report.failures() > 0) {
             throw ServingException.of(
                     Code.FAILED_PRECONDITION,

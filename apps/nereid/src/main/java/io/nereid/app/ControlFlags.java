@@ -1,0 +1,101 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.base.ServingException;
+import io.nereid.base.Units;
+import io.nereid.storage.StorageOptions;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Option;
+
+/** Options of the control plane in the server. */
+@SuppressWarnings("NullAway.Init") // options are set by picocli
+final class ControlFlags {
+    @Option(
+            names = "--control",
+            description = "Take InferenceServices, ServingRuntimes and InferenceGraphs: nereid apply -f FILE, or kubectl.")
+    boolean control;
+
+    @Option(
+            names = "--control-address",
+            defaultValue = "127.0.0.1",
+            description = "Address of the control API. It asks nobody who he is: leave it on loopback, or put something in"
+                    + " front (default: ${DEFAULT-VALUE}).")
+    String address;
+
+    @Option(
+            names = "--control-port",
+            defaultValue = "8090",
+            description = "Port of the control API; 0 takes a free one (default: ${DEFAULT-VALUE}).")
+    int port;
+
+    @Option(
+            names = "--control-host",
+            paramLabel = "NAME",
+            description = "A further host name by which clients may call the control API; may be repeated.")
+    List<String> hosts = new ArrayList<>();
+
+    @Option(
+            names = "--control-directory",
+            paramLabel = "DIR",
+            description = "Where resources are kept (default: $XDG_DATA_HOME/nereid, or ~/.local/share/nereid).")
+    @Nullable Path directory;
+
+    @Option(
+            names = "--model-cache",
+            paramLabel = "DIR",
+            description = "Where models that were fetched are kept (default: $XDG_CACHE_HOME/nereid/models, or"
+                    + " ~/.cache/nereid/models).")
+    @Nullable Path cache;
+
+    @Option(
+            names = "--model-cache-size",
+            defaultValue = "100GiB",
+            description = "Most bytes of it; what was not used for longest goes first (default: ${DEFAULT-VALUE}).")
+    String cacheSize;
+
+    @Option(
+            names = "--pvc-root",
+            paramLabel = "DIR",
+            description = "The directory whose sub-directories are the claims that pvc://CLAIM/PATH names.")
+    @Nullable Path pvcRoot;
+
+    Path directory() {
+        return directory != null ? directory : home("XDG_DATA_HOME", ".local/share").resolve("nereid");
+    }
+
+    Set<String> hosts() {
+        Set<String> all = new LinkedHashSet<>(hosts);
+        all.add(address);
+        return all;
+    }
+
+    StorageOptions storage() {
+        Path where = cache != null ? cache : home("XDG_CACHE_HOME", ".cache").resolve("nereid/models");
+        Map<String, String> environment = System.getenv();
+        StorageOptions options =
+                StorageOptions.defaults(where.toAbsolutePath()).withEnvironment(environment);
+        options = options.withQuota(Units.bytes(cacheSize), options.keepFreeBytes());
+        return pvcRoot == null ? options : options.withPvcRoot(pvcRoot.toAbsolutePath());
+    }
+
+    /** What only means something with {@code --control} is refused without it. */
+    void check() {
+        if (!control && (directory != null || cache != null || pvcRoot != null || !hosts.isEmpty())) {
+            throw ServingException.invalidArgument(
+                    "--control-directory, --control-host, --model-cache and --pvc-root need --control",
+                    "add --control");
+        }
+    }
+
+    private static Path home(String variable, String otherwise) {
+        String set = System.getenv(variable);
+        return set != null && !set.isEmpty() ? Path.of(set) : Path.of(System.getProperty("user.home"), otherwise);
+    }
+}

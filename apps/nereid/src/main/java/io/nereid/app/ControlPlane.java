@@ -1,0 +1,154 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
+import io.nereid.control.api.Admission;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.apiserver.ApiServer;
+import io.nereid.control.core.Catalog;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.RuntimeSelection;
+import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.SiteCodecs;
+import io.nereid.control.local.LocalInfrastructure;
+import io.nereid.control.local.LocalPlane;
+import io.nereid.control.local.LocalSettings;
+import io.nereid.control.store.DiskStore;
+import io.nereid.endpoint.VirtualHosts;
+import io.nereid.engine.Engine;
+import io.nereid.repository.PlacedModels;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.storage.Storage;
+import io.nereid.transport.EventLoops;
+import io.nereid.transport.Relay;
+import io.nereid.transport.Server;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The control plane's object graph, composed by hand beside {@link NereidServer}'s: store, API, loop, infrastructure, gateway.
+ * Built in the order of its methods; confined to the thread that starts and stops the server.
+ */
+final class ControlPlane implements AutoCloseable {
+    private final ControlFlags flags;
+    private final ResourceStore store;
+    private final PlaneSettings settings;
+    private final Storage storage;
+    private final Relay relay;
+    private final Gateway gateway;
+    private final LocalInfrastructure infrastructure;
+    private final LocalPlane plane;
+    private final ApiServer api;
+    private volatile Catalog.Gateway address = Catalog.Gateway.UNKNOWN;
+    private VirtualHosts.@Nullable Listener listener;
+
+    /**
+     * @param placed the source that the engine has
+     * @param door the engine's door, behind the recorder
+     */
+    ControlPlane(
+            ControlFlags flags,
+            Clock clock,
+            PlacedModels placed,
+            InferenceEngine door,
+            Engine engine,
+            SiteCodecs codecs,
+            EventLoops loops) {
+        this.flags = flags;
+        Path directory = flags.directory().toAbsolutePath();
+        this.store = DiskStore.open(directory.resolve("resources"), clock);
+        this.settings = new PlaneSettings(store);
+        this.storage = new Storage(flags.storage(), clock);
+        this.relay = new Relay(Relay.Options.DEFAULT.withLoops(loops));
+        this.gateway = new Gateway(door, engine, codecs, relay, clock, this::wake);
+        LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
+        this.infrastructure = new LocalInfrastructure(
+                local,
+                placed::place,
+                new ServiceArtifacts(storage, store, settings::config),
+                new ServiceParts(gateway, relay, settings::config),
+                gateway,
+                clock);
+        engine.onState(infrastructure::modelState);
+        this.plane = new LocalPlane(
+                store,
+                infrastructure,
+                local.retries(),
+                () -> address,
+                clock);
+        this.api = new ApiServer(
+                store,
+                new Admission(settings),
+                new ApiServer.Options(flags.hosts(), Version.number(), clock, this::logs, this::explain));
+    }
+
+    private void wake(String namespace, String revision) {
+        infrastructure.wake(namespace, revision);
+    }
+
+    /** Whose routes serve a request. */
+    VirtualHosts hosts() {
+        return gateway;
+    }
+
+    /** Opens the control API and begins to work. */
+    void start(Server server, List<InetSocketAddress> addresses) {
+        gateway.sites(server);
+        InetSocketAddress first = addresses.get(0);
+        String at = "localhost:" + first.getPort();
+        address = new Catalog.Gateway(at, at);
+        listener = server.listen(flags.address, flags.port, server.site(api.httpRoutes(), api.grpcMethods(), ""));
+        infrastructure.start();
+        plane.start();
+    }
+
+    /** Where the control API listens, once it does. */
+    int port() {
+        return listener == null ? 0 : listener.port();
+    }
+
+    /** Lines of Prometheus' text format. */
+    String metrics() {
+        return gateway.metrics();
+    }
+
+    private List<String> logs(String namespace, String service, @Nullable String component, int most) {
+        Map<String, ?> revisions = infrastructure.observe(namespace, service);
+        List<String> names = new ArrayList<>(revisions.keySet());
+        names.removeIf(name -> component != null && !name.contains("-" + component + "-"));
+        names.sort(null);
+        List<String> lines = new ArrayList<>();
+        for (String name : names) {
+            for (String line : infrastructure.logs(namespace, name, most)) {
+                lines.add(names.size() > 1 ? name + ": " + line : line);
+            }
+        }
+        return lines.subList(Math.max(0, lines.size() - most), lines.size());
+    }
+
+    private @Nullable RuntimeSelection explain(ObjectNode service) {
+        InferenceService read = InferenceService.read(service);
+        return RuntimeSelection.of(read, settings.catalog(read.metadata().namespace()));
+    }
+
+    /** Takes no more changes; what runs goes on until {@link #close}. */
+    void beginDrain() {
+        plane.close();
+        api.close();
+    }
+
+    @Override
+    public void close() {
+        infrastructure.close();
+        gateway.close();
+        relay.close();
+        storage.close();
+        store.close();
+    }
+}

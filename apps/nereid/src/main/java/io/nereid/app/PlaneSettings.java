@@ -1,0 +1,86 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.Admission;
+import io.nereid.control.api.Kind;
+import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.StorageContainer;
+import io.nereid.control.core.Catalog;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.ResourceStore.Key;
+import io.nereid.control.core.ResourceStore.Type;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Settings and runtimes as they are stored now. Thread-safe. */
+final class PlaneSettings implements Admission.Surroundings {
+    /** Where KServe's own ConfigMap lies; those of other namespaces hold for these alone. */
+    private static final String HOME = "kserve";
+
+    private static final Logger LOG = LoggerFactory.getLogger(PlaneSettings.class);
+
+    private final ResourceStore store;
+
+    PlaneSettings(ResourceStore store) {
+        this.store = store;
+    }
+
+    @Override
+    public ServiceConfig config(String namespace) {
+        ServiceConfig config = ServiceConfig.defaults();
+        for (String of : List.of(HOME, namespace)) {
+            ObjectNode tree = store.get(new Key(type(Kinds.CONFIG_MAP), of, ServiceConfig.CONFIG_MAP));
+            if (tree != null) {
+                try {
+                    config = config.with(tree);
+                } catch (ServingException e) {
+                    LOG.error("ConfigMap {}/{} is passed over: {}", of, ServiceConfig.CONFIG_MAP, e.describe());
+                }
+            }
+        }
+        return config;
+    }
+
+    @Override
+    public List<StorageContainer> storageContainers() {
+        return all(Kinds.CLUSTER_STORAGE_CONTAINER, null, StorageContainer::read);
+    }
+
+    @Override
+    public List<ServingRuntime> runtimes(String namespace) {
+        return namespace.isEmpty()
+                ? all(Kinds.CLUSTER_SERVING_RUNTIME, null, ServingRuntime::read)
+                : all(Kinds.SERVING_RUNTIME, namespace, ServingRuntime::read);
+    }
+
+    /** What services of a namespace are planned with. */
+    Catalog catalog(String namespace) {
+        return Catalog.of(
+                runtimes(namespace), runtimes(""), storageContainers(), config(namespace), Catalog.Gateway.UNKNOWN);
+    }
+
+    private <T> List<T> all(Kind kind, @Nullable String namespace, Function<ObjectNode, T> read) {
+        List<T> all = new ArrayList<>();
+        for (ObjectNode tree : store.list(type(kind), namespace).items()) {
+            try {
+                all.add(read.apply(tree));
+            } catch (ServingException e) {
+                LOG.error("{} {} is passed over: {}", kind.kind(), tree.path("metadata").path("name"), e.describe());
+            }
+        }
+        return all;
+    }
+
+    private static Type type(Kind kind) {
+        return new Type(kind.group(), kind.plural());
+    }
+}
