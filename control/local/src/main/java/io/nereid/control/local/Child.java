@@ -13,7 +13,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -398,14 +397,12 @@ final class Child {
         }
     }
 
-    /** Ends it without asking; may wait. For the end of the server. */
-    void killNow() {
+    /** What runs now, which is not to be started again. For the end of the server. */
+    ProcessTable.@Nullable Started abandon() {
         stopping = true;
+        timer.cancel();
         Run now = run;
-        if (now != null) {
-            table.signal(now.started, true);
-            table.sweep(now.started);
-        }
+        return now == null ? null : now.started;
     }
 
     private void finish() {
@@ -415,10 +412,5 @@ final class Child {
             then.run();
         }
         changed.run();
-    }
-
-    /** The lines that say what it is, for tests and logs. */
-    List<String> command() {
-        return start.command();
     }
 }

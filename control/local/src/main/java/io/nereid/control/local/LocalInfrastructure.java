@@ -241,7 +241,8 @@ public final class LocalInfrastructure implements Infrastructure {
                         .findFirst()
                         .ifPresent(this::begin);
                 tellRoutes(service);
-            } else {
+            }
+            if (!units.containsKey(key(workload.namespace(), workload.revision()))) {
                 logs.remove(key(workload.namespace(), workload.revision()));
             }
             listener.accept(workload.namespace(), workload.service());
@@ -361,10 +362,15 @@ public final class LocalInfrastructure implements Infrastructure {
         closed = true;
         CountDownLatch ended = new CountDownLatch(1);
         loop.execute(() -> {
-            List<Unit> all = new ArrayList<>(units.values());
+            List<ProcessTable.Started> running = new ArrayList<>();
+            List<RevisionLog> open = new ArrayList<>();
+            units.values().forEach(u -> {
+                running.addAll(u.abandon());
+                open.add(u.log());
+            });
             loop.io(() -> {
-                all.forEach(Unit::killNow);
-                all.forEach(u -> u.log().close());
+                table.endAll(running);
+                open.forEach(RevisionLog::close);
                 ended.countDown();
             });
         });

@@ -49,7 +49,7 @@ interface Loop extends AutoCloseable {
     /** Real threads. Thread-safe. */
     final class Threaded implements Loop {
         private static final Logger LOG = LoggerFactory.getLogger(Loop.class);
-        private static final int IO_THREADS = 8;
+        private static final int IO_THREADS = 16;
 
         private final Clock clock;
         private final ScheduledThreadPoolExecutor decider = Threads.timer("nereid-control");

@@ -143,6 +143,9 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
             format = new Format("", List.of());
             warnings.add("the format '" + model.format() + "' has no backend of its own here; the files say what runs it");
         }
+        if (!model.limits().path("limits").isEmpty()) {
+            warnings.add("the limits " + model.limits().path("limits") + " are not enforced on a model in the server's process");
+        }
         boolean proba = environment.getOrDefault("PREDICT_PROBA", "").equalsIgnoreCase("true");
         if (proba && format.backend.equals("sklearn")) {
             parameters.put("predict_proba", "true");

@@ -222,9 +222,19 @@ final class ProcessRunner implements Runner {
         heard();
     }
 
-    /** Ends all processes without asking; may wait. */
-    void killNow() {
-        pods.forEach(p -> p.children.forEach(Child::killNow));
-        leaving.forEach(p -> p.children.forEach(Child::killNow));
+    /** What runs now, none of which is to be started again. For the end of the server. */
+    List<ProcessTable.Started> abandon() {
+        List<ProcessTable.Started> running = new ArrayList<>();
+        for (List<Replicas> all : List.of(pods, leaving)) {
+            for (Replicas pod : all) {
+                for (Child child : pod.children) {
+                    ProcessTable.Started started = child.abandon();
+                    if (started != null) {
+                        running.add(started);
+                    }
+                }
+            }
+        }
+        return running;
     }
 }

@@ -31,6 +31,7 @@ final class ProcessTable {
     private static final String MARK = "NEREID_PROCESS";
     private static final Path PROC = Path.of("/proc");
     private static final String OWN = "own";
+    private static final Duration TIME_TO_END = Duration.ofSeconds(5);
 
     private final Path directory;
     private final @Nullable Path setsid;
@@ -242,6 +243,24 @@ final class ProcessTable {
         } else if (!told) {
             descendants.forEach(ProcessHandle::destroy);
             process.destroy();
+        }
+    }
+
+    /** Asks all of them to end, gives them five seconds together, and ends those that are left. Waits. */
+    void endAll(List<Started> all) {
+        all.forEach(s -> signal(s, false));
+        long until = io.nereid.base.Clock.system().nanos() + TIME_TO_END.toNanos();
+        for (Started s : all) {
+            try {
+                long left = until - io.nereid.base.Clock.system().nanos();
+                if (!s.process.waitFor(Math.max(0, left), TimeUnit.NANOSECONDS)) {
+                    signal(s, true);
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                signal(s, true);
+            }
+            sweep(s);
         }
     }
 

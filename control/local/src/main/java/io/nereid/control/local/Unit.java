@@ -24,7 +24,6 @@ final class Unit {
     private final Loop loop;
     private final Artifacts artifacts;
     private final BuiltIns builtIns;
-    private final Front front;
     private final Runner.Factory runners;
     private final RevisionLog log;
     private final Runnable changed;
@@ -63,7 +62,6 @@ final class Unit {
         this.loop = loop;
         this.artifacts = artifacts;
         this.builtIns = builtIns;
-        this.front = front;
         this.runners = runners;
         this.log = log;
         this.workload = workload;
@@ -376,19 +374,13 @@ final class Unit {
         }));
     }
 
-    /** Ends processes without asking; may wait. */
-    void killNow() {
-        if (runner instanceof ProcessRunner r) {
-            r.killNow();
-        }
+    /** The processes that run now, none of which is to be started again. For the end of the server. */
+    List<ProcessTable.Started> abandon() {
+        return runner instanceof ProcessRunner r ? r.abandon() : List.of();
     }
 
     /** Whether it is on its way out. */
     boolean ending() {
         return ending;
-    }
-
-    Front front() {
-        return front;
     }
 }

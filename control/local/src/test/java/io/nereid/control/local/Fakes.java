@@ -297,8 +297,8 @@ final class Fakes {
 
     /** A gateway that remembers. */
     static final class FakeFront implements Front {
-        final Map<String, Route> routes = new HashMap<>();
-        final Map<String, FakeGate> gates = new HashMap<>();
+        final Map<String, Route> routes = new java.util.concurrent.ConcurrentHashMap<>();
+        final Map<String, FakeGate> gates = new java.util.concurrent.ConcurrentHashMap<>();
         int door = 4711;
 
         @Override

@@ -161,7 +161,8 @@ class ProcessRunnerTest {
     }
 
     private List<Replica> replicas() {
-        return front.gate("iris-1").destination instanceof Processes p ? p.replicas() : List.of();
+        Fakes.FakeGate gate = front.gates.get("default/iris-1");
+        return gate != null && gate.destination instanceof Processes p ? p.replicas() : List.of();
     }
 
     private static ProcessContainer server(String... more) {
