@@ -78,6 +78,7 @@ public final class Bench {
         rows.put("engine", new EngineRow());
         rows.put("ensemble", new EnsembleRow());
         rows.put("cache", new CacheRow());
+        rows.put("gateway", new GatewayRow());
         rows.put("models", new ModelsRow());
         rows.put("lifecycle", new LifecycleRow());
         rows.put("minilm", new MinilmRow());

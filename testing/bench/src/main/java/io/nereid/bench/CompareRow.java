@@ -28,7 +28,7 @@ record CompareRow(
     private static final int REPEATS = 2;
 
     /** One round. Micros of processor time per request, milliseconds, requests per second, share of the machine. */
-    private record Round(double micros, double p50, double p99, double rate, double foreign) {}
+    record Round(double micros, double p50, double p99, double rate, double foreign) {}
 
     @Override
     public List<Figure> measure(Bench.Setting setting) throws IOException, InterruptedException {
@@ -53,7 +53,7 @@ record CompareRow(
         return List.of(figure(nothing, ours, setting));
     }
 
-    private Round round(Load driven, ServerProcess server, ServerProcess idle, Bench.Setting setting)
+    static Round round(Load driven, ServerProcess server, ServerProcess idle, Bench.Setting setting)
             throws IOException, InterruptedException {
         Round best = null;
         for (int i = 0; i <= REPEATS; i++) {

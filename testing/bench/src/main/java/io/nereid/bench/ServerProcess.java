@@ -89,7 +89,7 @@ final class ServerProcess implements AutoCloseable {
         return new ServerProcess("do-nothing", command, port, scratch.resolve("nothing-" + port + ".log"));
     }
 
-    private static int freePort() throws IOException {
+    static int freePort() throws IOException {
         try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             return socket.getLocalPort();
         }
