@@ -50,7 +50,7 @@ final class Archives {
         byte[] header = new byte[512];
         put(header, 0, name);
         put(header, 100, "0000644");
-        put(header, 124, String.format("%011o", content.length));
+        put(header, 124, String.format(java.util.Locale.ROOT, "%011o", content.length));
         put(header, 136, "00000000000");
         header[156] = (byte) type;
         put(header, 157, target);
@@ -63,7 +63,7 @@ final class Archives {
         for (byte b : header) {
             sum += b & 0xff;
         }
-        put(header, 148, String.format("%06o", sum));
+        put(header, 148, String.format(java.util.Locale.ROOT, "%06o", sum));
         header[154] = 0;
         out.writeBytes(header);
         out.writeBytes(content);

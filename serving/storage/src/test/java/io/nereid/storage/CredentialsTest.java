@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
+import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.HashMap;
 import java.util.List;
@@ -116,7 +117,7 @@ class CredentialsTest {
     @Test
     void filesOfAnHdfsEntryAreDecoded() {
         String entry = "{\"type\":\"webhdfs\",\"HDFS_NAMENODE\":\"http://n:9870\",\"TLS_CA\":\""
-                + Base64.getEncoder().encodeToString("-----BEGIN X".getBytes()) + "\"}";
+                + Base64.getEncoder().encodeToString("-----BEGIN X".getBytes(StandardCharsets.UTF_8)) + "\"}";
         var location = StorageCredentials.storageSpec(secret(Map.of("default_webhdfs", entry)), null, "a/b", Map.of("type", "webhdfs"));
         assertThat(location.uri()).isEqualTo("webhdfs://a/b");
         assertThat(location.credentials())

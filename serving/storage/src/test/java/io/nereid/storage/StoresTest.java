@@ -93,7 +93,7 @@ class StoresTest {
     @Test
     void googlesStorageIsListedByPagesAndBroughtByGeneration() throws Exception {
         Map<String, byte[]> objects = Map.of(
-                "iris/model.joblib", "one".getBytes(), "iris/sub/x", "two".getBytes(), "iris2/x", "no".getBytes());
+                "iris/model.joblib", "one".getBytes(StandardCharsets.UTF_8), "iris/sub/x", "two".getBytes(StandardCharsets.UTF_8), "iris2/x", "no".getBytes(StandardCharsets.UTF_8));
         google("bucket", objects, Map.of());
         Map<String, String> emulator = Map.of("STORAGE_EMULATOR_HOST", server.url());
         try (Stored stored = Given.fetch(storage, "gs://bucket/iris", emulator)) {
@@ -107,7 +107,7 @@ class StoresTest {
 
     @Test
     void aWrongChecksumIsTriedOnceMoreAndThenRefused() {
-        google("bucket", Map.of("m/a", "real".getBytes()), Map.of("m/a", crc32c("other".getBytes())));
+        google("bucket", Map.of("m/a", "real".getBytes(StandardCharsets.UTF_8)), Map.of("m/a", crc32c("other".getBytes(StandardCharsets.UTF_8))));
         assertThatThrownBy(() ->
                         Given.fetch(storage, "gs://bucket/m", Map.of("STORAGE_EMULATOR_HOST", server.url())))
                 .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
@@ -122,7 +122,7 @@ class StoresTest {
         KeyPairGenerator generator = KeyPairGenerator.getInstance("RSA");
         generator.initialize(2048);
         KeyPair keys = generator.generateKeyPair();
-        google("bucket", Map.of("m/a", "x".getBytes()), Map.of());
+        google("bucket", Map.of("m/a", "x".getBytes(StandardCharsets.UTF_8)), Map.of());
         boolean[] valid = {false};
         server.handlers.put("/token", exchange -> {
             String body = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.US_ASCII);
@@ -132,7 +132,7 @@ class StoresTest {
                 signature.initVerify(keys.getPublic());
                 signature.update((jwt[0] + "." + jwt[1]).getBytes(StandardCharsets.US_ASCII));
                 valid[0] = signature.verify(Base64.getUrlDecoder().decode(jwt[2]))
-                        && new String(Base64.getUrlDecoder().decode(jwt[1])).contains("me@project");
+                        && new String(Base64.getUrlDecoder().decode(jwt[1]), StandardCharsets.UTF_8).contains("me@project");
             } catch (java.security.GeneralSecurityException e) {
                 throw new IllegalStateException(e);
             }
@@ -204,7 +204,7 @@ class StoresTest {
 
         server.seen.clear();
         Map<String, String> key = new HashMap<>(base);
-        key.put("AZURE_STORAGE_ACCESS_KEY", Base64.getEncoder().encodeToString("key".getBytes()));
+        key.put("AZURE_STORAGE_ACCESS_KEY", Base64.getEncoder().encodeToString("key".getBytes(StandardCharsets.UTF_8)));
         Given.fetch(storage, uri, key).close();
         TestServer.Seen listing = server.seen.get(0);
         String text = "GET\n\n\n\n\n\n\n\n\n\n\n\n" + "x-ms-date:" + listing.header("X-ms-date") + "\nx-ms-version:"
@@ -212,7 +212,7 @@ class StoresTest {
                 + "\n/acct/cont\ncomp:list\nprefix:iris/\nrestype:container";
         assertThat(listing.header("Authorization"))
                 .isEqualTo("SharedKey acct:"
-                        + Base64.getEncoder().encodeToString(Digests.hmac("key".getBytes(), text)));
+                        + Base64.getEncoder().encodeToString(Digests.hmac("key".getBytes(StandardCharsets.UTF_8), text)));
 
         server.seen.clear();
         server.handlers.put("/tenant/oauth2/v2.0/token", exchange -> {
@@ -276,7 +276,7 @@ class StoresTest {
             TestServer.bytes(exchange, 200, Arrays.copyOfRange(big, offset, end));
         });
         server.handlers.put(
-                "/webhdfs/v1/root/models/m/sub/x.txt", exchange -> TestServer.bytes(exchange, 200, "hi".getBytes()));
+                "/webhdfs/v1/root/models/m/sub/x.txt", exchange -> TestServer.bytes(exchange, 200, "hi".getBytes(StandardCharsets.UTF_8)));
         server.handlers.put(
                 "/standby/webhdfs/v1/root/models/m",
                 exchange -> TestServer.json(
@@ -303,8 +303,8 @@ class StoresTest {
     @Test
     void theHubsFilesComeOfOneCommitAndWithTheirDigests() throws Exception {
         byte[] weights = Given.random(9 << 20, 13);
-        byte[] config = "{}".getBytes();
-        String blob = Digests.hex(Digests.of("SHA-1").digest("blob 2\0{}".getBytes()));
+        byte[] config = "{}".getBytes(StandardCharsets.UTF_8);
+        String blob = Digests.hex(Digests.of("SHA-1").digest("blob 2\0{}".getBytes(StandardCharsets.UTF_8)));
         String info = "{\"sha\":\"c0ffee\",\"siblings\":[{\"rfilename\":\"config.json\",\"size\":2,\"blobId\":\"" + blob
                 + "\"},{\"rfilename\":\"onnx/model.onnx\",\"size\":" + weights.length
                 + ",\"blobId\":\"abc\",\"lfs\":{\"sha256\":\"" + Digests.sha256(weights) + "\",\"size\":"

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -207,7 +208,7 @@ class WebTest {
 
     @Test
     void aPageOfHtmlIsNoModel() {
-        server.objects.put("/m.bin", new TestServer.Held("<html>".getBytes(), "\"x\"", "text/html; charset=utf-8"));
+        server.objects.put("/m.bin", new TestServer.Held("<html>".getBytes(StandardCharsets.UTF_8), "\"x\"", "text/html; charset=utf-8"));
         assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/m.bin")).hasMessageContaining("page of HTML");
     }
 
