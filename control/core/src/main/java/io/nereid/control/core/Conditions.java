@@ -49,10 +49,13 @@ final class Conditions {
             String type, String status, @Nullable String reason, @Nullable String message, @Nullable String severity) {
         ObjectNode condition = JsonNodeFactory.instance.objectNode();
         JsonNode last = last(type);
-        boolean same = last != null
-                && last.path("status").asText().equals(status)
-                && last.path("reason").asText().equals(reason == null ? "" : reason);
-        condition.put("lastTransitionTime", same ? last.path("lastTransitionTime").asText() : time(now));
+        condition.put(
+                "lastTransitionTime",
+                last != null
+                                && last.path("status").asText().equals(status)
+                                && last.path("reason").asText().equals(reason == null ? "" : reason)
+                        ? last.path("lastTransitionTime").asText()
+                        : time(now));
         if (message != null && !message.isEmpty()) {
             condition.put("message", message);
         }
