@@ -105,20 +105,20 @@ class ModelSourcesTest {
         rig.engine().onState(s -> heard.add(s.id().model() + " " + s.phase()));
         rig.start();
         PlacedModel one = PlacedModel.of(
-                "default/own-1", rig.version("own", 1, "").getParent());
-        assertThat(placed.place(List.of(one))).containsEntry("default/own-1", List.of("default/own-1"));
-        rig.until(() -> rig.states().equals("default/own-1 1 AVAILABLE"));
-        assertThat(rig.ask(ModelRef.latest("default/own-1"))).isEqualTo(1);
+                "own-1", rig.version("own", 1, "").getParent());
+        assertThat(placed.place(List.of(one))).containsEntry("own-1", List.of("own-1"));
+        rig.until(() -> rig.states().equals("own-1 1 AVAILABLE"));
+        assertThat(rig.ask(ModelRef.latest("own-1"))).isEqualTo(1);
         Map<String, List<String>> unused = placed.place(List.of(one.withInstances(3)));
         rig.until(() -> rig.engine()
-                        .config(ModelRef.latest("default/own-1"))
+                        .config(ModelRef.latest("own-1"))
                         .instanceGroups()
                         .get(0)
                         .count()
                 == 3);
         assertThat(heard.stream().filter(h -> h.endsWith("LOADING"))).hasSize(1);
         unused = placed.place(List.of());
-        rig.until(() -> heard.contains("default/own-1 GONE"));
+        rig.until(() -> heard.contains("own-1 GONE"));
         unused = placed.place(List.of(PlacedModel.of("default/lost", root.resolve("nowhere"))));
         rig.until(() -> heard.contains("default/lost FAILED"));
         int failures = heard.size();

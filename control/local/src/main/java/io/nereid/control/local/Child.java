@@ -59,7 +59,6 @@ final class Child {
     private static final class Run {
         final ProcessTable.Started started;
         final long since;
-        boolean up;
         boolean ready;
         boolean over;
         int successes;
@@ -245,7 +244,6 @@ final class Child {
     }
 
     private void up(Run life) {
-        life.up = true;
         life.failures = 0;
         Probe readiness = Probe.of(container.readinessProbe());
         Loop.Timer first = loop.after(readiness.initialDelay(), () -> readiness(life, readiness));

@@ -9,8 +9,6 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Plan.Event;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
@@ -25,7 +23,7 @@ import org.slf4j.LoggerFactory;
  * few thousand. Thread-safe.
  */
 final class EventRecorder {
-    static final Type EVENTS = new Type("", "events");
+    static final ResourceStore.Type EVENTS = new ResourceStore.Type("", "events");
     private static final Logger LOG = LoggerFactory.getLogger(EventRecorder.class);
     private static final Duration KEPT = Duration.ofHours(1);
     private static final int MOST = 4_000;
@@ -61,7 +59,7 @@ final class EventRecorder {
                         "%016x",
                         hash(about.path("kind").asText() + uid + event.type() + event.reason() + message));
         String now = Instant.ofEpochMilli(clock.millis()).truncatedTo(ChronoUnit.SECONDS).toString();
-        ObjectNode old = store.get(new Key(EVENTS, namespace, key));
+        ObjectNode old = store.get(new ResourceStore.Key(EVENTS, namespace, key));
         if (old != null) {
             if (!old.path("lastTimestamp").asText().equals(now)) {
                 old.put("count", old.path("count").asInt(1) + 1);
@@ -113,7 +111,7 @@ final class EventRecorder {
             }
             try {
                 store.delete(
-                        new Key(
+                        new ResourceStore.Key(
                                 EVENTS,
                                 event.path("metadata").path("namespace").asText(),
                                 event.path("metadata").path("name").asText()),

@@ -21,8 +21,6 @@ import io.nereid.control.core.Plan;
 import io.nereid.control.core.Planner;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Change;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import io.nereid.control.core.Revision;
 import java.time.Duration;
 import java.time.Instant;
@@ -48,8 +46,8 @@ public final class LocalPlane implements AutoCloseable {
     static final String FINALIZER = "inferenceservice.finalizers";
 
     private static final Logger LOG = LoggerFactory.getLogger(LocalPlane.class);
-    private static final Type SERVICES = type(Kinds.INFERENCE_SERVICE);
-    private static final Type GRAPHS = type(Kinds.INFERENCE_GRAPH);
+    private static final ResourceStore.Type SERVICES = type(Kinds.INFERENCE_SERVICE);
+    private static final ResourceStore.Type GRAPHS = type(Kinds.INFERENCE_GRAPH);
     private static final Duration SWEEP = Duration.ofMinutes(5);
     private static final Duration REWATCH = Duration.ofSeconds(1);
 
@@ -70,8 +68,8 @@ public final class LocalPlane implements AutoCloseable {
 
     /** One resource to work on. */
     private record Item(boolean graph, String namespace, String name) {
-        Key key() {
-            return new Key(graph ? GRAPHS : SERVICES, namespace, name);
+        ResourceStore.Key key() {
+            return new ResourceStore.Key(graph ? GRAPHS : SERVICES, namespace, name);
         }
 
         @Override
@@ -116,8 +114,8 @@ public final class LocalPlane implements AutoCloseable {
         this.events = new EventRecorder(store, clock);
     }
 
-    private static Type type(Kind kind) {
-        return new Type(kind.group(), kind.plural());
+    private static ResourceStore.Type type(Kind kind) {
+        return new ResourceStore.Type(kind.group(), kind.plural());
     }
 
     /** Begins to watch. Everything in the store is planned and applied soon after. */
@@ -162,7 +160,7 @@ public final class LocalPlane implements AutoCloseable {
 
     // ---- hearing ----
 
-    private synchronized void watch(Type type, Consumer<Change> listener) {
+    private synchronized void watch(ResourceStore.Type type, Consumer<Change> listener) {
         if (closed) {
             return;
         }
@@ -342,7 +340,7 @@ public final class LocalPlane implements AutoCloseable {
     }
 
     private @Nullable InferenceService service(String namespace, String name) {
-        ObjectNode tree = store.get(new Key(SERVICES, namespace, name));
+        ObjectNode tree = store.get(new ResourceStore.Key(SERVICES, namespace, name));
         return tree == null ? null : InferenceService.read(tree);
     }
 

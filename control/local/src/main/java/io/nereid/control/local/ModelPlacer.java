@@ -47,7 +47,9 @@ final class ModelPlacer {
         if (before == null) {
             // What an earlier try left behind says nothing about this one.
             names.remove(model.name());
-            states.keySet().removeIf(n -> isOf(model.name(), n) && states.get(n).values().stream().allMatch(s -> ended(s)));
+            states.entrySet()
+                    .removeIf(e -> isOf(model.name(), e.getKey())
+                            && e.getValue().values().stream().allMatch(ModelPlacer::ended));
         }
         if (!model.equals(before)) {
             place();

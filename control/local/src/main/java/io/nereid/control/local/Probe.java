@@ -10,6 +10,7 @@ import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.HttpURLConnection;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.URI;
@@ -162,7 +163,7 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
         int port = port(grpc.path("port"), process, ports);
         byte[] service = grpc.path("service").asText("").getBytes(StandardCharsets.UTF_8);
         try (Socket socket = new Socket()) {
-            socket.connect(new InetSocketAddress(HOST, port), millis());
+            socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port), millis());
             socket.setSoTimeout(millis());
             OutputStream out = socket.getOutputStream();
             ByteArrayOutputStream b = new ByteArrayOutputStream();

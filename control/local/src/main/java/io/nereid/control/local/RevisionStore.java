@@ -9,8 +9,6 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import io.nereid.control.core.Revision;
 import io.nereid.control.core.Workload.Component;
 import java.time.Instant;
@@ -20,7 +18,7 @@ import java.util.List;
 /** Keeps the revisions of each service as a resource of our own, so that they outlive the server. Thread-safe. */
 final class RevisionStore {
     /** The type of these resources. */
-    static final Type REVISIONS = new Type("internal.nereid.io", "revisions");
+    static final ResourceStore.Type REVISIONS = new ResourceStore.Type("internal.nereid.io", "revisions");
 
     private final ResourceStore store;
 
@@ -34,7 +32,7 @@ final class RevisionStore {
      * @param uid of the service; those of an earlier one of the same name do not count
      */
     List<Revision> read(String namespace, String service, String uid) {
-        ObjectNode tree = store.get(new Key(REVISIONS, namespace, service));
+        ObjectNode tree = store.get(new ResourceStore.Key(REVISIONS, namespace, service));
         if (tree == null || !tree.path("owner").asText().equals(uid)) {
             return List.of();
         }
@@ -68,7 +66,7 @@ final class RevisionStore {
             one.set("workload", r.workload());
             one.put("created", r.created().toString());
         }
-        if (store.get(new Key(REVISIONS, namespace, service)) == null) {
+        if (store.get(new ResourceStore.Key(REVISIONS, namespace, service)) == null) {
             store.create(REVISIONS, tree);
         } else {
             store.update(REVISIONS, tree, null);
@@ -78,7 +76,7 @@ final class RevisionStore {
     /** Forgets the revisions of a service. */
     void delete(String namespace, String service) {
         try {
-            store.delete(new Key(REVISIONS, namespace, service), null);
+            store.delete(new ResourceStore.Key(REVISIONS, namespace, service), null);
         } catch (ServingException e) {
             if (e.code() != Code.NOT_FOUND) {
                 throw e;
