@@ -14,11 +14,16 @@ final class Environment implements IDefaultValueProvider {
     public @Nullable String defaultValue(ArgSpec arg) {
         if (arg instanceof OptionSpec option) {
             String value = System.getenv(variable(option.longestName()));
-            if (value != null) {
+            if (value != null && !isAddress(option, value)) {
                 return value;
             }
         }
         return arg.defaultValue();
+    }
+
+    /** NEREID_CONTROL tells clients where the control API is; it does not tell a server of the same shell to have one. */
+    private static boolean isAddress(OptionSpec option, String value) {
+        return option.longestName().equals("--control") && value.contains("://");
     }
 
     static String variable(String option) {
