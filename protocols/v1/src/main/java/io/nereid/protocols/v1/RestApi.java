@@ -13,6 +13,7 @@ import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
@@ -87,7 +88,20 @@ final class RestApi {
     }
 
     private void reply(HttpExchange x, HttpReply reply) {
-        x.reply(options.cors() ? new HttpReply(reply.status(), reply.contentType(), CORS, reply.content()) : reply);
+        x.reply(
+                options.cors()
+                        ? new HttpReply(
+                                reply.status(), reply.contentType(), withCors(reply.headers()), reply.content())
+                        : reply);
+    }
+
+    private static String[] withCors(String[] headers) {
+        if (headers.length == 0) {
+            return CORS;
+        }
+        String[] all = Arrays.copyOf(CORS, CORS.length + headers.length);
+        System.arraycopy(headers, 0, all, CORS.length, headers.length);
+        return all;
     }
 
     /** What no route takes as it is spelled. */

@@ -36,11 +36,26 @@ final class RestBody {
 
     /** Reads the body through, checking all of its syntax, and finds its fields. */
     void open(MemoryRegion body) {
-        length = body.size();
+        begin(body.size());
+        body.getBytes(0, text, 0, length);
+        read();
+    }
+
+    /** As {@link #open(MemoryRegion)}, of the first bytes of an array. */
+    void open(byte[] body, int size) {
+        begin(size);
+        System.arraycopy(body, 0, text, 0, length);
+        read();
+    }
+
+    private void begin(int size) {
+        length = size;
         if (text.length < length + JsonReader.SLACK) {
             text = new byte[length + JsonReader.SLACK + 1024];
         }
-        body.getBytes(0, text, 0, length);
+    }
+
+    private void read() {
         reader.reset(text, 0, length);
         signature = "";
         instances = NONE;
@@ -126,6 +141,11 @@ final class RestBody {
     /** The {@code signature_name}, or empty. */
     String signature() {
         return signature;
+    }
+
+    /** Whether it has none of the fields that hold what a model is asked. */
+    boolean asksNothing() {
+        return instances == NONE && inputs == NONE && examples == NONE;
     }
 
     /** Where the value of {@code instances} is, or {@link #NONE}. */

@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * {@code :predict}, {@code :classify} and {@code :regress}: from the body over the engine to the answer. Small requests stay
@@ -39,6 +40,7 @@ final class RestInference {
     private final RestModels models;
     private final Executor codecPool;
     private final TfsMetrics metrics;
+    private final V1Options options;
     private final Clock clock;
     private final long timeoutNanos;
     private final BiConsumer<HttpExchange, HttpReply> reply;
@@ -55,6 +57,7 @@ final class RestInference {
         this.models = models;
         this.codecPool = codecPool;
         this.metrics = metrics;
+        this.options = options;
         this.clock = options.clock();
         this.timeoutNanos = options.timeoutNanos();
         this.reply = reply;
@@ -100,8 +103,18 @@ final class RestInference {
         try {
             ModelMetadata metadata = models.metadata(model);
             Formats f = formats.get();
+            CloudEvent event = null;
             try {
-                f.body.open(x.body());
+                event = CloudEvent.of(x);
+                if (event == null) {
+                    f.body.open(x.body());
+                    if (f.body.asksNothing()) {
+                        event = CloudEvent.inBody(x);
+                    }
+                }
+                if (event != null) {
+                    event.open(f.body, x);
+                }
                 String name = f.body.signature();
                 Signature signature = models.signature(metadata, name, api);
                 List<Tensor> inputs;
@@ -114,7 +127,7 @@ final class RestInference {
                     count = examples.size();
                     inputs = ExampleTensors.of(signature, examples, metadata.properties());
                 }
-                answer = new Answer(x, model, api, metadata, f.predict.rows(), count, asked());
+                answer = new Answer(x, model, api, metadata, f.predict.rows(), count, asked(), event);
                 request = new InferenceRequest(
                         model,
                         "",
@@ -124,6 +137,8 @@ final class RestInference {
                         timeoutNanos == 0 ? Long.MAX_VALUE : x.arrivedNanos() + timeoutNanos,
                         x.arrivedNanos(),
                         RestModels.options(name));
+            } catch (ServingException e) {
+                throw event == null ? e : event.explained(e);
             } finally {
                 f.body.close();
             }
@@ -164,6 +179,7 @@ final class RestInference {
         private final boolean rows;
         private final long examples;
         private final long askedNanos;
+        private final @Nullable CloudEvent event;
         private volatile boolean ended;
 
         Answer(
@@ -173,7 +189,8 @@ final class RestInference {
                 ModelMetadata metadata,
                 boolean rows,
                 long examples,
-                long askedNanos) {
+                long askedNanos,
+                @Nullable CloudEvent event) {
             this.exchange = exchange;
             this.model = model;
             this.api = api;
@@ -181,6 +198,7 @@ final class RestInference {
             this.rows = rows;
             this.examples = examples;
             this.askedNanos = askedNanos;
+            this.event = event;
         }
 
         @Override
@@ -212,6 +230,9 @@ final class RestInference {
                 encoded = api == Api.PREDICT
                         ? f.predict.encode(response.outputs(), rows, response.parameters())
                         : f.examples.encode(api, response.outputs(), examples);
+                if (event != null) {
+                    encoded = event.answer(encoded, model.model(), options);
+                }
             } catch (RuntimeException e) {
                 ServingException failure = ServingException.from(e);
                 code = failure.code();

@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param trailingText whether text behind the body of a REST request is ignored, as TensorFlow Serving does, not refused
  * @param methodCheck whether a signature whose method is none of predict, classify and regress is refused
  * @param tensorContent whether gRPC answers carry numbers as raw bytes instead of as typed lists
+ * @param events how answers to CloudEvents are told
  * @param extraMetrics further lines of the page, in Prometheus' text format, each ended by a line feed
  * @param queueDepths requests that wait to be run, by model, for the page
  */
@@ -34,8 +35,29 @@ public record V1Options(
         boolean trailingText,
         boolean methodCheck,
         boolean tensorContent,
+        Events events,
         Supplier<String> extraMetrics,
         Supplier<Map<String, Long>> queueDepths) {
+    /**
+     * What an answer to a CloudEvent says of itself. Immutable.
+     *
+     * @param type its type
+     * @param source its source; null for {@code io.kserve.inference.} and the model's name
+     * @param merge whether it repeats the request's attributes, but for id, time, type and source
+     */
+    public record Events(String type, @Nullable String source, boolean merge) {
+        /** What KServe says when it is told nothing. */
+        public static final Events DEFAULT = new Events("io.kserve.inference.response", null, false);
+
+        /** As the variables {@code CE_TYPE}, {@code CE_SOURCE} and {@code CE_MERGE} of an environment say. */
+        public static Events of(Map<String, String> environment) {
+            return new Events(
+                    environment.getOrDefault("CE_TYPE", DEFAULT.type),
+                    environment.get("CE_SOURCE"),
+                    environment.getOrDefault("CE_MERGE", "").equalsIgnoreCase("true"));
+        }
+    }
+
     /** Where TensorFlow Serving has its page unless it is told otherwise. */
     public static final String METRICS_PATH = "/monitoring/prometheus/metrics";
 
@@ -59,6 +81,7 @@ public record V1Options(
         private boolean trailingText;
         private boolean methodCheck;
         private boolean tensorContent;
+        private Events events = Events.DEFAULT;
         private Supplier<String> extraMetrics = () -> "";
         private Supplier<Map<String, Long>> queueDepths = Map::of;
 
@@ -118,6 +141,12 @@ public record V1Options(
             return this;
         }
 
+        /** See {@link V1Options#events}. */
+        public Builder events(Events told) {
+            events = told;
+            return this;
+        }
+
         /** See {@link V1Options#extraMetrics}. */
         public Builder extraMetrics(Supplier<String> lines) {
             extraMetrics = lines;
@@ -141,6 +170,7 @@ public record V1Options(
                     trailingText,
                     methodCheck,
                     tensorContent,
+                    events,
                     extraMetrics,
                     queueDepths);
         }

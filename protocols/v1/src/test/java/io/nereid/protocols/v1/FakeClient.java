@@ -7,6 +7,7 @@ import io.nereid.endpoint.HttpRoute;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -25,6 +26,10 @@ final class FakeClient {
     }
 
     FakeExchange call(String method, String path, String body, String header, String value) {
+        return call(method, path, body, Map.of(header, value));
+    }
+
+    FakeExchange call(String method, String path, String body, Map<String, String> headers) {
         for (HttpRoute route : routes) {
             Matcher m = Pattern.compile(
                             route.template().replace("/{rest...}", "(?:/.*)?").replaceAll("\\{[a-z]+}", "([^/:]+)"))
@@ -34,7 +39,8 @@ final class FakeClient {
                 for (int i = 1; i <= m.groupCount(); i++) {
                     parameters.add(m.group(i));
                 }
-                FakeExchange x = new FakeExchange(method, path, parameters, body).header(header, value);
+                FakeExchange x = new FakeExchange(method, path, parameters, body);
+                headers.forEach(x::header);
                 try {
                     route.handler().handle(x);
                 } catch (ServingException e) {

@@ -49,6 +49,13 @@ final class FakeExchange implements HttpExchange {
         return null;
     }
 
+    HttpReply answer() {
+        if (reply == null) {
+            throw new AssertionError("no reply");
+        }
+        return reply;
+    }
+
     int status() {
         if (reply == null) {
             throw new AssertionError("no reply");
@@ -112,7 +119,9 @@ final class FakeExchange implements HttpExchange {
     }
 
     @Override
-    public void headers(BiConsumer<String, String> each) {}
+    public void headers(BiConsumer<String, String> each) {
+        headers.forEach(each);
+    }
 
     @Override
     public void reply(HttpReply answer) {
