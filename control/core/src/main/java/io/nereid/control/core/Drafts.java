@@ -167,9 +167,9 @@ final class Drafts {
             return Duration.ofSeconds(Math.min(spec.timeout(), 86_400));
         }
         if (scene.knative()) {
-            return Duration.ofSeconds(300);
+            return Duration.ofMinutes(5);
         }
-        return scene.config.ingress().disableHttpRouteTimeout() ? Duration.ofDays(1) : Duration.ofSeconds(60);
+        return scene.config.ingress().disableHttpRouteTimeout() ? Duration.ofDays(1) : Duration.ofMinutes(1);
     }
 
     private Workload.@Nullable Logger logger(ComponentExtensionSpec spec) {

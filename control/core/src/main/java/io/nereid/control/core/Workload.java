@@ -80,6 +80,7 @@ public record Workload(
      *
      * @param artifacts files that they find at their mount paths
      */
+    @SuppressWarnings("JavaLangClash") // always read as Workload.Process
     public record Process(List<Artifact> artifacts, List<ProcessContainer> containers) implements Form {}
 
     /**
