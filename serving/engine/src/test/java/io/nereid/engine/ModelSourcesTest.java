@@ -123,6 +123,7 @@ class ModelSourcesTest {
         rig.until(() -> heard.contains("default/lost FAILED"));
         int failures = heard.size();
         unused = placed.place(List.of());
+        rig.until(() -> heard.contains("default/lost GONE"));
         unused = placed.place(List.of(PlacedModel.of("default/lost", root.resolve("nowhere"))));
         rig.until(() -> heard.lastIndexOf("default/lost FAILED") >= failures);
     }

@@ -65,11 +65,7 @@ final class ModelPlacer {
 
     /** Whether nothing of a withdrawn model is left in the engine. */
     boolean gone(String name) {
-        return !placing
-                && !dirty
-                && states.entrySet().stream()
-                        .filter(e -> isOf(name, e.getKey()))
-                        .allMatch(e -> e.getValue().values().stream().allMatch(ModelPlacer::ended));
+        return !placing && !dirty && states.keySet().stream().noneMatch(n -> isOf(name, n));
     }
 
     private static boolean ended(ServableState state) {

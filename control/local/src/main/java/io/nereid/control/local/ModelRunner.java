@@ -156,6 +156,7 @@ final class ModelRunner implements Runner {
         if (placer.available(name) && known != null) {
             if (!available) {
                 available = true;
+                retry.cancel();
                 failing = false;
                 failure = null;
                 backoff.reset();
