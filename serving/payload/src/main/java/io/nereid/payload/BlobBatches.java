@@ -1,0 +1,123 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.payload;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Upstream;
+import io.nereid.endpoint.Upstream.Header;
+import java.io.IOException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** Events as objects of a store, in some format: requests in one object, answers in another. Thread-safe. */
+final class BlobBatches implements Sink {
+    private static final Upstream.Terms TERMS = new Upstream.Terms(Duration.ofMinutes(1), 256L << 20, List.of());
+    private static final int LONGEST_ID = 180;
+
+    private final BlobSink store;
+    private final BatchFormat format;
+    private final boolean alone;
+    private final String folder;
+    private final @Nullable String marshaller;
+    private final Upstream upstream;
+    private final Executor pool;
+
+    BlobBatches(BlobSink store, PayloadSettings settings, PayloadOrigin origin, Upstream upstream, Executor pool) {
+        this.store = store;
+        this.format = settings.format();
+        this.alone = settings.strategy() == PayloadSettings.Strategy.IMMEDIATE;
+        this.folder = String.join(
+                "/",
+                Stream.of(origin.namespace(), origin.service(), origin.component(), settings.storage().path())
+                        .flatMap(s -> Stream.of(s.split("/", -1)))
+                        .filter(s -> !s.isEmpty())
+                        .map(BlobBatches::segment)
+                        .toList());
+        this.marshaller = settings.marshallerUrl();
+        this.upstream = upstream;
+        this.pool = pool;
+    }
+
+    @Override
+    public boolean batches() {
+        return true;
+    }
+
+    @Override
+    public CompletionStage<Void> send(List<Outgoing> events) {
+        CompletionStage<Void> requests =
+                write(events.stream().filter(e -> e.event().request()).toList());
+        return requests.thenCompose(
+                v -> write(events.stream().filter(e -> !e.event().request()).toList()));
+    }
+
+    private CompletionStage<Void> write(List<Outgoing> events) {
+        if (events.isEmpty()) {
+            return CompletableFuture.completedFuture(null);
+        }
+        String url = marshaller;
+        if (url == null) {
+            put(events.get(0), format.extension(), format.write(events, alone));
+            return CompletableFuture.completedFuture(null);
+        }
+        List<Header> headers = List.of(new Header("content-type", "application/json"));
+        return upstream.send("POST", url, headers, BatchFormat.JSON.write(events, false), TERMS)
+                .thenAcceptAsync(
+                        answer -> {
+                            byte[] bytes = new byte[answer.body().size()];
+                            answer.body().getBytes(0, bytes, 0, bytes.length);
+                            answer.body().release();
+                            HttpSink.check(url, answer.status());
+                            put(events.get(0), extension(answer.headers()), bytes);
+                        },
+                        pool);
+    }
+
+    private String extension(List<Header> headers) {
+        for (Header header : headers) {
+            if (header.name().equalsIgnoreCase("x-log-marshal-extension")) {
+                String given = header.value().startsWith(".") ? header.value().substring(1) : header.value();
+                if (given.matches("[A-Za-z0-9][A-Za-z0-9.]{0,15}")) {
+                    return given;
+                }
+            }
+        }
+        return format.extension();
+    }
+
+    private void put(Outgoing first, String extension, byte[] bytes) {
+        Event event = first.event();
+        String name = segment(event.id()) + "-" + event.kind() + (event.index() == 0 ? "" : "-" + event.index()) + "."
+                + extension;
+        String key = folder + "/" + name;
+        try {
+            store.put(key, bytes);
+        } catch (IOException e) {
+            throw ServingException.wrap(
+                    Code.UNAVAILABLE, "the object " + key + " could not be written: " + e.getMessage(), e);
+        }
+    }
+
+    /** A text as a segment of a key: clients choose ids, so nothing in one may lead elsewhere. */
+    static String segment(String text) {
+        StringBuilder safe = new StringBuilder();
+        for (byte b : text.getBytes(java.nio.charset.StandardCharsets.UTF_8)) {
+            char c = (char) (b & 0xff);
+            boolean plain = c >= 'a' && c <= 'z'
+                    || c >= 'A' && c <= 'Z'
+                    || c >= '0' && c <= '9'
+                    || c == '-'
+                    || c == '_'
+                    || c == '.' && !safe.isEmpty();
+            safe.append(plain ? String.valueOf(c) : String.format(Locale.ROOT, "%%%02X", (int) c));
+        }
+        return safe.length() > LONGEST_ID ? safe.substring(0, LONGEST_ID) : safe.toString();
+    }
+}

@@ -1,0 +1,80 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.payload;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Upstream;
+import io.nereid.endpoint.Upstream.Header;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CompletionStage;
+
+/** A receiver of CloudEvents in HTTP's binary mode. Thread-safe. */
+final class HttpSink implements Sink {
+    private static final Upstream.Terms TERMS = new Upstream.Terms(Duration.ofSeconds(30), 1 << 20, List.of());
+
+    private final Upstream upstream;
+    private final String url;
+
+    HttpSink(Upstream upstream, String url) {
+        this.upstream = upstream;
+        this.url = url;
+    }
+
+    @Override
+    public boolean batches() {
+        return false;
+    }
+
+    @Override
+    public CompletionStage<Void> send(List<Outgoing> events) {
+        Outgoing event = events.get(0);
+        List<Header> headers = new ArrayList<>();
+        if (!event.event().contentType().isEmpty()) {
+            headers.add(new Header("content-type", printable(event.event().contentType())));
+        }
+        headers.add(new Header("ce-specversion", "1.0"));
+        event.attributes().forEach((name, value) -> headers.add(new Header("ce-" + name, printable(value))));
+        return upstream.send("POST", url, headers, event.data(), TERMS).thenApply(answer -> {
+            answer.body().release();
+            check(url, answer.status());
+            return null;
+        });
+    }
+
+    static void check(String url, int status) {
+        if (status / 100 != 2) {
+            boolean again = status >= 500 || status == 408 || status == 425 || status == 429;
+            throw ServingException.of(
+                    again ? Code.UNAVAILABLE : Code.INVALID_ARGUMENT, url + " answered with status " + status);
+        }
+    }
+
+    /** A value as a header may have it: what is not printable ASCII is percent-encoded. */
+    static String printable(String value) {
+        int plain = 0;
+        while (plain < value.length() && plain(value.charAt(plain))) {
+            plain++;
+        }
+        if (plain == value.length()) {
+            return value;
+        }
+        StringBuilder encoded = new StringBuilder(value.length() + 16);
+        for (byte b : value.getBytes(java.nio.charset.StandardCharsets.UTF_8)) {
+            char c = (char) (b & 0xff);
+            if (plain(c)) {
+                encoded.append(c);
+            } else {
+                encoded.append(String.format(Locale.ROOT, "%%%02X", (int) c));
+            }
+        }
+        return encoded.toString();
+    }
+
+    private static boolean plain(char c) {
+        return c >= ' ' && c <= '~' && c != '%';
+    }
+}

@@ -1,0 +1,530 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.payload;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.Upstream.Header;
+import io.nereid.payload.Figures.Loss;
+import io.nereid.tensor.MemoryRegion;
+import java.time.Instant;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import java.util.function.DoubleSupplier;
+import java.util.function.Function;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The log of one revision's requests and answers. What hears of a request copies its bodies and goes on; everything else
+ * happens on other threads. What waits is bounded in number and bytes: beyond that, events are dropped and counted.
+ * Thread-safe.
+ */
+public final class PayloadLog implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(PayloadLog.class);
+    private static final int MOST_UNDER_WAY = 5;
+    private static final long FIRST_PAUSE_MILLIS = 200;
+    private static final long LONGEST_PAUSE_MILLIS = 10_000;
+    private static final long COMPLAINT_MILLIS = 60_000;
+    private static final byte[] NOTHING = {};
+
+    private final PayloadSettings settings;
+    private final PayloadOrigin origin;
+    private final Sink sink;
+    private final Clock clock;
+    private final Executor pool;
+    private final ScheduledExecutorService timer;
+    private final DoubleSupplier random;
+    private final Redaction redaction;
+    private final String annotations;
+    private final int mostEvents;
+    private final Figures figures = new Figures();
+    private final CompletableFuture<Void> drained = new CompletableFuture<>();
+
+    private final Object lock = new Object();
+    private final ArrayDeque<Event> queue = new ArrayDeque<>();
+    /** Deliveries that are under way or wait to be tried again. */
+    private int underWay;
+    /** Events that wait or are under way, and the bytes of their bodies and of those that are still being heard. */
+    private int events;
+
+    private long bytes;
+    private boolean flush;
+    private boolean closed;
+    private @Nullable Future<?> due;
+    private long complained = Long.MIN_VALUE;
+
+    PayloadLog(
+            PayloadSettings settings,
+            PayloadOrigin origin,
+            Sink sink,
+            Clock clock,
+            Executor pool,
+            ScheduledExecutorService timer,
+            DoubleSupplier random) {
+        this.settings = settings;
+        this.origin = origin;
+        this.sink = sink;
+        this.clock = clock;
+        this.pool = pool;
+        this.timer = timer;
+        this.random = random;
+        this.redaction = settings.redact().isEmpty() ? Redaction.NONE : Redaction.of(settings.redact());
+        this.annotations = selected(settings.metadataAnnotations(), origin.annotations());
+        this.mostEvents = Math.max(settings.queueEvents(), settings.batchSize());
+    }
+
+    private static String selected(List<String> names, Map<String, String> all) {
+        StringBuilder json = new StringBuilder();
+        for (String name : names) {
+            String value = all.get(name);
+            if (value != null) {
+                json.append(json.isEmpty() ? "{" : ",")
+                        .append(HttpReply.quote(name))
+                        .append(':')
+                        .append(HttpReply.quote(value));
+            }
+        }
+        return json.isEmpty() ? "" : json.append('}').toString();
+    }
+
+    /**
+     * A request is about to be answered. Any thread; never waits.
+     *
+     * @param transport {@code http} or {@code grpc}
+     * @param method the verb; requests other than {@code POST} are not logged
+     * @param header the first value of a header by lower-case name
+     * @param headers all of them, names in lower case
+     * @return what hears of it; null when it is not logged
+     */
+    public @Nullable Heard begin(
+            String transport, String method, Function<String, @Nullable String> header, Supplier<List<Header>> headers) {
+        if (!method.equals("POST")) {
+            return null;
+        }
+        if (settings.samplingRate() < 1 && random.getAsDouble() >= settings.samplingRate()) {
+            figures.sampledOut.increment();
+            return null;
+        }
+        String given = header.apply("ce-id");
+        String id = given == null || given.isEmpty() ? UUID.randomUUID().toString() : given;
+        String metadata = settings.metadataHeaders().isEmpty() ? "" : metadata(headers.get());
+        return new Heard(id, transport.equals("grpc"), metadata);
+    }
+
+    private String metadata(List<Header> headers) {
+        StringBuilder json = new StringBuilder();
+        for (String name : settings.metadataHeaders()) {
+            String lower = name.toLowerCase(Locale.ROOT);
+            StringBuilder values = new StringBuilder();
+            for (Header header : headers) {
+                if (header.name().equals(lower)) {
+                    String value = redaction.header(lower) ? Redaction.REDACTED : header.value();
+                    values.append(values.isEmpty() ? "" : ",").append(HttpReply.quote(value));
+                }
+            }
+            if (!values.isEmpty()) {
+                json.append(json.isEmpty() ? "{" : ",")
+                        .append(HttpReply.quote(name))
+                        .append(":[")
+                        .append(values)
+                        .append(']');
+            }
+        }
+        return json.isEmpty() ? "" : json.append('}').toString();
+    }
+
+    // ---- what waits ----
+
+    private boolean reserve(int size) {
+        synchronized (lock) {
+            if (bytes + size <= settings.queueBytes()) {
+                bytes += size;
+                return true;
+            }
+            flush = !queue.isEmpty();
+        }
+        pump();
+        return false;
+    }
+
+    private void release(long size) {
+        synchronized (lock) {
+            bytes -= size;
+        }
+    }
+
+    /** Takes an event whose bytes are reserved. */
+    private void offer(Event event) {
+        Loss loss = null;
+        synchronized (lock) {
+            if (closed) {
+                loss = Loss.CLOSED;
+            } else if (events >= mostEvents) {
+                loss = Loss.QUEUE_FULL;
+            } else {
+                events++;
+                queue.add(event);
+            }
+            if (loss != null) {
+                bytes -= event.data().length;
+            }
+        }
+        if (loss == null) {
+            pump();
+        } else {
+            lost(loss, 1, null);
+        }
+    }
+
+    private void lost(Loss loss, int count, @Nullable Throwable cause) {
+        figures.lost(loss).add(count);
+        long now = clock.millis();
+        synchronized (lock) {
+            if (complained != Long.MIN_VALUE && now - complained < COMPLAINT_MILLIS) {
+                return;
+            }
+            complained = now;
+        }
+        LOG.warn(
+                "payload log of {}/{} to {}: lost {} event(s) ({}){}; {} lost so far",
+                origin.namespace(),
+                origin.revision(),
+                settings.url(),
+                count,
+                Figures.label(loss),
+                cause == null ? "" : ": " + cause.getMessage(),
+                figures.lost());
+    }
+
+    /** Sends what can be sent now. Any thread. */
+    private void pump() {
+        while (true) {
+            Delivery next;
+            synchronized (lock) {
+                List<Event> batch = underWay < MOST_UNDER_WAY ? batch() : List.of();
+                if (batch.isEmpty()) {
+                    return;
+                }
+                underWay++;
+                next = new Delivery(batch);
+            }
+            execute(next);
+        }
+    }
+
+    private void execute(Delivery delivery) {
+        try {
+            pool.execute(delivery::attempt);
+        } catch (RejectedExecutionException e) {
+            delivery.end(Loss.CLOSED, null);
+        }
+    }
+
+    /** The events to send next, or none; under the lock. */
+    private List<Event> batch() {
+        int most = sink.batches() ? settings.batchSize() : 1;
+        if (queue.isEmpty()) {
+            flush = false;
+            return List.of();
+        }
+        if (queue.size() < most && !flush && !closed) {
+            if (settings.strategy() == PayloadSettings.Strategy.TIMED && due == null) {
+                due = later(this::interval, settings.batchInterval().toMillis());
+            }
+            return List.of();
+        }
+        List<Event> batch = new ArrayList<>();
+        while (batch.size() < most && !queue.isEmpty()) {
+            batch.add(queue.remove());
+        }
+        if (due != null) {
+            due.cancel(false);
+            due = null;
+        }
+        flush &= !queue.isEmpty();
+        return batch;
+    }
+
+    /** Runs something later; null when the server ends and there is no later. */
+    private @Nullable Future<?> later(Runnable then, long millis) {
+        try {
+            return timer.schedule(then, millis, TimeUnit.MILLISECONDS);
+        } catch (RejectedExecutionException e) {
+            return null;
+        }
+    }
+
+    private void interval() {
+        synchronized (lock) {
+            due = null;
+            flush = true;
+        }
+        pump();
+    }
+
+    /** Sends what waits, and takes no more; returns at once. */
+    @Override
+    public void close() {
+        synchronized (lock) {
+            closed = true;
+            if (events == 0) {
+                drained.complete(null);
+            }
+        }
+        pump();
+    }
+
+    /** Completes when everything has been sent or lost after {@link #close}. */
+    CompletionStage<Void> drained() {
+        return drained;
+    }
+
+    // ---- figures ----
+
+    Figures figures() {
+        return figures;
+    }
+
+    PayloadOrigin origin() {
+        return origin;
+    }
+
+    int waitingEvents() {
+        synchronized (lock) {
+            return events;
+        }
+    }
+
+    long waitingBytes() {
+        synchronized (lock) {
+            return bytes;
+        }
+    }
+
+    // ---- sending ----
+
+    private Outgoing outgoing(Event event) {
+        Map<String, String> attributes = new LinkedHashMap<>();
+        attributes.put("id", event.id());
+        attributes.put("type", "org.kubeflow.serving.inference." + event.kind());
+        attributes.put("source", origin.source());
+        attributes.put("time", event.time().toString());
+        attributes.put("inferenceservicename", origin.service());
+        attributes.put("namespace", origin.namespace());
+        attributes.put("component", origin.component());
+        put(attributes, "endpoint", origin.endpoint());
+        put(attributes, "metadata", event.metadata());
+        put(attributes, "annotations", annotations);
+        attributes.put("recordedtime", Instant.ofEpochMilli(clock.millis()).toString());
+        put(attributes, event.grpc() ? "grpcstatus" : "status", event.status());
+        if (event.index() > 0) {
+            attributes.put("messageindex", Integer.toString(event.index()));
+        }
+        byte[] clean = redaction.clean(event.data());
+        if (clean == null) {
+            figures.withheld.increment();
+            attributes.put("withheld", "unreadable");
+        }
+        return new Outgoing(event, attributes, clean == null ? NOTHING : clean);
+    }
+
+    private static void put(Map<String, String> attributes, String name, String value) {
+        if (!value.isEmpty()) {
+            attributes.put(name, value);
+        }
+    }
+
+    /** Some events on their way, until they are sent or lost. Confined to one thread at a time. */
+    private final class Delivery {
+        private final List<Event> batch;
+        private List<Outgoing> made = List.of();
+        private int tries;
+
+        Delivery(List<Event> batch) {
+            this.batch = batch;
+        }
+
+        void attempt() {
+            CompletionStage<Void> sending;
+            try {
+                if (made.isEmpty()) {
+                    made = batch.stream().map(PayloadLog.this::outgoing).toList();
+                }
+                sending = sink.send(made);
+            } catch (RuntimeException e) {
+                failed(e);
+                return;
+            }
+            sending.whenComplete((done, failure) -> {
+                if (failure == null) {
+                    end(null, null);
+                } else {
+                    failed(failure instanceof CompletionException && failure.getCause() != null
+                            ? failure.getCause()
+                            : failure);
+                }
+            });
+        }
+
+        private void failed(Throwable failure) {
+            boolean useless = !(failure instanceof ServingException e) || e.code() == Code.INVALID_ARGUMENT;
+            if (useless || tries >= settings.retries()) {
+                end(useless ? Loss.REFUSED : Loss.UNDELIVERED, failure);
+                return;
+            }
+            long pause = Math.min(LONGEST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(tries, 16));
+            tries++;
+            figures.retries.increment();
+            long jittered = pause / 2 + ThreadLocalRandom.current().nextLong(pause / 2 + 1);
+            if (later(() -> execute(this), jittered) == null) {
+                end(Loss.CLOSED, failure);
+            }
+        }
+
+        void end(@Nullable Loss loss, @Nullable Throwable cause) {
+            long size = 0;
+            for (Event event : batch) {
+                size += event.data().length;
+            }
+            if (loss == null) {
+                figures.sent.add(batch.size());
+                figures.sentBytes.add(size);
+            } else {
+                lost(loss, batch.size(), cause);
+            }
+            boolean last;
+            synchronized (lock) {
+                underWay--;
+                events -= batch.size();
+                bytes -= size;
+                last = closed && events == 0;
+            }
+            if (last) {
+                drained.complete(null);
+            } else {
+                pump();
+            }
+        }
+    }
+
+    // ---- hearing ----
+
+    /**
+     * Hears of one request; one call at a time, the end last and once. An HTTP answer that comes in pieces is one event; each
+     * message of a gRPC stream is one of its own, whose status the last one has.
+     */
+    public final class Heard {
+        private final String id;
+        private final boolean grpc;
+        private final String metadata;
+        private int requests;
+        private int responses;
+        private byte[] held = NOTHING;
+        private int length;
+        private String type = "";
+        private boolean any;
+        private boolean lost;
+
+        private Heard(String id, boolean grpc, String metadata) {
+            this.id = id;
+            this.grpc = grpc;
+            this.metadata = metadata;
+        }
+
+        /** The body of the request, or a message of it; takes the body over. */
+        public void request(String contentType, MemoryRegion body) {
+            int size = body.size();
+            if (!settings.requests()) {
+                body.release();
+            } else if (reserve(size)) {
+                byte[] copy = copy(body, NOTHING, 0);
+                offer(new Event(id, true, requests++, now(), contentType, copy, metadata, "", grpc));
+            } else {
+                body.release();
+                lost(Loss.QUEUE_BYTES, 1, null);
+            }
+        }
+
+        /** A piece or a message of the answer; takes the body over. */
+        public void response(String contentType, MemoryRegion body) {
+            if (!settings.responses() || lost) {
+                body.release();
+                return;
+            }
+            if (grpc && any) {
+                emit("");
+            }
+            int size = body.size();
+            if (!reserve(size)) {
+                body.release();
+                PayloadLog.this.release(length);
+                lost(Loss.QUEUE_BYTES, 1, null);
+                held = NOTHING;
+                length = 0;
+                lost = true;
+                return;
+            }
+            any = true;
+            type = contentType;
+            held = copy(body, held, length);
+            length += size;
+        }
+
+        /**
+         * The answer is complete.
+         *
+         * @param status of HTTP; 0 for gRPC, and when the client went away before there was one
+         * @param code of gRPC
+         */
+        public void end(int status, int code) {
+            if (settings.responses() && !lost) {
+                emit(Integer.toString(grpc ? code : status == 0 ? 499 : status));
+            }
+        }
+
+        private void emit(String status) {
+            byte[] data = held.length == length ? held : Arrays.copyOf(held, length);
+            held = NOTHING;
+            length = 0;
+            any = false;
+            offer(new Event(id, false, responses++, now(), type, data, metadata, status, grpc));
+        }
+
+        private Instant now() {
+            return Instant.ofEpochMilli(clock.millis());
+        }
+
+        /** The bytes behind the first {@code used} of an array, which grows where it must. Drops the body. */
+        private static byte[] copy(MemoryRegion body, byte[] into, int used) {
+            int size = body.size();
+            byte[] target = into;
+            if (target.length - used < size) {
+                int capacity = used == 0 ? size : Math.max(used + size, used + (used >> 1));
+                target = Arrays.copyOf(into, capacity);
+            }
+            body.getBytes(0, target, used, size);
+            body.release();
+            return target;
+        }
+    }
+}
