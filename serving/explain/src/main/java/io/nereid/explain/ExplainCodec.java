@@ -1,0 +1,126 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.explain;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.json.JsonWriter;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelRef;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * Explanations of models that take rows of numbers: {@code POST /v1/models/NAME:explain},
+ * {@code /v1/models/NAME/versions/N:explain}, {@code /v2/models/NAME/explain} and
+ * {@code /v2/models/NAME/versions/N/explain}. Requests have {@code instances}, or V2's {@code inputs}, and
+ * {@code parameters}; answers have {@code explanations}, one for each instance. Methods: SHAP values (the model's own where
+ * it has a signature {@code shap}, else Kernel SHAP), LIME, permutation importance and counterfactuals. All are made of
+ * predictions through the engine, a few requests at a time, within limits. Thread-safe: nothing is kept but a counter.
+ */
+public final class ExplainCodec implements ProtocolCodec {
+    private final Executor pool;
+    private final ExplainSettings settings;
+    private final Explaining explaining;
+    private final AtomicInteger running = new AtomicInteger();
+
+    /**
+     * A codec around the engine's door.
+     *
+     * @param engine whose models are explained, under the names that clients use
+     * @param pool runs what would hold an event loop up; nothing in it ever waits
+     * @param clock for limits of time
+     * @param settings defaults and limits
+     */
+    public ExplainCodec(InferenceEngine engine, Executor pool, Clock clock, ExplainSettings settings) {
+        this.pool = pool;
+        this.settings = settings;
+        this.explaining = new Explaining(engine, pool, clock, settings);
+    }
+
+    @Override
+    public String name() {
+        return "explain";
+    }
+
+    @Override
+    public List<HttpRoute> httpRoutes() {
+        return List.of(
+                HttpRoute.post("/v1/models/{model}:explain", x -> accept(x, false)),
+                HttpRoute.post("/v1/models/{model}/versions/{version}:explain", x -> accept(x, true)),
+                HttpRoute.post("/v2/models/{model}/explain", x -> accept(x, false)),
+                HttpRoute.post("/v2/models/{model}/versions/{version}/explain", x -> accept(x, true)));
+    }
+
+    private void accept(HttpExchange x, boolean versioned) {
+        if (running.incrementAndGet() > settings.maxConcurrency()) {
+            running.decrementAndGet();
+            x.fail(ServingException.of(
+                    Code.RESOURCE_EXHAUSTED,
+                    settings.maxConcurrency() + " explanations are under way, as many as may be at once",
+                    "try again later, or raise the limit max_concurrency"));
+            return;
+        }
+        try {
+            pool.execute(() -> start(x, versioned));
+        } catch (RejectedExecutionException e) {
+            running.decrementAndGet();
+            x.fail(ServingException.of(Code.UNAVAILABLE, "the server is about to stop"));
+        }
+    }
+
+    private void start(HttpExchange x, boolean versioned) {
+        try {
+            ModelRef model = model(x, versioned);
+            if (x.header("inference-header-content-length") != null) {
+                throw ServingException.invalidArgument(
+                        "explanations do not take binary tensors", "send the inputs' data as JSON");
+            }
+            byte[] body = new byte[x.body().size()];
+            x.body().getBytes(0, body, 0, body.length);
+            explaining.explain(model, body, x::onCancel).whenComplete((told, error) -> end(x, told, error));
+        } catch (RuntimeException e) {
+            end(x, null, e);
+        }
+    }
+
+    private static ModelRef model(HttpExchange x, boolean versioned) {
+        String name = x.pathParameter(0);
+        if (!versioned) {
+            return ModelRef.latest(name);
+        }
+        String version = x.pathParameter(1);
+        try {
+            return ModelRef.exact(name, Long.parseLong(version));
+        } catch (NumberFormatException e) {
+            throw ServingException.invalidArgument(
+                    "version '" + Options.shortened(version) + "' of model '" + name + "' is no whole number",
+                    "name a version such as 1");
+        }
+    }
+
+    private void end(
+            HttpExchange x, @org.jspecify.annotations.Nullable Object told, @org.jspecify.annotations.Nullable Throwable error) {
+        running.decrementAndGet();
+        HttpReply reply;
+        try {
+            if (error != null) {
+                reply = HttpReply.error(Explaining.fault(error));
+            } else {
+                JsonWriter writer = new JsonWriter(1024);
+                JsonTree.write(writer, told);
+                reply = HttpReply.json(200, writer.array(), writer.length());
+            }
+        } catch (RuntimeException e) {
+            reply = HttpReply.error(ServingException.from(e));
+        }
+        x.reply(reply);
+    }
+}

@@ -1,0 +1,97 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.explain;
+
+import io.nereid.base.ServingException;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.concurrent.CompletableFuture;
+
+/**
+ * How much worse a model's predictions get when the values of one feature are shuffled among the rows (Breiman 2001; Fisher,
+ * Rudin, Dominici 2019): an explanation of the model rather than of rows, which come with what is true of them. Stateless.
+ */
+final class Permutation {
+    private Permutation() {}
+
+    /** Explains the model of a question. */
+    static CompletableFuture<Question.Answer> explain(Question question) {
+        int rows = question.rows().length;
+        if (!(question.options().get("targets") instanceof double[] truth)) {
+            throw ServingException.invalidArgument(
+                    "method 'permutation' needs parameter 'targets', what is true of each instance (expected: a list of "
+                            + rows + " numbers)",
+                    "send \"parameters\": {\"method\": \"permutation\", \"targets\": […]}");
+        }
+        if (truth.length != rows || rows < 2 || !Arrays.stream(truth).allMatch(Double::isFinite)) {
+            throw ServingException.invalidArgument("parameter 'targets' has " + truth.length + " values for " + rows
+                    + " instances (expected: one number for each, and at least 2)");
+        }
+        int repeats = (int) question.options().whole("repeats", 5, 1, 1000);
+        Metric metric = Metric.of(
+                question.options().word("metric", question.width() > 1 ? "accuracy" : "r2", Metric.NAMES));
+        if ("top".equals(question.options().get("target"))) {
+            throw Options.wrong("target", "top", "a number, for which number of a prediction is scored");
+        }
+        int target = question.target(question.predictions()[0]);
+        int features = question.features();
+        question.budget().check((long) features * repeats * rows, "the permutation of " + features + " features, "
+                + repeats + " times over " + rows + " rows,");
+        double baseline = metric.score(question.predictions(), truth, target);
+        double[][] losses = new double[features][repeats];
+        CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
+        for (int round = 0; round < features * repeats; round++) {
+            int feature = round / repeats;
+            int repeat = round % repeats;
+            before = before.thenCompose(done -> {
+                double[][] answers = new double[rows][];
+                int[] order = shuffled(rows, question.random(feature * repeats + repeat));
+                return question.model()
+                        .ask(
+                                rows,
+                                (i, to) -> {
+                                    System.arraycopy(question.rows()[(int) i], 0, to, 0, to.length);
+                                    to[feature] = question.rows()[order[(int) i]][feature];
+                                },
+                                (i, values, at, width) ->
+                                        answers[(int) i] = Arrays.copyOfRange(values, at, at + width))
+                        .thenRun(() ->
+                                losses[feature][repeat] = metric.loss(baseline, metric.score(answers, truth, target)));
+            });
+        }
+        return before.thenApply(done -> told(question, metric, baseline, losses, repeats));
+    }
+
+    private static int[] shuffled(int size, SplittableRandom random) {
+        int[] order = new int[size];
+        for (int i = 0; i < size; i++) {
+            int other = random.nextInt(i + 1);
+            order[i] = order[other];
+            order[other] = i;
+        }
+        return order;
+    }
+
+    private static Question.Answer told(
+            Question question, Metric metric, double baseline, double[][] losses, int repeats) {
+        double[] means = new double[losses.length];
+        double[] deviations = new double[losses.length];
+        for (int f = 0; f < losses.length; f++) {
+            double mean = Arrays.stream(losses[f]).average().orElse(0);
+            means[f] = mean;
+            deviations[f] = Math.sqrt(
+                    Arrays.stream(losses[f]).map(l -> (l - mean) * (l - mean)).sum() / repeats);
+        }
+        Map<String, Object> told = new LinkedHashMap<>();
+        told.put("importances", means);
+        told.put("importances_std", deviations);
+        told.put("baseline_score", baseline);
+        told.put("metric", metric.name().toLowerCase(java.util.Locale.ROOT));
+        told.put("repeats", repeats);
+        told.put("feature_names", question.columns().names());
+        return new Question.Answer(List.of(told), Map.of("algorithm", "permutation_importance"));
+    }
+}

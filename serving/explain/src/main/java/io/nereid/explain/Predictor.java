@@ -1,0 +1,299 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.explain;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceRequest.Options;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One output of a model behind the engine's door. Rows go in requests of many, few of them at once, and answers come back
+ * in order, so that sums of them are the same each time. Thread-safe; never blocks.
+ */
+final class Predictor implements RowModel {
+    /** Requests of one explanation in flight. */
+    private static final int AT_ONCE = 4;
+    /** Numbers of a request. */
+    private static final int NUMBERS = 1 << 15;
+    /** Numbers of an answer to a row. */
+    private static final int MOST_OUTPUTS = 1024;
+    /** Those of a signature of contributions. */
+    private static final int MOST_CONTRIBUTIONS = 1 << 22;
+
+    private final InferenceEngine engine;
+    private final ModelRef model;
+    private final Columns columns;
+    private final String signature;
+    private final String output;
+    private final int most;
+    private final Budget budget;
+    private final Executor pool;
+    /** Numbers of an answer; 0 before the first one. */
+    private volatile int outputs;
+
+    /**
+     * For an output.
+     *
+     * @param signature empty for the model's default one
+     * @param maxBatchSize 0 for no limit
+     * @param pool where answers are taken
+     */
+    Predictor(
+            InferenceEngine engine,
+            ModelRef model,
+            Columns columns,
+            String signature,
+            String output,
+            int maxBatchSize,
+            Budget budget,
+            Executor pool) {
+        this.engine = engine;
+        this.model = model;
+        this.columns = columns;
+        this.signature = signature;
+        this.output = output;
+        this.most = columns.most(maxBatchSize, Math.max(1, NUMBERS / columns.count()));
+        this.budget = budget;
+        this.pool = pool;
+    }
+
+    @Override
+    public CompletableFuture<Void> ask(long rows, Source source, Sink sink) {
+        Asking asking = new Asking(rows, source, sink);
+        asking.advance();
+        return asking.done;
+    }
+
+    /** One batch of rows under way. Set once by whoever answers. */
+    private static final class Chunk {
+        private final long first;
+        private final int rows;
+        private double @Nullable [] values;
+        private volatile @Nullable ServingException failure;
+        private volatile boolean ready;
+
+        Chunk(long first, int rows) {
+            this.first = first;
+            this.rows = rows;
+        }
+    }
+
+    /** One call of {@link #ask}. Its state is touched by one thread at a time, which the counter lets in. */
+    private final class Asking {
+        private final CompletableFuture<Void> done = new CompletableFuture<>();
+        private final Deque<Chunk> chunks = new ArrayDeque<>();
+        private final AtomicInteger wanted = new AtomicInteger();
+        private final long rows;
+        private final Source source;
+        private final Sink sink;
+        private long next;
+
+        Asking(long rows, Source source, Sink sink) {
+            this.rows = rows;
+            this.source = source;
+            this.sink = sink;
+        }
+
+        void advance() {
+            if (wanted.getAndIncrement() != 0) {
+                return;
+            }
+            int seen = 1;
+            do {
+                if (!done.isDone()) {
+                    try {
+                        if (step()) {
+                            done.complete(null);
+                        }
+                    } catch (RuntimeException e) {
+                        next = rows;
+                        done.completeExceptionally(ServingException.from(e));
+                    }
+                }
+                seen = wanted.addAndGet(-seen);
+            } while (seen != 0);
+        }
+
+        private boolean step() {
+            while (true) {
+                Chunk head = chunks.peek();
+                if (head != null && head.ready) {
+                    chunks.poll();
+                    deliver(head);
+                } else if (next < rows && chunks.size() < AT_ONCE) {
+                    send();
+                } else {
+                    return chunks.isEmpty() && next == rows;
+                }
+            }
+        }
+
+        private void deliver(Chunk chunk) {
+            ServingException failure = chunk.failure;
+            double[] values = chunk.values;
+            if (failure != null || values == null) {
+                throw failure == null ? ServingException.of(Code.INTERNAL, "no answer") : failure;
+            }
+            int width = values.length / chunk.rows;
+            if (outputs != 0 && outputs != width) {
+                throw ServingException.invalidArgument("output '" + output + "' has " + outputs
+                        + " numbers for some rows and " + width + " for others, which cannot be explained");
+            }
+            outputs = width;
+            for (int r = 0; r < chunk.rows; r++) {
+                sink.answer(chunk.first + r, values, r * width, width);
+            }
+        }
+
+        private void send() {
+            int count = (int) Math.min(most, rows - next);
+            budget.spend(count);
+            int width = columns.count();
+            double[] values = new double[count * width];
+            double[] row = new double[width];
+            for (int r = 0; r < count; r++) {
+                source.row(next + r, row);
+                System.arraycopy(row, 0, values, r * width, width);
+            }
+            Chunk chunk = new Chunk(next, count);
+            List<Tensor> inputs = columns.tensors(values, count);
+            next += count;
+            chunks.add(chunk);
+            InferenceRequest request = new InferenceRequest(
+                    model,
+                    "",
+                    inputs,
+                    List.of(new RequestedOutput(output, 0)),
+                    Map.of(),
+                    budget.deadline(),
+                    budget.now(),
+                    signature.isEmpty() ? Options.NONE : Options.NONE.withSignature(signature));
+            Answer answer = new Answer(chunk, this);
+            answer.began(engine.infer(request, answer));
+        }
+    }
+
+    /** Takes the answer to one batch of rows. */
+    private final class Answer implements ResponseSink {
+        private final Chunk chunk;
+        private final Asking asking;
+        private @Nullable Call call;
+        private boolean over;
+
+        Answer(Chunk chunk, Asking asking) {
+            this.chunk = chunk;
+            this.asking = asking;
+        }
+
+        void began(Call started) {
+            synchronized (this) {
+                if (over) {
+                    return;
+                }
+                call = started;
+                budget.began(started);
+            }
+        }
+
+        @Override
+        public void next(InferenceResponse response, boolean last) {
+            try (response) {
+                if (chunk.ready || (response.outputs().isEmpty() && !last)) {
+                    return;
+                }
+                chunk.values = values(response);
+            } catch (RuntimeException e) {
+                chunk.failure = ServingException.from(e);
+            }
+            end();
+        }
+
+        @Override
+        public void fail(ServingException e) {
+            if (!chunk.ready) {
+                chunk.failure = e;
+                end();
+            }
+        }
+
+        private void end() {
+            chunk.ready = true;
+            Call finished;
+            synchronized (this) {
+                over = true;
+                finished = call;
+            }
+            if (finished != null) {
+                budget.ended(finished);
+            }
+            try {
+                pool.execute(asking::advance);
+            } catch (RejectedExecutionException e) {
+                asking.done.completeExceptionally(
+                        ServingException.of(Code.UNAVAILABLE, "the server is about to stop"));
+            }
+        }
+
+        private double[] values(InferenceResponse response) {
+            Tensor tensor = null;
+            for (Tensor t : response.outputs()) {
+                tensor = tensor == null || t.name().equals(output) ? t : tensor;
+            }
+            if (tensor == null) {
+                throw ServingException.of(Code.INTERNAL, "the model answered without output '" + output + "'");
+            }
+            long count = tensor.shape().elementCount();
+            if (count == 0 || count % chunk.rows != 0 || count / chunk.rows > (signature.isEmpty() ? MOST_OUTPUTS : MOST_CONTRIBUTIONS)) {
+                throw ServingException.invalidArgument(
+                        "output '" + output + "' is of shape " + tensor.shape() + " for " + chunk.rows
+                                + " rows (expected: 1 to " + MOST_OUTPUTS + " numbers for each row)",
+                        "name another one as parameter output");
+            }
+            return doubles(tensor, (int) count);
+        }
+    }
+
+    private static double[] doubles(Tensor tensor, int count) {
+        DataType type = tensor.dataType();
+        ByteBuffer from = tensor.buffer();
+        double[] values = new double[count];
+        for (int i = 0; i < count; i++) {
+            values[i] = switch (type) {
+                case FP64 -> from.getDouble();
+                case FP32 -> from.getFloat();
+                case INT64 -> from.getLong();
+                case INT32 -> from.getInt();
+                case UINT32 -> from.getInt() & 0xffff_ffffL;
+                case INT16 -> from.getShort();
+                case UINT16 -> from.getShort() & 0xffff;
+                case INT8 -> from.get();
+                case UINT8 -> from.get() & 0xff;
+                case BOOL -> from.get() == 0 ? 0 : 1;
+                default ->
+                    throw ServingException.invalidArgument(
+                            "output '" + tensor.name() + "' is of type " + type + ", which cannot be explained",
+                            "name an output of numbers as parameter output");
+            };
+        }
+        return values;
+    }
+}
