@@ -1,0 +1,186 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""A server with its control plane, its API as a client of Kubernetes sees it, and an HTTP server for what services call."""
+import http.client
+import json
+import pathlib
+import re
+import sys
+import threading
+import time
+import urllib.parse
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import yaml
+
+from server import Server, until
+
+CONTROL = pathlib.Path(__file__).resolve().parent / "control"
+PLURALS = {
+    "InferenceService": "inferenceservices",
+    "ServingRuntime": "servingruntimes",
+    "ClusterServingRuntime": "clusterservingruntimes",
+    "InferenceGraph": "inferencegraphs",
+    "ConfigMap": "configmaps",
+    "Secret": "secrets",
+}
+
+
+class Refused(Exception):
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body.get('message', body)}")
+        self.status = status
+        self.message = body.get("message", "")
+
+
+class ControlServer(Server):
+    """`values` fill in what the files of `control/` leave open: ${models}, ${python} and so on."""
+
+    def __init__(self, directory, *arguments, values=None, **more):
+        self.directory = pathlib.Path(directory)
+        self.values = {"python": sys.executable, "control": str(CONTROL), **(values or {})}
+        super().__init__(
+            "--control", "--control-port", "0", "--control-directory", self.directory / "control",
+            "--model-cache", self.directory / "cache", *arguments, **more)
+        line = until(lambda: next((x for x in self.lines if "control API on" in x), None), "the control API listens")
+        self.control_url = re.search(r"control API on (http://[^;\s]+)", line).group(1)
+
+    def text(self, file, **values):
+        text = (CONTROL / file).read_text() if file.endswith(".yaml") else file
+        for key, value in {**self.values, **values}.items():
+            text = text.replace("${" + key + "}", str(value))
+        return text
+
+    def api(self, method, path, body=None, kind="application/json", timeout=30):
+        address = urllib.parse.urlsplit(self.control_url)
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=timeout)
+        try:
+            connection.request(method, path, body, {"Content-Type": kind, "Accept": "application/json"})
+            reply = connection.getresponse()
+            answer = json.loads(reply.read() or b"{}")
+        finally:
+            connection.close()
+        if reply.status >= 300:
+            raise Refused(reply.status, answer)
+        return answer
+
+    @staticmethod
+    def path(kind, name, namespace="demo", version=None):
+        version = version or ("serving.kserve.io/v1beta1" if kind == "InferenceService" else "serving.kserve.io/v1alpha1")
+        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        return f"{root}/namespaces/{namespace}/{PLURALS[kind]}/{name}"
+
+    def apply(self, file, **values):
+        """Applies every document; the last answer."""
+        answer = None
+        for document in yaml.safe_load_all(self.text(file, **values)):
+            meta = document["metadata"]
+            where = self.path(document["kind"], meta["name"], meta.get("namespace", "demo"), document["apiVersion"])
+            answer = self.api(
+                "PATCH", where + "?fieldManager=tests&force=true", json.dumps(document), "application/apply-patch+yaml")
+        return answer
+
+    def get(self, name, namespace="demo", kind="InferenceService"):
+        return self.api("GET", self.path(kind, name, namespace))
+
+    def delete(self, name, namespace="demo", kind="InferenceService"):
+        return self.api("DELETE", self.path(kind, name, namespace))
+
+    def gone(self, name, namespace="demo", kind="InferenceService", timeout=20):
+        def missing():
+            try:
+                self.get(name, namespace, kind)
+                return False
+            except Refused as e:
+                return e.status == 404
+
+        until(missing, f"{name} is gone", timeout)
+
+    def condition(self, name, kind="Ready", namespace="demo", of="InferenceService"):
+        status = self.get(name, namespace, of).get("status", {})
+        return next((c for c in status.get("conditions", []) if c["type"] == kind), {"status": "Unknown"})
+
+    def steady(self, name, namespace="demo", of="InferenceService", timeout=40):
+        """Waits until what was applied last is ready; the resource."""
+        def look():
+            found = self.get(name, namespace, of)
+            status = found.get("status", {})
+            conditions = {c["type"]: c["status"] for c in status.get("conditions", [])}
+            current = status.get("observedGeneration") == found["metadata"]["generation"]
+            return found if current and conditions.get("Ready") == "True" else None
+
+        try:
+            return until(look, f"{name} is ready", timeout)
+        except AssertionError as e:
+            raise AssertionError(f"{e}\n{json.dumps(self.get(name, namespace, of).get('status'), indent=1)}") from None
+
+    def call(self, name, path, body=None, namespace="demo", headers=None, by="host", **more):
+        """Asks a service by its host, or by its path; (status, headers, what the body's JSON says)"""
+        if by == "host":
+            headers = {"Host": f"{name}-{namespace}.example.com", **(headers or {})}
+        else:
+            path = f"/serving/{namespace}/{name}{path}"
+        method = "GET" if body is None else "POST"
+        body = json.dumps(body) if isinstance(body, (dict, list)) else body
+        if method == "POST":
+            headers = {"Content-Type": "application/json", **(headers or {})}
+        status, got, answer = self.ask(method, path, body, headers, **more)
+        try:
+            return status, got, json.loads(answer)
+        except ValueError:
+            return status, got, answer
+
+    def predict(self, name, rows, **more):
+        status, _, answer = self.call(name, f"/v1/models/{name}:predict", {"instances": rows}, **more)
+        assert status == 200, (status, answer)
+        return answer["predictions"]
+
+
+class Web:
+    """Serves the files of a folder, takes whatever is posted, and can be told to fail."""
+
+    def __init__(self, folder):
+        web = self
+        self.folder = folder
+        self.taken = []
+        self.failing = 0
+        self.asked = []
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def reply(self, status, body, kind):
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(body)
+
+            def do_GET(self):
+                web.asked.append(self.path)
+                if web.failing > 0:
+                    web.failing -= 1
+                    return self.reply(503, b"not now", "text/plain")
+                file = web.folder / self.path.lstrip("/")
+                if not file.is_file():
+                    return self.reply(404, b"nothing here", "text/plain")
+                return self.reply(200, file.read_bytes(), "application/gzip")
+
+            do_HEAD = do_GET
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                web.taken.append((time.monotonic(), {k.lower(): v for k, v in self.headers.items()}, body))
+                return self.reply(200, b'{"message":"SUCCESS"}', "application/json")
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def close(self):
+        self.server.shutdown()

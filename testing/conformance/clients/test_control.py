@@ -1,0 +1,765 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""InferenceServices and InferenceGraphs as KServe's users write them, on one machine, through the clients that they use."""
+import asyncio
+import concurrent.futures
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import tarfile
+import threading
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("yaml")
+
+from control_server import ControlServer, Refused, Web
+from server import EXAMPLES, ROOT, program, until
+from test_formats import read_expected
+
+SKLEARN = ROOT / "backends/sklearn/src/test/resources/models/1.9.1"
+TREES = ROOT / "backends/trees/src/test/resources/models"
+XGBOOST = TREES / "xgboost/multi-softprob-gbtree-missing"
+LIGHTGBM = TREES / "lightgbm/multiclass-gbdt-missing"
+IRIS = [[5.1, 3.5, 1.4, 0.2], [6.9, 3.1, 5.4, 2.1]]
+
+
+def copy(source, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory):
+    root = tmp_path_factory.mktemp("models")
+    onnx = EXAMPLES / "iris/1/model.onnx"
+    copy(SKLEARN / "forest.joblib", root / "sklearn/model.joblib")
+    copy(XGBOOST.with_suffix(".json"), root / "xgboost/model.json")
+    copy(LIGHTGBM.with_suffix(".txt"), root / "lightgbm/model.bst")
+    copy(onnx, root / "onnx/model.onnx")
+    for version in (1, 2):
+        copy(onnx, root / f"versions/{version}/model.onnx")
+    for model in ("iris", "simple"):
+        shutil.copytree(EXAMPLES / model, root / "repository" / model)
+    (root / "broken").mkdir()
+    (root / "broken/model.onnx").write_bytes(b"this is no model")
+    with tarfile.open(root / "iris.tar.gz", "w:gz") as archive:
+        archive.add(onnx, "model.onnx")
+    return root
+
+
+@pytest.fixture(scope="session")
+def web(models):
+    web = Web(models)
+    yield web
+    web.close()
+
+
+@pytest.fixture(scope="session")
+def plane(tmp_path_factory, models, web):
+    server = ControlServer(tmp_path_factory.mktemp("plane"), values={"models": models})
+    # What takes time by itself begins now: scaling to zero looks back over a window, and waits for a while after it.
+    for name in ("sleeper", "sleepy"):
+        server.apply("zero.yaml", name=name)
+    yield server
+    assert server.process.poll() is None, "the server died:\n" + "".join(server.lines)
+    assert server.stop() in (0, 143, -15)
+
+
+def applied(plane, file, name, **values):
+    plane.apply(file, **values)
+    return plane.steady(name)
+
+
+def sklearn_rows():
+    entry = json.loads((SKLEARN / "expected.json").read_text())["forest"]
+    return entry["rows"][:2], entry["answers"]
+
+
+# --- predictors -------------------------------------------------------------------------------------------------------
+
+
+def test_sklearn_iris_answers_v1_by_host_and_by_path(plane):
+    service = applied(plane, "sklearn.yaml", "sklearn-iris")
+    rows, answers = sklearn_rows()
+    assert service["status"]["url"] == "http://sklearn-iris-demo.example.com"
+    assert service["status"]["clusterServingRuntimeName"] == "kserve-sklearnserver"
+    for by in ("host", "path"):
+        assert plane.predict("sklearn-iris", rows, by=by) == answers["predict"][:2]
+        assert plane.call("sklearn-iris", "/v1/models", by=by)[2] == {"models": ["sklearn-iris"]}
+        status, _, answer = plane.call("sklearn-iris", "/v1/models/sklearn-iris", by=by)
+        assert (status, answer["name"], answer["ready"]) == (200, "sklearn-iris", True)
+    status, _, answer = plane.call("sklearn-iris", "/v1/models/other:predict", {"instances": rows})
+    assert status == 404 and "other" in answer["error"]
+
+
+def test_sklearn_v2_answers_rest_binary_and_grpc(plane):
+    http_client = pytest.importorskip("tritonclient.http")
+    grpc_client = pytest.importorskip("tritonclient.grpc")
+    applied(plane, "sklearn-v2.yaml", "sklearn-v2-iris")
+    name = "sklearn-v2-iris"
+    host = f"{name}-demo.example.com"
+    rows, answers = sklearn_rows()
+    metadata = plane.call(name, f"/v2/models/{name}")[2]
+    kind, into = metadata["inputs"][0]["datatype"], metadata["inputs"][0]["name"]
+    x = np.array(rows, {"FP32": np.float32, "FP64": np.float64}[kind])
+    body = {"inputs": [{"name": into, "shape": list(x.shape), "datatype": kind, "data": x.ravel().tolist()}]}
+    status, _, answer = plane.call(name, f"/v2/models/{name}/infer", body)
+    assert status == 200 and answer["model_name"] == name
+    assert answer["outputs"][0]["data"] == answers["predict"][:2]
+    with http_client.InferenceServerClient(plane.base) as client:
+        tensor = http_client.InferInput(into, list(x.shape), kind)
+        tensor.set_data_from_numpy(x, binary_data=True)
+        got = client.infer(name, [tensor], headers={"Host": host})
+        assert got.as_numpy(answer["outputs"][0]["name"]).ravel().tolist() == answers["predict"][:2]
+    with grpc_client.InferenceServerClient(plane.base, channel_args=[("grpc.default_authority", host)]) as client:
+        tensor = grpc_client.InferInput(into, list(x.shape), kind)
+        tensor.set_data_from_numpy(x)
+        got = client.infer(name, [tensor])
+        assert got.get_response().model_name == name
+        assert got.as_numpy(answer["outputs"][0]["name"]).ravel().tolist() == answers["predict"][:2]
+        assert client.is_model_ready(name) and not client.is_model_ready("sklearn-iris")
+
+
+def test_the_sdk_of_kserve_speaks_to_services(plane):
+    kserve = pytest.importorskip("kserve")
+    name = "sklearn-iris"
+    applied(plane, "sklearn.yaml", name)
+    rows, answers = sklearn_rows()
+    host = {"Host": f"{name}-demo.example.com"}
+
+    async def work():
+        first = kserve.InferenceRESTClient(kserve.RESTConfig(protocol="v1", retries=0))
+        base = f"http://{plane.base}"
+        answer = await first.infer(base, {"instances": rows}, name, headers=host)
+        assert answer["predictions"] == answers["predict"][:2]
+        assert await first.is_model_ready(base, name, headers=host)
+        await first.close()
+        grpc = kserve.InferenceGRPCClient(
+            plane.base, channel_args=[("grpc.default_authority", host["Host"])])
+        assert await grpc.is_model_ready(name)
+        await grpc.close()
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize("kind", ["xgboost", "lightgbm"])
+def test_boosted_trees_answer_as_their_packages(plane, kind):
+    x, y = read_expected({"xgboost": XGBOOST, "lightgbm": LIGHTGBM}[kind].with_suffix(".expected"))
+    name = f"{kind}-iris"
+    applied(plane, f"{kind}.yaml", name)
+    whole = [i for i in range(len(x)) if not np.isnan(x[i]).any()][:3]
+    assert whole
+    got = np.array(plane.predict(name, x[whole].tolist()))
+    assert np.allclose(got.reshape(len(whole), -1), y[whole], rtol=1e-4)
+
+
+def test_onnx_needs_no_protocol(plane):
+    service = applied(plane, "onnx.yaml", "onnx-iris")
+    assert [p["label"] for p in plane.predict("onnx-iris", IRIS)] == [[0], [2]]
+    body = {"inputs": [{"name": "input", "shape": [2, 4], "datatype": "FP32", "data": sum(IRIS, [])}]}
+    answer = plane.call("onnx-iris", "/v2/models/onnx-iris/infer", body)[2]
+    assert next(o for o in answer["outputs"] if o["name"] == "label")["data"] == [0, 2]
+    assert service["status"]["modelStatus"]["states"]["activeModelState"] == "Loaded"
+
+
+def test_numbered_folders_are_versions(plane):
+    applied(plane, "versions.yaml", "versions")
+    assert len(plane.predict("versions", IRIS)) == 2
+    assert "2" in plane.call("versions", "/v2/models/versions")[2]["versions"]
+
+
+def test_a_triton_repository_has_its_models(plane):
+    grpc_client = pytest.importorskip("tritonclient.grpc")
+    applied(plane, "triton.yaml", "triton-repository")
+    assert plane.call("triton-repository", "/v2/models/simple/ready")[0] == 200
+    host = "triton-repository-demo.example.com"
+    with grpc_client.InferenceServerClient(plane.base, channel_args=[("grpc.default_authority", host)]) as client:
+        names = {m.name for m in client.get_model_repository_index().models}
+        assert names == {"iris", "simple"}
+        tensors = []
+        for name in ("INPUT0", "INPUT1"):
+            tensor = grpc_client.InferInput(name, [1, 16], "INT32")
+            tensor.set_data_from_numpy(np.ones((1, 16), np.int32))
+            tensors.append(tensor)
+        assert client.infer("simple", tensors).as_numpy("OUTPUT0").tolist() == [[2] * 16]
+
+
+def test_the_legacy_schema_becomes_a_model(plane):
+    service = applied(plane, "legacy.yaml", "legacy-iris")
+    assert service["spec"]["predictor"]["model"]["modelFormat"]["name"] == "sklearn"
+    rows, answers = sklearn_rows()
+    assert plane.predict("legacy-iris", rows) == answers["predict"][:2]
+
+
+def test_a_custom_predictor_runs_as_a_process(plane):
+    applied(plane, "custom.yaml", "custom-model")
+    for by in ("host", "path"):
+        assert plane.predict("custom-model", [[1, 2], [3, 4]], by=by) == [30, 70]
+    body = {"inputs": [{"name": "x", "shape": [2, 2], "datatype": "FP64", "data": [1, 2, 3, 4]}]}
+    assert plane.call("custom-model", "/v2/models/custom-model/infer", body)[2]["outputs"][0]["data"] == [30, 70]
+
+
+# --- transformers and explainers --------------------------------------------------------------------------------------
+
+
+def test_a_transformer_calls_its_predictor_by_v1(plane):
+    applied(plane, "transformer-v1.yaml", "transformer-v1")
+    tenfold = [[10 * x for x in row] for row in IRIS]
+    assert [p["label"] for p in plane.predict("transformer-v1", tenfold)] == [[0], [2]]
+
+
+def test_a_transformer_calls_its_predictor_by_v2(plane):
+    applied(plane, "transformer-v2.yaml", "transformer-v2")
+    tenfold = [[10 * x for x in row] for row in IRIS]
+    assert plane.predict("transformer-v2", tenfold)["label"] == [0, 2]
+
+
+def test_a_transformer_s_errors_keep_their_status(plane):
+    applied(plane, "transformer-v1.yaml", "transformer-v1")
+    status, _, answer = plane.call("transformer-v1", "/v1/models/transformer-v1:predict", {"instances": [[1, 2]]})
+    assert status == 400 and "error" in answer
+
+
+def test_a_transformer_may_live_beside_its_predictor(plane):
+    applied(plane, "collocated.yaml", "collocated")
+    assert plane.predict("collocated", [[1, 2]]) == [60]
+
+
+def test_an_explainer_of_one_s_own_answers_explain(plane):
+    applied(plane, "explainer-container.yaml", "explained-by-process")
+    name = "explained-by-process"
+    assert [p["label"] for p in plane.predict(name, IRIS)] == [[0], [2]]
+    status, _, answer = plane.call(name, f"/v1/models/{name}:explain", {"instances": IRIS})
+    assert status == 200 and len(answer["explanations"]) == 2
+
+
+# --- rollouts ---------------------------------------------------------------------------------------------------------
+
+
+def shares(plane, name, count):
+    """How often which sum came back, over connections that are kept."""
+    def some(part):
+        return [plane.predict(name, [[1]])[0] for _ in range(part)]
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = [a for part in pool.map(some, [count // 4] * 4) for a in part]
+    return {a: answers.count(a) / len(answers) for a in set(answers)}
+
+
+def test_a_canary_gets_its_share_and_is_promoted_and_taken_back(plane):
+    name = "canary"
+    applied(plane, "canary-first.yaml", name)
+    assert shares(plane, name, 8) == {1.0: 1.0}
+    applied(plane, "canary-second.yaml", name, percent=10, factor=2)
+    traffic = plane.get(name)["status"]["components"]["predictor"]["traffic"]
+    assert sorted((t["percent"], t.get("tag")) for t in traffic) == [(10, "latest"), (90, "prev")]
+    seen = shares(plane, name, 600)
+    assert set(seen) == {1.0, 2.0} and 0.04 < seen[2.0] < 0.17
+    for tag, factor in (("latest", 2), ("prev", 1)):
+        status, _, answer = plane.call(f"{tag}-{name}", f"/v1/models/{name}:predict", {"instances": [[1]]})
+        if status == 404:
+            status, _, answer = plane.call(
+                f"{tag}-{name}-predictor", f"/v1/models/{name}:predict", {"instances": [[1]]})
+        assert (status, answer) == (200, {"predictions": [factor]})
+    applied(plane, "canary-second.yaml", name, percent=0, factor=2)
+    assert shares(plane, name, 40) == {1.0: 1.0}
+    applied(plane, "canary-second.yaml", name, percent=100, factor=2)
+    until(lambda: shares(plane, name, 8) == {2.0: 1.0}, "all go to the promoted revision")
+    predictor = plane.get(name)["status"]["components"]["predictor"]
+    assert predictor["latestRolledoutRevision"] == predictor["latestCreatedRevision"]
+
+
+def test_no_request_fails_while_a_revision_follows_another(plane):
+    name = "canary"
+    applied(plane, "canary-first.yaml", name)
+    failures, answers, stop = [], set(), threading.Event()
+
+    def ask():
+        while not stop.is_set():
+            status, _, answer = plane.call(name, f"/v1/models/{name}:predict", {"instances": [[1]]})
+            answers.add(answer["predictions"][0] if status == 200 else None)
+            if status != 200:
+                failures.append((status, answer))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        applied(plane, "canary-second.yaml", name, percent=100, factor=5)
+        until(lambda: plane.predict(name, [[1]]) == [5], "the new revision answers")
+    finally:
+        stop.set()
+        thread.join()
+    assert not failures and 5.0 in answers
+
+
+def test_a_revision_that_fails_never_takes_traffic(plane):
+    text = plane.text("onnx.yaml").replace("onnx-iris", "steady")
+    plane.apply(text)
+    plane.steady("steady")
+    plane.apply(text.replace(f"{plane.values['models']}/onnx", f"{plane.values['models']}/broken"))
+    status = until(
+        lambda: (lambda s: s if s["modelStatus"]["transitionStatus"] == "BlockedByFailedLoad" else None)(
+            plane.get("steady")["status"]), "the failure is told")
+    assert status["modelStatus"]["lastFailureInfo"]["reason"] == "ModelLoadFailed"
+    assert status["modelStatus"]["states"]["activeModelState"] == "Loaded"
+    assert [p["label"] for p in plane.predict("steady", IRIS)] == [[0], [2]]
+    plane.apply(text)
+    plane.steady("steady")
+    plane.delete("steady")
+
+
+def test_a_canary_that_fails_is_taken_back_by_itself(plane):
+    name = "guarded"
+    applied(plane, "guarded.yaml", name, percent=100, status=200)
+    plane.apply("guarded.yaml", percent=50, status=500)
+    until(lambda: len(plane.get(name)["status"]["components"]["predictor"].get("traffic", [])) == 2, "the canary answers")
+
+    def taken_back():
+        for _ in range(10):
+            plane.call(name, f"/v1/models/{name}:predict", {"instances": [[1]]})
+        traffic = plane.get(name)["status"]["components"]["predictor"]["traffic"]
+        return len(traffic) == 1
+
+    until(taken_back, "the canary is taken back", 30)
+    for _ in range(20):
+        assert plane.predict(name, [[1]]) == [1]
+
+
+# --- scale ------------------------------------------------------------------------------------------------------------
+
+
+def test_concurrency_is_limited(plane):
+    name = "limited"
+    applied(plane, "limited.yaml", name)
+    start = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        answers = list(pool.map(lambda i: plane.predict(name, [[i]])[0], range(5)))
+    took = time.monotonic() - start
+    assert answers == [0, 1, 2, 3, 4] and took > 0.95, "they came one after the other"
+    with concurrent.futures.ThreadPoolExecutor(30) as pool:
+        codes = list(pool.map(
+            lambda i: plane.call(name, f"/v1/models/{name}:predict", {"instances": [[i]]}, timeout=30), range(30)))
+    refused = [c for c in codes if c[0] != 200]
+    assert {c[0] for c in refused} == {503} and len(refused) >= 10, "ten may wait for one"
+    assert all("retry-after" in c[1] for c in refused)
+
+
+# --- logger, batcher --------------------------------------------------------------------------------------------------
+
+
+def test_the_batcher_puts_requests_together(plane):
+    name = "batched"
+    applied(plane, "batcher.yaml", name)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(
+            lambda i: plane.call(name, f"/v1/models/{name}:predict", {"instances": [IRIS[i % 2]]})[2], range(4)))
+    assert [a["predictions"][0]["label"] for a in answers] == [[0], [2], [0], [2]]
+    assert len({a["batchId"] for a in answers}) == 1
+
+
+# --- graphs -----------------------------------------------------------------------------------------------------------
+
+GOOD = '{"predictions":[{"message":"SUCCESS"}]}'
+BAD = '{"detail":"Intentional 404 code"}'
+
+
+@pytest.fixture(scope="session")
+def steps(plane, models):
+    plane.apply("step.yaml", name="success", status=200, answer=GOOD)
+    plane.apply("step.yaml", name="error", status=404, answer=BAD)
+    plane.apply(plane.text("onnx.yaml").replace("namespace: demo", "namespace: graphs").replace("onnx-iris", "iris"))
+    for name in ("success", "error", "iris"):
+        plane.steady(name, "graphs")
+
+
+def graph(plane, name, nodes, body, **more):
+    """Applies a graph and asks it: (status, answer)"""
+    document = {
+        "apiVersion": "serving.kserve.io/v1alpha1", "kind": "InferenceGraph",
+        "metadata": {"name": name, "namespace": "graphs"}, "spec": {"nodes": nodes}}
+    plane.apply(json.dumps(document))
+    plane.steady(name, "graphs", "InferenceGraph")
+    status, _, answer = plane.call(name, "/", body, namespace="graphs", **more)
+    return status, answer
+
+
+def step(service, **more):
+    return {"serviceName": service, **more}
+
+
+ANY = {"instances": [[1]]}
+
+
+@pytest.mark.parametrize("name, nodes, expected", [
+    ("one", {"root": {"routerType": "Sequence", "steps": [
+        step("success", name="a"), step("error", name="b", data="$request")]}}, (404, BAD)),
+    ("two", {"root": {"routerType": "Sequence", "steps": [
+        step("error", name="a", dependency="Soft"), step("success", name="b", dependency="Soft")]}}, (200, GOOD)),
+    ("three", {"root": {"routerType": "Sequence", "steps": [
+        step("error", name="a", dependency="Hard"), step("success", name="b")]}}, (404, BAD)),
+    ("five", {"root": {"routerType": "Switch", "steps": [
+        step("error", name="a", condition="instances", dependency="Soft")]}}, (404, BAD)),
+    ("six", {"root": {"routerType": "Sequence", "steps": [
+        step("success", name="a", dependency="Hard"), step("error", name="b", dependency="Hard"),
+        step("success", name="c")]}}, (404, BAD)),
+    ("seven", {"root": {"routerType": "Ensemble", "steps": [
+        step("success", name="good"), step("error", name="bad")]}}, (200, f'{{"good":{GOOD},"bad":{BAD}}}')),
+    ("eight", {"root": {"routerType": "Ensemble", "steps": [
+        step("success", name="good"), step("error", name="bad", dependency="Hard")]}}, (404, BAD)),
+    ("nine", {"root": {"routerType": "Splitter", "steps": [
+        step("success", weight=100), step("error", weight=0)]}}, (200, GOOD)),
+    ("ten", {"root": {"routerType": "Splitter", "steps": [
+        step("success", weight=0), step("error", weight=100, dependency="Hard")]}}, (404, BAD)),
+])
+def test_graphs_of_one_node(plane, steps, name, nodes, expected):
+    status, answer = graph(plane, f"graph-{name}", nodes, ANY)
+    assert (status, answer) == (expected[0], json.loads(expected[1]))
+
+
+def test_a_switch_goes_by_the_request(plane, steps):
+    nodes = {"root": {"routerType": "Switch", "steps": [
+        step("error", condition='[@this].#(decision_picker=="ERROR")'),
+        step("success", condition='[@this].#(decision_picker=="SUCCESS")')]}}
+    assert graph(plane, "graph-four", nodes, {"decision_picker": "ERROR"}) == (404, json.loads(BAD))
+    assert graph(plane, "graph-four", nodes, {"decision_picker": "SUCCESS"}) == (200, json.loads(GOOD))
+    assert graph(plane, "graph-four", nodes, {"decision_picker": "NONE"}) == (
+        404,
+        {"error": "Failed to process request", "cause": "None of the routes matched with the switch condition"})
+
+
+def test_graphs_call_models_other_nodes_and_addresses(plane, steps, web):
+    nodes = {
+        "root": {"routerType": "Sequence", "steps": [
+            step("iris", name="first"),
+            {"nodeName": "both", "name": "second", "data": "$request"}]},
+        "both": {"routerType": "Ensemble", "steps": [
+            step("iris", name="flower"), {"serviceUrl": web.url + "/hook", "name": "outside"}]},
+    }
+    status, answer = graph(plane, "graph-models", nodes, {"instances": IRIS})
+    assert status == 200
+    assert [p["label"] for p in answer["flower"]["predictions"]] == [[0], [2]]
+    assert answer["outside"] == {"message": "SUCCESS"}
+
+
+def test_graphs_that_cannot_work_are_refused(plane):
+    def nodes(root, **more):
+        return {"apiVersion": "serving.kserve.io/v1alpha1", "kind": "InferenceGraph",
+                "metadata": {"name": "wrong", "namespace": "graphs"}, "spec": {"nodes": {"root": root, **more}}}
+
+    circle = nodes({"routerType": "Sequence", "steps": [{"nodeName": "a"}]},
+                   a={"routerType": "Sequence", "steps": [{"nodeName": "root"}]})
+    dangling = nodes({"routerType": "Sequence", "steps": [{"nodeName": "nowhere"}]})
+    for document, word in ((circle, "root"), (dangling, "nowhere")):
+        with pytest.raises(Refused) as refused:
+            plane.apply(json.dumps(document))
+        assert 400 <= refused.value.status < 500 and word in refused.value.message
+
+
+# --- storage, runtimes, selection -------------------------------------------------------------------------------------
+
+
+def test_an_archive_is_fetched_over_http(plane, web):
+    web.failing = 1
+    applied(plane, "archive.yaml", "archived", url=f"{web.url}/iris.tar.gz")
+    assert [p["label"] for p in plane.predict("archived", IRIS)] == [[0], [2]]
+
+
+def test_storage_that_fails_hinders_no_other_service(plane, web):
+    applied(plane, "onnx.yaml", "onnx-iris")
+    text = plane.text("archive.yaml", url=f"{web.url}/absent.tar.gz").replace("archived", "unfetched")
+    plane.apply(text)
+    status = until(
+        lambda: (lambda s: s if s.get("modelStatus", {}).get("lastFailureInfo") else None)(
+            plane.get("unfetched").get("status", {})), "the failure is told")
+    assert status["modelStatus"]["lastFailureInfo"]["reason"] == "ModelLoadFailed"
+    assert "404" in status["modelStatus"]["lastFailureInfo"]["message"]
+    assert len(plane.predict("onnx-iris", IRIS)) == 2
+    status, headers, _ = plane.call("unfetched", "/v1/models/unfetched:predict", {"instances": IRIS})
+    assert status == 503
+    copy(EXAMPLES / "iris/1/model.onnx", web.folder / "model.onnx")
+    plane.apply(text.replace("absent.tar.gz", "iris.tar.gz"))
+    plane.steady("unfetched")
+    plane.delete("unfetched")
+    plane.gone("unfetched")
+
+
+def test_a_runtime_of_the_namespace_runs_its_format(plane):
+    service = applied(plane, "runtime.yaml", "own-format")
+    assert service["status"]["servingRuntimeName"] == "own-runtime"
+    assert plane.predict("own-format", [[1, 2]]) == [21]
+
+
+def cli(plane, *arguments, status=0):
+    done = subprocess.run(
+        [program(), *arguments], env={**os.environ, "NEREID_CONTROL": plane.control_url},
+        capture_output=True, text=True, timeout=60)
+    assert done.returncode == status, (done.returncode, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def test_the_command_line_applies_waits_shows_and_deletes(plane, tmp_path):
+    file = tmp_path / "service.yaml"
+    file.write_text(plane.text("sklearn.yaml").replace("sklearn-iris", "by-hand"))
+    assert "inferenceservice.serving.kserve.io/by-hand created" in cli(plane, "apply", "-f", str(file))
+    cli(plane, "wait", "-f", str(file), "--for", "condition=Ready", "--timeout", "30s")
+    assert "by-hand" in cli(plane, "get", "isvc", "-n", "demo")
+    told = cli(plane, "explain-selection", "-n", "demo", "by-hand")
+    assert "kserve-sklearnserver" in told and "kserve-xgbserver" in told
+    assert "by-hand" in cli(plane, "describe", "isvc", "by-hand", "-n", "demo")
+    cli(plane, "delete", "-f", str(file))
+    plane.gone("by-hand")
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda s: s.replace("modelFormat", "modelFromat"), ["modelFromat", "modelFormat"]),
+    (lambda s: s.replace("file://", "ftp://"), ["ftp://"]),
+    (lambda s: s.replace("name: sklearn-iris", "name: Sklearn_Iris"), ["Sklearn_Iris"]),
+    (lambda s: s.replace("  predictor:", "  predictor:\n    minReplicas: 3\n    maxReplicas: 2"), ["MaxReplicas", "MinReplicas"]),
+    (lambda s: s.replace("  predictor:", "  predictor:\n    canaryTrafficPercent: 300"), ["canaryTrafficPercent"]),
+])
+def test_what_is_wrong_is_told(plane, change, words):
+    with pytest.raises(Refused) as refused:
+        plane.apply(change(plane.text("sklearn.yaml")))
+    assert 400 <= refused.value.status < 500
+    for word in words:
+        assert word.lower() in refused.value.message.lower(), refused.value.message
+
+
+def test_an_image_alone_is_refused_with_what_to_do(plane):
+    plane.apply("""
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+metadata: {name: image-only, namespace: demo}
+spec:
+  predictor:
+    containers:
+      - {name: kserve-container, image: example/model:latest}
+""")
+    message = until(lambda: plane.condition("image-only", "PredictorReady").get("message"), "it is told")
+    assert "command" in message
+    plane.delete("image-only")
+
+
+def test_a_format_that_nobody_runs_is_told(plane):
+    plane.apply(plane.text("sklearn.yaml").replace("name: sklearn\n", "name: sklaern\n").replace("sklearn-iris", "nobody"))
+    status = until(
+        lambda: (lambda s: s if s.get("modelStatus", {}).get("lastFailureInfo") else None)(
+            plane.get("nobody").get("status", {})), "it is told")
+    assert status["modelStatus"]["lastFailureInfo"]["reason"] == "NoSupportingRuntime"
+    plane.delete("nobody")
+
+
+def test_namespaces_do_not_see_each_other(plane):
+    for namespace, factor in (("left", 2), ("right", 3)):
+        plane.apply(plane.text("canary-second.yaml", percent=100, factor=factor).replace("demo", namespace))
+    for namespace, factor in (("left", 2), ("right", 3)):
+        plane.steady("canary", namespace)
+        for by in ("host", "path"):
+            assert plane.predict("canary", [[1]], namespace=namespace, by=by) == [factor]
+    plane.delete("canary", "left")
+    plane.gone("canary", "left")
+    assert plane.call("canary", "/v1/models", namespace="left")[0] == 404
+    assert plane.predict("canary", [[1]], namespace="right") == [3]
+
+
+def test_what_is_under_way_is_answered_before_a_service_is_gone(plane):
+    applied(plane, "limited.yaml", "limited")
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        waiting = [pool.submit(plane.predict, "limited", [[i]]) for i in range(3)]
+        until(lambda: 'nereid_gateway' in plane.ask("GET", "/metrics")[2].decode(), "they are counted")
+        time.sleep(0.15)
+        plane.delete("limited")
+        assert [w.result() for w in waiting] == [[0], [1], [2]]
+    plane.gone("limited")
+    assert plane.call("limited", "/v1/models")[0] == 404
+
+
+def test_a_process_that_is_killed_comes_back(plane):
+    name = "custom-model"
+    applied(plane, "custom.yaml", name)
+    headers = plane.call(name, f"/v1/models/{name}:predict", {"instances": [[1]]})[1]
+    os.kill(int(headers["x-process"]), signal.SIGKILL)
+
+    def again():
+        status, now, _ = plane.call(name, f"/v1/models/{name}:predict", {"instances": [[1]]})
+        return status == 200 and now["x-process"] != headers["x-process"]
+
+    until(again, "another process answers", 20)
+
+
+# --- kubectl ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kubectl(plane):
+    found = shutil.which("kubectl")
+    if not found:
+        pytest.skip("THERE IS NO kubectl HERE: what it does with the control API is not tested")
+
+    def run(*arguments):
+        done = subprocess.run(
+            [found, "--server", plane.control_url, *arguments], capture_output=True, text=True, timeout=60,
+            env={**os.environ, "KUBECONFIG": "/dev/null"})
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_kubectl_applies_waits_shows_and_deletes(plane, kubectl, tmp_path):
+    file = tmp_path / "service.yaml"
+    file.write_text(plane.text("onnx.yaml").replace("onnx-iris", "by-kubectl"))
+    assert "created" in kubectl("apply", "-f", str(file))
+    kubectl("wait", "--for=condition=Ready", "--timeout=30s", "-n", "demo", "isvc/by-kubectl")
+    listed = kubectl("get", "isvc", "-n", "demo")
+    row = next(line for line in listed.splitlines() if line.startswith("by-kubectl"))
+    assert "http://by-kubectl-demo.example.com" in row and "True" in row
+    assert "unchanged" in kubectl("apply", "-f", str(file))
+    assert "Ready" in kubectl("describe", "isvc", "by-kubectl", "-n", "demo")
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", str(file))
+    assert "deleted" in kubectl("delete", "-f", str(file))
+    assert "by-kubectl" not in kubectl("get", "isvc", "-n", "demo")
+
+
+# --- chaos ------------------------------------------------------------------------------------------------------------
+
+
+def small(name, namespace="storm"):
+    return f"""
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  predictor:
+    model:
+      modelFormat: {{name: onnx}}
+      storageUri: file://${{models}}/onnx
+"""
+
+
+def test_what_was_acknowledged_outlives_a_killed_server(tmp_path, models):
+    acknowledged, generator = {}, random.Random(7)
+    server = ControlServer(tmp_path, values={"models": models})
+    server.apply("custom.yaml")
+    server.steady("custom-model")
+    for _ in range(2):
+        stop = threading.Event()
+
+        def applying():
+            while not stop.is_set():
+                name = f"storm-{generator.randrange(30)}"
+                try:
+                    if generator.random() < 0.25 and name in acknowledged:
+                        acknowledged[name] = None
+                        server.delete(name, "storm")
+                        acknowledged.pop(name, None)
+                    else:
+                        acknowledged.pop(name, None)
+                        label = str(generator.randrange(10**6))
+                        server.apply(small(name).replace("namespace: storm}", f"namespace: storm, labels: {{run: '{label}'}}}}"))
+                        acknowledged[name] = label
+                except (OSError, Refused):
+                    acknowledged.pop(name, None)
+                    continue
+                except Exception:
+                    acknowledged.pop(name, None)
+                    if server.process.poll() is not None:
+                        return
+
+        thread = threading.Thread(target=applying)
+        thread.start()
+        time.sleep(1 + generator.random())
+        server.process.kill()
+        stop.set()
+        thread.join()
+        server.process.wait()
+        server = ControlServer(tmp_path, values={"models": models})
+        for name, label in acknowledged.items():
+            assert label is None or server.get(name, "storm")["metadata"]["labels"]["run"] == label
+    assert acknowledged
+    for name in acknowledged:
+        server.steady(name, "storm", timeout=60)
+        assert len(server.predict(name, IRIS, namespace="storm")) == 2
+    server.steady("custom-model")
+    assert server.predict("custom-model", [[1]]) == [10]
+    assert server.stop() in (0, 143, -15)
+    restarted = ControlServer(tmp_path, values={"models": models})
+    for name in acknowledged:
+        restarted.steady(name, "storm", timeout=60)
+    restarted.steady("custom-model")
+    assert restarted.predict("custom-model", [[2]]) == [20]
+    assert restarted.stop() in (0, 143, -15)
+
+
+def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path, models):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(disk)], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"A FULL DISK IS NOT TESTED: no tmpfs can be mounted here ({done.stderr.strip()})")
+    try:
+        server = ControlServer(disk, values={"models": models})
+        server.apply(small("before"))
+        server.steady("before", "storm")
+        filler = disk / "filler"
+        refused, acknowledged = [], ["before"]
+        with open(filler, "wb") as file:
+            try:
+                while True:
+                    file.write(b"x" * 4096)
+                    file.flush()
+            except OSError:
+                pass
+        for i in range(60):
+            try:
+                server.apply(small(f"full-{i}"))
+                acknowledged.append(f"full-{i}")
+            except Refused as e:
+                refused.append(e)
+        assert refused and all(e.status >= 500 for e in refused), [e.status for e in refused]
+        assert len(server.predict("before", IRIS, namespace="storm")) == 2
+        filler.unlink()
+        until(lambda: try_apply(server, small("after")), "changes are taken again")
+        acknowledged.append("after")
+        server.steady("after", "storm")
+        server.process.kill()
+        server.process.wait()
+        server = ControlServer(disk, values={"models": models})
+        for name in acknowledged:
+            server.get(name, "storm")
+        server.steady("after", "storm")
+        assert server.stop() in (0, 143, -15)
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
+def try_apply(server, text):
+    try:
+        return server.apply(text)
+    except Refused:
+        return None
+
+
+# --- to zero and back: last, for it takes a while to get there ----------------------------------------------------------
+
+
+def test_idle_services_scale_to_zero_and_wake(plane):
+    for name in ("sleeper", "sleepy"):
+        until(lambda: replicas(plane, name) == 0, f"{name} is at zero", 90)
+        assert plane.condition(name)["status"] == "True"
+    start = time.monotonic()
+    assert [p["label"] for p in plane.predict("sleeper", IRIS)] == [[0], [2]], "the first request is held, and answered"
+    print(f"woken in {1000 * (time.monotonic() - start):.0f} ms")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda i: plane.predict("sleepy", [IRIS[i % 2]])[0]["label"], range(8)))
+    assert answers == [[0], [2]] * 4
+
+
+def replicas(plane, name):
+    return plane.get(name)["status"]["modelStatus"]["copies"]["totalCopies"]
