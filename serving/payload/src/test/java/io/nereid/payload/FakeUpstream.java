@@ -1,0 +1,91 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.payload;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.Upstream;
+import io.nereid.tensor.MemoryRegion;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/** Keeps what it is sent, and answers as told; 200 when told nothing. Thread-safe. */
+final class FakeUpstream implements Upstream {
+    private final BlockingQueue<Sent> sent = new LinkedBlockingQueue<>();
+    private final BlockingQueue<CompletionStage<Answer>> answers = new LinkedBlockingQueue<>();
+
+    record Sent(String url, Map<String, String> headers, byte[] body) {
+        String text() {
+            return new String(body, StandardCharsets.UTF_8);
+        }
+
+        String header(String name) {
+            return headers.getOrDefault(name, "-");
+        }
+    }
+
+    /** The next answers have these statuses; 0 for a broken connection. */
+    void answers(int... statuses) {
+        for (int status : statuses) {
+            answers.add(
+                    status == 0
+                            ? CompletableFuture.failedFuture(ServingException.of(Code.UNAVAILABLE, "no connection"))
+                            : CompletableFuture.completedFuture(answer(status, List.of(), "")));
+        }
+    }
+
+    /** The next answer is this one, whenever it comes. */
+    void answers(CompletionStage<Answer> next) {
+        answers.add(next);
+    }
+
+    static Answer answer(int status, List<Header> headers, String body) {
+        byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
+        return new Answer(status, headers, MemoryRegion.copyOf(bytes, 0, bytes.length));
+    }
+
+    Sent next() throws InterruptedException {
+        Sent next = sent.poll(10, TimeUnit.SECONDS);
+        assertThat(next).as("nothing was sent").isNotNull();
+        return java.util.Objects.requireNonNull(next);
+    }
+
+    boolean nothing() {
+        return sent.isEmpty();
+    }
+
+    @Override
+    public CompletionStage<Answer> send(String method, String url, List<Header> headers, byte[] body, Terms terms) {
+        assertThat(method).isEqualTo("POST");
+        CompletionStage<Answer> answer = answers.poll();
+        Map<String, String> all = new TreeMap<>();
+        headers.forEach(h -> all.put(h.name(), h.value()));
+        sent.add(new Sent(url, all, body));
+        return answer == null ? CompletableFuture.completedFuture(answer(200, List.of(), "")) : answer;
+    }
+
+    @Override
+    public void forward(HttpExchange exchange, Address address, String path, Terms terms) {
+        throw new AssertionError("nothing is forwarded");
+    }
+
+    @Override
+    public GrpcMethod.GrpcListener forward(GrpcCall call, Address address, Terms terms) {
+        throw new AssertionError("nothing is forwarded");
+    }
+
+    @Override
+    public void close() {}
+}
