@@ -11,6 +11,7 @@ import io.nereid.control.api.ResourceTexts;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
@@ -88,18 +89,18 @@ class GraphPlanTest {
     }
 
     private static InferenceService service(String name, String format, String protocol, boolean ready) {
-        String text =
+        String text = String.format(
+                Locale.ROOT,
                 """
                 metadata: {name: %s, namespace: team}
                 spec: {predictor: {model: {modelFormat: {name: %s}, storageUri: "s3://a"%s}}}
                 status: {address: {url: "http://%s.team.svc.cluster.local"}, conditions: [{type: Ready, status: "%s"}]}
-                """
-                        .formatted(
-                                name,
-                                format,
-                                protocol == null ? "" : ", protocolVersion: " + protocol,
-                                name,
-                                ready ? "True" : "False");
+                """,
+                name,
+                format,
+                protocol == null ? "" : ", protocolVersion: " + protocol,
+                name,
+                ready ? "True" : "False");
         return InferenceService.read(ResourceTexts.parse(text, name).get(0));
     }
 }
