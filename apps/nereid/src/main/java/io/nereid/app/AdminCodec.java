@@ -28,12 +28,20 @@ final class AdminCodec implements ProtocolCodec {
     private final ModelLists lists;
     private final Supplier<TransportStats> transport;
     private final ByteBudget budget;
+    private final Supplier<String> more;
 
-    AdminCodec(Engine engine, ModelLists lists, Supplier<TransportStats> transport, ByteBudget budget) {
+    /** @param more lines of the metrics page that others have */
+    AdminCodec(
+            Engine engine,
+            ModelLists lists,
+            Supplier<TransportStats> transport,
+            ByteBudget budget,
+            Supplier<String> more) {
         this.engine = engine;
         this.lists = lists;
         this.transport = transport;
         this.budget = budget;
+        this.more = more;
     }
 
     @Override
@@ -68,7 +76,7 @@ final class AdminCodec implements ProtocolCodec {
 
     private String page() {
         TransportStats stats = transport.get();
-        StringBuilder page = new StringBuilder(engine.metrics());
+        StringBuilder page = new StringBuilder(engine.metrics()).append(more.get());
         gauge(page, "nereid_connections", "Open connections", stats.connections());
         gauge(
                 page,

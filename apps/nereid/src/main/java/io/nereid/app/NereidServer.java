@@ -93,7 +93,7 @@ final class NereidServer {
                 new V2Codec(recorder, engine, observation, clock, codecPool, v2),
                 new V1Codec(recorder, engine, codecPool, options),
                 new MlflowCodec(recorder, engine, codecPool, Version.number()),
-                new AdminCodec(engine, lists, this::stats, budget));
+                new AdminCodec(engine, lists, this::stats, budget, this::controlMetrics));
         if (controlled != null) {
             this.loops = new EventLoops(listen.build().eventLoops(), true);
             this.control = new ControlPlane(
@@ -116,6 +116,10 @@ final class NereidServer {
 
     private io.nereid.transport.TransportStats stats() {
         return transport.stats();
+    }
+
+    private String controlMetrics() {
+        return control == null ? "" : control.metrics();
     }
 
     Engine engine() {
