@@ -29,7 +29,9 @@ public final class EventLoops implements AutoCloseable {
         this.epoll = nativeTransport && Epoll.isAvailable();
         this.count = count > 0 ? count : Math.max(1, Runtime.getRuntime().availableProcessors() / 4);
         this.group = new MultiThreadIoEventLoopGroup(
-                this.count, Threads.named("nereid-io"), epoll ? EpollIoHandler.newFactory() : NioIoHandler.newFactory());
+                this.count,
+                Threads.named("nereid-io"),
+                epoll ? EpollIoHandler.newFactory() : NioIoHandler.newFactory());
     }
 
     /** Ends the threads. Not to be called on one of them. */

@@ -55,8 +55,9 @@ final class ForwardedExchange extends Outgoing {
         if (length > 0) {
             MemoryRegion region = bytes.hasMemoryAddress() || bytes.isDirect()
                     ? MemoryRegion.ofByteBuf(bytes.retainedSlice())
-                    : MemoryRegion.ofByteBuf(
-                            MemoryRegion.allocator().directBuffer(length).writeBytes(bytes, bytes.readerIndex(), length));
+                    : MemoryRegion.ofByteBuf(MemoryRegion.allocator()
+                            .directBuffer(length)
+                            .writeBytes(bytes, bytes.readerIndex(), length));
             content.splice(Tensor.over("", DataType.UINT8, Shape.of(length), region, 0, length), 0);
         }
         return content;
@@ -73,8 +74,7 @@ final class ForwardedExchange extends Outgoing {
             String name = header.getKey().toLowerCase(Locale.ROOT);
             if (name.equals("content-type") && type.isEmpty()) {
                 type = header.getValue();
-            } else if (!hops.drops(name)
-                    && (!name.equals("content-length") || bodiless && status != 204)) {
+            } else if (!hops.drops(name) && (!name.equals("content-length") || bodiless && status != 204)) {
                 kept.add(name);
                 kept.add(header.getValue());
             }
@@ -143,9 +143,7 @@ final class ForwardedExchange extends Outgoing {
             MemoryRegion body = LocalExchange.joined(pieces.toArray(new ByteBuf[0]));
             pieces.clear();
             content = new Content(new byte[0], 0)
-                    .splice(
-                            Tensor.over("", DataType.UINT8, Shape.of(body.size()), body, 0, body.size()),
-                            0);
+                    .splice(Tensor.over("", DataType.UINT8, Shape.of(body.size()), body, 0, body.size()), 0);
         }
         exchange.reply(new HttpReply(begun.status(), begun.contentType(), begun.headers(), content));
     }

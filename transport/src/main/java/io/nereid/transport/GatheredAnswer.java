@@ -59,7 +59,8 @@ final class GatheredAnswer extends Outgoing {
 
     @Override
     void onEnd() {
-        MemoryRegion body = pieces.isEmpty() ? MemoryRegion.empty() : LocalExchange.joined(pieces.toArray(new ByteBuf[0]));
+        MemoryRegion body =
+                pieces.isEmpty() ? MemoryRegion.empty() : LocalExchange.joined(pieces.toArray(new ByteBuf[0]));
         pieces.clear();
         if (!answer.complete(new Answer(status, List.copyOf(headers), body))) {
             body.release();

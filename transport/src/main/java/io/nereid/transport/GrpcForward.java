@@ -159,7 +159,8 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
     @Override
     public void onMessage(MemoryRegion message) {
         int size = message.size();
-        ByteBuf prefix = MemoryRegion.allocator().directBuffer(PREFIX).writeByte(0).writeInt(size);
+        ByteBuf prefix =
+                MemoryRegion.allocator().directBuffer(PREFIX).writeByte(0).writeInt(size);
         ByteBuf framed = size == 0 ? prefix : Unpooled.wrappedBuffer(prefix, message.toByteBuf(0, size));
         run(() -> {
             Http2StreamChannel open = stream;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.GrpcMethod;
 import io.nereid.base.ServingException;
+import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpReply;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -95,8 +95,7 @@ final class H2Connection extends Http2ConnectionHandler {
     }
 
     /** A handler for a connection that has begun with the HTTP/2 preface. */
-    static H2Connection create(
-            ServerContext server, Sites sites, ReadAllocator reads) {
+    static H2Connection create(ServerContext server, Sites sites, ReadAllocator reads) {
         reads.largeReads();
         return new Builder(server, sites).build();
     }
@@ -410,7 +409,11 @@ final class H2Connection extends Http2ConnectionHandler {
 
     private RequestLine lineOf(RouteSite site, CharSequence method, CharSequence path) {
         RequestLine line = lastLine;
-        if (line == null || site != lastSite || lastPath == null || !path.equals(lastPath) || !method.equals(lastMethod)) {
+        if (line == null
+                || site != lastSite
+                || lastPath == null
+                || !path.equals(lastPath)
+                || !method.equals(lastMethod)) {
             line = site.line(method.toString(), path.toString());
             lastSite = site;
             lastLine = line;
@@ -440,8 +443,7 @@ final class H2Connection extends Http2ConnectionHandler {
         }
         if (grpc) {
             GrpcMethod found = site.method(path);
-            GrpcServerCall call =
-                    new GrpcServerCall(this, stream, headers, pathOf(found, path), found);
+            GrpcServerCall call = new GrpcServerCall(this, stream, headers, pathOf(found, path), found);
             stream.setProperty(key, call);
             call.begin(refusal);
             if (end) {

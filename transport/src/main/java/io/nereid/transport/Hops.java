@@ -8,8 +8,8 @@ import java.util.Set;
 
 /** Which headers are for one connection alone and are not relayed. Confined to one message. */
 final class Hops {
-    private static final Set<String> KNOWN = Set.of(
-            "connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "proxy-connection");
+    private static final Set<String> KNOWN =
+            Set.of("connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "proxy-connection");
 
     private Set<String> named = Set.of();
 

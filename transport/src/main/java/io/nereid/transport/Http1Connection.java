@@ -455,8 +455,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
                 }
             }
         }
-        Http1Exchange exchange =
-                new Http1Exchange(
+        Http1Exchange exchange = new Http1Exchange(
                 server,
                 this,
                 head,

@@ -57,7 +57,8 @@ final class LoopClient {
         }
     }
 
-    LoopClient(EventLoop loop, boolean epoll, int loops, Relay.Options options, ExecutorService resolver, ClientTls tls) {
+    LoopClient(
+            EventLoop loop, boolean epoll, int loops, Relay.Options options, ExecutorService resolver, ClientTls tls) {
         this.tls = tls;
         this.loop = loop;
         this.epoll = epoll;
@@ -118,7 +119,11 @@ final class LoopClient {
         byte[] literal = NetUtil.createByteArrayFromIpAddressString(key.host());
         if (literal != null) {
             try {
-                connect(new InetSocketAddress(InetAddress.getByAddress(key.host(), literal), key.port()), key, init, then);
+                connect(
+                        new InetSocketAddress(InetAddress.getByAddress(key.host(), literal), key.port()),
+                        key,
+                        init,
+                        then);
             } catch (UnknownHostException e) {
                 then.accept(null, "unknown host");
             }

@@ -105,9 +105,8 @@ public final class Relay implements Upstream {
                 headers,
                 body.size() == 0 ? Unpooled.EMPTY_BUFFER : body.toByteBuf(0, body.size()),
                 terms.timeout());
-        exchange.onCancel(() -> run(
-                client,
-                () -> outgoing.left(ServingException.of(Code.CANCELLED, "the client has gone"))));
+        exchange.onCancel(() ->
+                run(client, () -> outgoing.left(ServingException.of(Code.CANCELLED, "the client has gone"))));
         try {
             run(client, outgoing::start);
         } catch (RejectedExecutionException e) {
@@ -140,7 +139,8 @@ public final class Relay implements Upstream {
             headers.set("x-forwarded-host", host);
         }
         if (known != null) {
-            if (!headers.contains("x-forwarded-for") && known.remote() instanceof InetSocketAddress from
+            if (!headers.contains("x-forwarded-for")
+                    && known.remote() instanceof InetSocketAddress from
                     && from.getAddress() != null) {
                 headers.set("x-forwarded-for", from.getAddress().getHostAddress());
             }
@@ -156,7 +156,8 @@ public final class Relay implements Upstream {
         for (int i = 0; i < path.length(); i++) {
             if (path.charAt(i) <= ' ' || path.charAt(i) >= 127) {
                 throw ServingException.invalidArgument(
-                        "'" + Http1Reply.clean(path) + "' is no target of a request", "escape it with % and two hex digits");
+                        "'" + Http1Reply.clean(path) + "' is no target of a request",
+                        "escape it with % and two hex digits");
             }
         }
         return path.startsWith("/") ? path : "/" + path;
@@ -174,7 +175,8 @@ public final class Relay implements Upstream {
                 metadata(headers, header.getKey().toString(), header.getValue());
             }
             headers.authority(known.headers().authority());
-            if (!headers.contains("x-forwarded-for") && known.remote() instanceof InetSocketAddress from
+            if (!headers.contains("x-forwarded-for")
+                    && known.remote() instanceof InetSocketAddress from
                     && from.getAddress() != null) {
                 headers.set("x-forwarded-for", from.getAddress().getHostAddress());
             }
@@ -202,7 +204,8 @@ public final class Relay implements Upstream {
 
     private static void metadata(Http2Headers to, String name, CharSequence value) {
         boolean transport = switch (name) {
-            case "content-type", "te", "grpc-timeout", "grpc-encoding", "grpc-accept-encoding", "host", "connection" -> true;
+            case "content-type", "te", "grpc-timeout", "grpc-encoding", "grpc-accept-encoding", "host", "connection" ->
+                true;
             default -> name.startsWith(":");
         };
         if (!transport) {

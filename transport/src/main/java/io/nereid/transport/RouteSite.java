@@ -39,8 +39,7 @@ final class RouteSite implements VirtualHosts.Site {
      * @throws ServingException FAILED_PRECONDITION when two routes or methods are the same, INVALID_ARGUMENT for a prefix
      *     that is none
      */
-    RouteSite(
-            ServerContext server, EventLoops loops, List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {
+    RouteSite(ServerContext server, EventLoops loops, List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {
         this.server = server;
         this.loops = loops;
         this.table = new RouteTable(routes);
@@ -121,7 +120,8 @@ final class RouteSite implements VirtualHosts.Site {
         long reserved = 0;
         int bytesIn = body.size();
         int most = server.options.maxBodyBytes();
-        Encoding encoding = bytesIn == 0 ? Encoding.IDENTITY : Encoding.of(LocalExchange.first(headers, "content-encoding"));
+        Encoding encoding =
+                bytesIn == 0 ? Encoding.IDENTITY : Encoding.of(LocalExchange.first(headers, "content-encoding"));
         if (encoding == null) {
             refusal = Exchange.unsupportedEncoding();
         } else if (bytesIn > most) {
@@ -146,10 +146,11 @@ final class RouteSite implements VirtualHosts.Site {
             refusal = HttpReply.error(
                     429,
                     "no room for a request body of " + bytesIn + " bytes: the server's limit of "
-                            + server.options.budget().limit() + " bytes of requests in flight is reached (retry later)");
+                            + server.options.budget().limit()
+                            + " bytes of requests in flight is reached (retry later)");
         }
-        LocalExchange exchange = new LocalExchange(
-                server, loop, line, headers, plain, bytesIn, reserved, server.nanos(), answer);
+        LocalExchange exchange =
+                new LocalExchange(server, loop, line, headers, plain, bytesIn, reserved, server.nanos(), answer);
         answer.whenComplete((a, thrown) -> {
             if (answer.isCancelled()) {
                 loop.execute(exchange::gone);

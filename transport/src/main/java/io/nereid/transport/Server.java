@@ -198,11 +198,7 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
                 });
     }
 
-    private void accept(
-            Channel channel,
-            Sites sites,
-            ChannelGroup accepted,
-            @Nullable TlsOptions encryption) {
+    private void accept(Channel channel, Sites sites, ChannelGroup accepted, @Nullable TlsOptions encryption) {
         context.stats.connectionOpened();
         channel.closeFuture().addListener(f -> context.stats.connectionClosed());
         connections.add(channel);
@@ -218,11 +214,7 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     }
 
     /** The first handler of a connection, which finds out its protocol. */
-    static ProtocolDetector pipelineHead(
-            ServerContext context,
-            Channel channel,
-            Sites sites,
-            ReadAllocator reads) {
+    static ProtocolDetector pipelineHead(ServerContext context, Channel channel, Sites sites, ReadAllocator reads) {
         channel.config().setRecvByteBufAllocator(reads);
         return new ProtocolDetector(
                 () -> new Http1Connection(context, sites, reads),
@@ -264,8 +256,7 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     private VirtualHosts.Listener open(String address, int port, Sites sites) {
         ChannelGroup accepted = new DefaultChannelGroup(GlobalEventExecutor.INSTANCE, true);
         ServerOptions.Listen listen = new ServerOptions.Listen(address, port, ServerOptions.Purpose.ALL);
-        ChannelFuture future = bootstrap(listen, sites, accepted)
-                .bind(address, port);
+        ChannelFuture future = bootstrap(listen, sites, accepted).bind(address, port);
         future.awaitUninterruptibly();
         Throwable cause = future.cause();
         if (cause != null) {

@@ -83,7 +83,8 @@ final class UpstreamConnection extends ChannelInboundHandlerAdapter {
             touched = true;
             HttpObject object = (HttpObject) message;
             if (object.decoderResult().isFailure()) {
-                reason = "the answer is malformed: " + object.decoderResult().cause().getMessage();
+                reason = "the answer is malformed: "
+                        + object.decoderResult().cause().getMessage();
                 ctx.close();
                 return;
             }

@@ -5,8 +5,8 @@ package io.nereid.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
-import io.nereid.tensor.ByteBudget;
 import io.nereid.endpoint.VirtualHosts;
+import io.nereid.tensor.ByteBudget;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -85,8 +85,8 @@ class FuzzTest {
         RouteSite site = new RouteSite(context, LOOPS, RIG.httpRoutes(), RIG.grpcMethods(), "");
         EmbeddedChannel channel = new EmbeddedChannel();
         channel.pipeline()
-                .addLast(Server.pipelineHead(
-                        context, channel, new Sites(site, VirtualHosts.NONE), new ReadAllocator()));
+                .addLast(
+                        Server.pipelineHead(context, channel, new Sites(site, VirtualHosts.NONE), new ReadAllocator()));
         return channel;
     }
 

@@ -50,9 +50,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import org.junit.jupiter.api.Test;
 
 /** grpc-java as client and as server, with the relay between the two. */
 class RelayGrpcTest {
@@ -83,11 +83,11 @@ class RelayGrpcTest {
     private final AtomicReference<Metadata> metadata = new AtomicReference<>(new Metadata());
     private final AtomicInteger most = new AtomicInteger(Integer.MAX_VALUE);
     private final EventLoops loops = new EventLoops(1, true);
-    private final Relay relay = new Relay(
-            new Relay.Options(loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system()));
+    private final Relay relay =
+            new Relay(new Relay.Options(loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system()));
     private io.grpc.Server far = start(0);
-    private Upstream.Terms terms = new Upstream.Terms(
-            Duration.ofSeconds(20), 64 << 20, List.of(new Upstream.Header("x-added", "by us")));
+    private Upstream.Terms terms =
+            new Upstream.Terms(Duration.ofSeconds(20), 64 << 20, List.of(new Upstream.Header("x-added", "by us")));
     private final Server near = new Server(
             ServerOptions.builder().listen("127.0.0.1", 0).loops(loops).build(), List.of(new ProtocolCodec() {
                 @Override
@@ -120,18 +120,24 @@ class RelayGrpcTest {
 
     private io.grpc.Server start(int at) {
         ServerServiceDefinition service = ServerServiceDefinition.builder("t.T")
-                .addMethod(method("Unary", MethodType.UNARY), ServerCalls.asyncUnaryCall((byte[] m, StreamObserver<byte[]> o) -> {
-                    o.onNext(m);
-                    o.onCompleted();
-                }))
-                .addMethod(method("Fail", MethodType.UNARY), ServerCalls.asyncUnaryCall((byte[] m, StreamObserver<byte[]> o) ->
-                        o.onError(Status.FAILED_PRECONDITION
-                                .withDescription("no: 100% ✗\n" + new String(m, StandardCharsets.UTF_8))
-                                .asRuntimeException())))
-                .addMethod(method("Never", MethodType.UNARY), ServerCalls.asyncUnaryCall((byte[] m, StreamObserver<byte[]> o) -> {
-                    ((ServerCallStreamObserver<byte[]>) o).setOnCancelHandler(() -> events.add("cancelled"));
-                    events.add("deadline " + (Context.current().getDeadline() != null));
-                }))
+                .addMethod(
+                        method("Unary", MethodType.UNARY),
+                        ServerCalls.asyncUnaryCall((byte[] m, StreamObserver<byte[]> o) -> {
+                            o.onNext(m);
+                            o.onCompleted();
+                        }))
+                .addMethod(
+                        method("Fail", MethodType.UNARY),
+                        ServerCalls.asyncUnaryCall((byte[] m, StreamObserver<byte[]> o) ->
+                                o.onError(Status.FAILED_PRECONDITION
+                                        .withDescription("no: 100% ✗\n" + new String(m, StandardCharsets.UTF_8))
+                                        .asRuntimeException())))
+                .addMethod(
+                        method("Never", MethodType.UNARY),
+                        ServerCalls.asyncUnaryCall((byte[] m, StreamObserver<byte[]> o) -> {
+                            ((ServerCallStreamObserver<byte[]>) o).setOnCancelHandler(() -> events.add("cancelled"));
+                            events.add("deadline " + (Context.current().getDeadline() != null));
+                        }))
                 .addMethod(
                         method("Repeat", MethodType.SERVER_STREAMING),
                         ServerCalls.asyncServerStreamingCall((byte[] m, StreamObserver<byte[]> o) -> {
@@ -148,8 +154,9 @@ class RelayGrpcTest {
                                 most.set(sent.get());
                             });
                         }))
-                .addMethod(method("Chat", MethodType.BIDI_STREAMING), ServerCalls.asyncBidiStreamingCall((StreamObserver<byte[]> o) ->
-                        new StreamObserver<byte[]>() {
+                .addMethod(
+                        method("Chat", MethodType.BIDI_STREAMING),
+                        ServerCalls.asyncBidiStreamingCall((StreamObserver<byte[]> o) -> new StreamObserver<byte[]>() {
                             @Override
                             public void onNext(byte[] m) {
                                 o.onNext(m);
@@ -285,18 +292,18 @@ class RelayGrpcTest {
         sent.put(text, "00-ab");
         sent.put(binary, new byte[] {0, 1, -1});
         Channel with = ClientInterceptors.intercept(channel, MetadataUtils.newAttachHeadersInterceptor(sent));
-        assertThatThrownBy(() -> ask(with, "Fail", "å".getBytes(StandardCharsets.UTF_8))).satisfies(t -> {
-            Status status = Status.fromThrowable(t);
-            assertThat(status.getCode()).isEqualTo(Status.Code.FAILED_PRECONDITION);
-            assertThat(status.getDescription()).isEqualTo("no: 100% ✗\nå");
-        });
+        assertThatThrownBy(() -> ask(with, "Fail", "å".getBytes(StandardCharsets.UTF_8)))
+                .satisfies(t -> {
+                    Status status = Status.fromThrowable(t);
+                    assertThat(status.getCode()).isEqualTo(Status.Code.FAILED_PRECONDITION);
+                    assertThat(status.getDescription()).isEqualTo("no: 100% ✗\nå");
+                });
         assertThat(metadata.get().get(text)).isEqualTo("00-ab");
         assertThat(metadata.get().get(binary)).containsExactly(0, 1, -1);
         assertThat(metadata.get().get(Metadata.Key.of("x-added", Metadata.ASCII_STRING_MARSHALLER)))
                 .isEqualTo("by us");
         assertThatThrownBy(() -> ask(channel, "Unknown", new byte[0]))
-                .satisfies(t ->
-                        assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.UNIMPLEMENTED));
+                .satisfies(t -> assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.UNIMPLEMENTED));
     }
 
     @Test
@@ -306,8 +313,7 @@ class RelayGrpcTest {
                         method("Never", MethodType.UNARY),
                         CallOptions.DEFAULT.withDeadlineAfter(300, TimeUnit.MILLISECONDS),
                         new byte[1]))
-                .satisfies(t ->
-                        assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED));
+                .satisfies(t -> assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED));
         assertThat(event("deadline")).isEqualTo("deadline true");
         assertThat(event("cancelled")).isEqualTo("cancelled");
         terms = new Upstream.Terms(Duration.ofMillis(200), 1 << 20, List.of());

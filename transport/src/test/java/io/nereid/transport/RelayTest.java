@@ -68,7 +68,8 @@ class RelayTest {
 
         private void serve(Socket socket) {
             try (socket) {
-                java.util.Objects.requireNonNull(scripts.poll(10, TimeUnit.SECONDS)).run(socket, this);
+                java.util.Objects.requireNonNull(scripts.poll(10, TimeUnit.SECONDS))
+                        .run(socket, this);
             } catch (IOException | InterruptedException e) {
                 events.add("broken " + e.getMessage());
             }
@@ -142,11 +143,11 @@ class RelayTest {
     }
 
     private final EventLoops loops = new EventLoops(1, true);
-    private final Relay relay = new Relay(
-            new Relay.Options(loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system()));
+    private final Relay relay =
+            new Relay(new Relay.Options(loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system()));
     private final Far far = new Far();
-    private Upstream.Terms terms = new Upstream.Terms(
-            Duration.ofSeconds(20), 1 << 20, List.of(new Upstream.Header("X-Added", "by us")));
+    private Upstream.Terms terms =
+            new Upstream.Terms(Duration.ofSeconds(20), 1 << 20, List.of(new Upstream.Header("X-Added", "by us")));
     private final Server near = new Server(
             ServerOptions.builder().listen("127.0.0.1", 0).loops(loops).build(), List.of(new ProtocolCodec() {
                 @Override
@@ -217,13 +218,18 @@ class RelayTest {
                 + "content-length: 2\r\n\r\nhi");
         try (Rig.Raw c = new Rig.Raw(port)) {
             for (int i = 0; i < 3; i++) {
-                Rig.Reply r = c.ask("POST /p%20q HTTP/1.1\r\nhost: near.example\r\ntraceparent: 00-ab\r\nte: trailers\r\n"
-                        + "connection: x-mine\r\nx-mine: 1\r\nx-added: by them\r\nx-forwarded-proto: https\r\n"
-                        + "proxy-authorization: a\r\nupgrade: h2c\r\ncontent-length: 3\r\n\r\nabc");
+                Rig.Reply r =
+                        c.ask("POST /p%20q HTTP/1.1\r\nhost: near.example\r\ntraceparent: 00-ab\r\nte: trailers\r\n"
+                                + "connection: x-mine\r\nx-mine: 1\r\nx-added: by them\r\nx-forwarded-proto: https\r\n"
+                                + "proxy-authorization: a\r\nupgrade: h2c\r\ncontent-length: 3\r\n\r\nabc");
                 assertThat(r.status()).isEqualTo(201);
                 assertThat(r.text()).isEqualTo("hi");
                 assertThat(r.head())
-                        .contains("content-type: a/b\r\n", "x-one: 1\r\nx-one: 2\r\n", "date: then\r\n", "server: far\r\n")
+                        .contains(
+                                "content-type: a/b\r\n",
+                                "x-one: 1\r\nx-one: 2\r\n",
+                                "date: then\r\n",
+                                "server: far\r\n")
                         .doesNotContain("x-hop", "keep-alive", "proxy-", "GMT");
                 assertThat(head(far).toLowerCase(java.util.Locale.ROOT))
                         .startsWith("post /p%20q?far=1 http/1.1\r\n")
@@ -490,7 +496,8 @@ class RelayTest {
         far.answersOnce(ok("x".repeat(2 << 20)));
         assertThat(codeOf(url("/"))).isEqualTo(Code.RESOURCE_EXHAUSTED);
         far.scripts.add((socket, f) -> Far.write(socket, "this is not TLS at all\r\n"));
-        assertThat(codeOf("https://localhost:" + far.listener.getLocalPort() + "/")).isEqualTo(Code.UNAVAILABLE);
+        assertThat(codeOf("https://localhost:" + far.listener.getLocalPort() + "/"))
+                .isEqualTo(Code.UNAVAILABLE);
     }
 
     @Test

@@ -40,7 +40,8 @@ class SitesTest {
     private final Map<String, VirtualHosts.Site> byHost = new ConcurrentHashMap<>();
     private final BlockingQueue<String> asked = new LinkedBlockingQueue<>();
     private final ByteBudget budget = new ByteBudget(1 << 20);
-    private final Rig rig = new Rig(o -> o.virtualHosts(this::find).budget(budget).maxBodyBytes(100_000));
+    private final Rig rig =
+            new Rig(o -> o.virtualHosts(this::find).budget(budget).maxBodyBytes(100_000));
     private final BlockingQueue<HttpExchange> parked = new LinkedBlockingQueue<>();
     private final VirtualHosts.Site iris = rig.server.site(
             List.of(
@@ -122,8 +123,11 @@ class SitesTest {
             assertThat(c.ask(get("/who", "Host: iris.example\r\n")).text()).isEqualTo("iris /who");
             assertThat(c.ask(get("/ok", "Host: elsewhere\r\n")).text()).isEqualTo("{\"ok\":true}");
             assertThat(c.ask(get("/who", "Host: elsewhere\r\n")).status()).isEqualTo(404);
-            assertThat(c.ask(get("/who", "Host: IRIS.Example:8080\r\nX-Test: 7\r\n")).text()).isEqualTo("iris /who");
-            assertThat(c.ask(get("/serving/default/iris/who?x=1", "Host: elsewhere\r\n")).text())
+            assertThat(c.ask(get("/who", "Host: IRIS.Example:8080\r\nX-Test: 7\r\n"))
+                            .text())
+                    .isEqualTo("iris /who");
+            assertThat(c.ask(get("/serving/default/iris/who?x=1", "Host: elsewhere\r\n"))
+                            .text())
                     .isEqualTo("prefixed /who");
         }
         assertThat(asked)
@@ -147,8 +151,12 @@ class SitesTest {
     @Test
     void theHostOfATargetWinsOverTheHeader() throws IOException {
         try (Rig.Raw c = rig.connect()) {
-            assertThat(c.ask(get("http://iris.example:80/who", "Host: other\r\n")).text()).isEqualTo("iris /who");
-            assertThat(c.ask(get("HTTP://me@Iris.Example/who", "Host: other\r\n")).text()).isEqualTo("iris /who");
+            assertThat(c.ask(get("http://iris.example:80/who", "Host: other\r\n"))
+                            .text())
+                    .isEqualTo("iris /who");
+            assertThat(c.ask(get("HTTP://me@Iris.Example/who", "Host: other\r\n"))
+                            .text())
+                    .isEqualTo("iris /who");
         }
     }
 
@@ -166,8 +174,10 @@ class SitesTest {
     @Test
     void aPrefixEndsWithASegment() throws IOException {
         try (Rig.Raw c = rig.connect()) {
-            assertThat(c.ask(get("/serving/default/irises/who", "Host: x\r\n")).status()).isEqualTo(404);
-            assertThat(c.ask(get("/serving/default/iris", "Host: x\r\n")).status()).isEqualTo(404);
+            assertThat(c.ask(get("/serving/default/irises/who", "Host: x\r\n")).status())
+                    .isEqualTo(404);
+            assertThat(c.ask(get("/serving/default/iris", "Host: x\r\n")).status())
+                    .isEqualTo(404);
         }
     }
 
@@ -220,8 +230,7 @@ class SitesTest {
         assertThat(grpc("iris.example:81", "Unary")).isEqualTo("iris /t.T/Unary");
         assertThat(grpc("other", "Unary")).isEqualTo("!");
         assertThatThrownBy(() -> grpc("other", "Whatever"))
-                .satisfies(t ->
-                        assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.UNIMPLEMENTED));
+                .satisfies(t -> assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.UNIMPLEMENTED));
         assertThatThrownBy(() -> grpc("refused.example", "Unary")).satisfies(t -> {
             assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.UNAVAILABLE);
             assertThat(Status.fromThrowable(t).getDescription()).isEqualTo("no revision is ready");

@@ -4,9 +4,9 @@ package io.nereid.app;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.app.ControlOptions.Named;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
-import io.nereid.app.ControlOptions.Named;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,7 +27,12 @@ import picocli.CommandLine.Spec;
             "Create resources from files, or change those that are there to what the files say.",
             "What an earlier apply has set and the file no longer says is taken away again."
         },
-        footer = {"", "  nereid apply -f iris.yaml", "  nereid apply -f services/ -R", "  cat iris.yaml | nereid apply -f -"})
+        footer = {
+            "",
+            "  nereid apply -f iris.yaml",
+            "  nereid apply -f services/ -R",
+            "  cat iris.yaml | nereid apply -f -"
+        })
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class ApplyCommand implements Callable<Integer> {
     @Option(
@@ -45,9 +50,7 @@ final class ApplyCommand implements Callable<Integer> {
     @Option(names = "--dry-run", description = "Let the server check everything and store nothing.")
     private boolean dryRun;
 
-    @Option(
-            names = "--no-force",
-            description = "Refuse instead of taking over fields that somebody else manages.")
+    @Option(names = "--no-force", description = "Refuse instead of taking over fields that somebody else manages.")
     private boolean noForce;
 
     @Mixin
@@ -98,8 +101,7 @@ final class ApplyCommand implements Callable<Integer> {
     }
 
     private static boolean same(@Nullable JsonNode before, JsonNode after) {
-        return before != null
-                && withoutVersion(before).equals(withoutVersion(after));
+        return before != null && withoutVersion(before).equals(withoutVersion(after));
     }
 
     private static JsonNode withoutVersion(JsonNode resource) {

@@ -130,7 +130,8 @@ final class ControlClient {
             builder.header("content-type", type);
         }
         return builder.method(
-                        method, body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(body, StandardCharsets.UTF_8))
+                        method,
+                        body == null ? BodyPublishers.noBody() : BodyPublishers.ofString(body, StandardCharsets.UTF_8))
                 .build();
     }
 
@@ -171,21 +172,19 @@ final class ControlClient {
     }
 
     private ServingException failure(int status, JsonNode body) {
-        Code code =
-                switch (status) {
-                    case 400, 422 -> Code.INVALID_ARGUMENT;
-                    case 403 -> Code.PERMISSION_DENIED;
-                    case 404 -> Code.NOT_FOUND;
-                    case 409 -> Code.ABORTED;
-                    case 410 -> Code.OUT_OF_RANGE;
-                    case 507 -> Code.RESOURCE_EXHAUSTED;
-                    default -> Code.UNAVAILABLE;
-                };
+        Code code = switch (status) {
+            case 400, 422 -> Code.INVALID_ARGUMENT;
+            case 403 -> Code.PERMISSION_DENIED;
+            case 404 -> Code.NOT_FOUND;
+            case 409 -> Code.ABORTED;
+            case 410 -> Code.OUT_OF_RANGE;
+            case 507 -> Code.RESOURCE_EXHAUSTED;
+            default -> Code.UNAVAILABLE;
+        };
         if (!body.path("kind").asText("").equals("Status")) {
             return ServingException.of(
                     code,
-                    url + " answered HTTP " + status + ": "
-                            + body.path("error").asText(body.toString()),
+                    url + " answered HTTP " + status + ": " + body.path("error").asText(body.toString()),
                     "is that the port of the control API? It is 8090 unless --control-port says otherwise");
         }
         return ServingException.of(code, body.path("message").asText());
@@ -204,8 +203,7 @@ final class ControlClient {
             HttpResponse<Stream<String>> response = http.send(request, BodyHandlers.ofLines());
             try (Stream<String> lines = response.body()) {
                 if (response.statusCode() >= 400) {
-                    throw failure(
-                            response.statusCode(), JSON.readTree(lines.collect(Collectors.joining("\n"))));
+                    throw failure(response.statusCode(), JSON.readTree(lines.collect(Collectors.joining("\n"))));
                 }
                 for (Iterator<String> each = lines.iterator(); each.hasNext(); ) {
                     JsonNode event = JSON.readTree(each.next());

@@ -19,14 +19,16 @@ import picocli.CommandLine.Option;
 final class ControlFlags {
     @Option(
             names = "--control",
-            description = "Take InferenceServices, ServingRuntimes and InferenceGraphs: nereid apply -f FILE, or kubectl.")
+            description =
+                    "Take InferenceServices, ServingRuntimes and InferenceGraphs: nereid apply -f FILE, or kubectl.")
     boolean control;
 
     @Option(
             names = "--control-address",
             defaultValue = "127.0.0.1",
-            description = "Address of the control API. It asks nobody who he is: leave it on loopback, or put something in"
-                    + " front (default: ${DEFAULT-VALUE}).")
+            description =
+                    "Address of the control API. It asks nobody who he is: leave it on loopback, or put something in"
+                            + " front (default: ${DEFAULT-VALUE}).")
     String address;
 
     @Option(
@@ -67,7 +69,9 @@ final class ControlFlags {
     @Nullable Path pvcRoot;
 
     Path directory() {
-        return directory != null ? directory : home("XDG_DATA_HOME", ".local/share").resolve("nereid");
+        return directory != null
+                ? directory
+                : home("XDG_DATA_HOME", ".local/share").resolve("nereid");
     }
 
     Set<String> hosts() {
@@ -79,8 +83,7 @@ final class ControlFlags {
     StorageOptions storage() {
         Path where = cache != null ? cache : home("XDG_CACHE_HOME", ".cache").resolve("nereid/models");
         Map<String, String> environment = System.getenv();
-        StorageOptions options =
-                StorageOptions.defaults(where.toAbsolutePath()).withEnvironment(environment);
+        StorageOptions options = StorageOptions.defaults(where.toAbsolutePath()).withEnvironment(environment);
         options = options.withQuota(Units.bytes(cacheSize), options.keepFreeBytes());
         return pvcRoot == null ? options : options.withPvcRoot(pvcRoot.toAbsolutePath());
     }

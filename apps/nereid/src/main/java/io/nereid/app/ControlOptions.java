@@ -81,7 +81,12 @@ final class ControlOptions {
                     Suggestions.didYouMean(
                             kindName,
                             Kinds.all().stream().map(Kind::kind).toList(),
-                            "there are " + String.join(", ", Kinds.all().stream().map(k -> k.kind() + " (" + k.apiVersion() + ")").toList())));
+                            "there are "
+                                    + String.join(
+                                            ", ",
+                                            Kinds.all().stream()
+                                                    .map(k -> k.kind() + " (" + k.apiVersion() + ")")
+                                                    .toList())));
         }
         if (name.isEmpty()) {
             throw ServingException.invalidArgument("a " + kindName + " has no metadata.name");
@@ -89,7 +94,8 @@ final class ControlOptions {
         String own = resource.path("metadata").path("namespace").asText("");
         if (kind.namespaced() && namespace != null && !own.isEmpty() && !own.equals(namespace)) {
             throw ServingException.invalidArgument(
-                    "the namespace from the provided object \"" + own + "\" does not match the namespace \"" + namespace + "\"",
+                    "the namespace from the provided object \"" + own + "\" does not match the namespace \"" + namespace
+                            + "\"",
                     "you must pass '--namespace=" + own + "' to perform this operation");
         }
         return new Named(kind, !kind.namespaced() ? "" : own.isEmpty() ? namespace() : own, name);
@@ -117,7 +123,10 @@ final class ControlOptions {
                 Suggestions.didYouMean(
                         lower,
                         known,
-                        "there are " + String.join(", ", Kinds.all().stream().map(Kind::plural).toList())));
+                        "there are "
+                                + String.join(
+                                        ", ",
+                                        Kinds.all().stream().map(Kind::plural).toList())));
     }
 
     /** What {@code TYPE NAME...}, {@code TYPE/NAME...} or the files name. */
@@ -134,7 +143,8 @@ final class ControlOptions {
                 int slash = word.indexOf('/');
                 if (slash < 0) {
                     throw ServingException.invalidArgument(
-                            "'" + word + "' is not TYPE/NAME, while '" + words.get(0) + "' is", "for example: isvc/iris");
+                            "'" + word + "' is not TYPE/NAME, while '" + words.get(0) + "' is",
+                            "for example: isvc/iris");
                 }
                 all.add(named(kind(word.substring(0, slash)), word.substring(slash + 1)));
             }

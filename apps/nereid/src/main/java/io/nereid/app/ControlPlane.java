@@ -76,12 +76,7 @@ final class ControlPlane implements AutoCloseable {
                 gateway,
                 clock);
         engine.onState(infrastructure::modelState);
-        this.plane = new LocalPlane(
-                store,
-                infrastructure,
-                local.retries(),
-                () -> address,
-                clock);
+        this.plane = new LocalPlane(store, infrastructure, local.retries(), () -> address, clock);
         this.api = new ApiServer(
                 store,
                 new Admission(settings),

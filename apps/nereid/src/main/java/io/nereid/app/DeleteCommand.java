@@ -98,7 +98,8 @@ final class DeleteCommand implements Callable<Integer> {
                         .getOut()
                         .println((one.kind().group().isEmpty()
                                         ? one.kind().singular()
-                                        : one.kind().singular() + "." + one.kind().group())
+                                        : one.kind().singular() + "."
+                                                + one.kind().group())
                                 + " \"" + one.name() + "\" deleted");
                 spec.commandLine().getOut().flush();
             } catch (ServingException e) {

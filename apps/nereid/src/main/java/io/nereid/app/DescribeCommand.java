@@ -87,7 +87,10 @@ final class DescribeCommand implements Callable<Integer> {
         map(out, "Annotations", metadata.path("annotations"));
         line(out, "Created", metadata.path("creationTimestamp").asText("-"));
         if (metadata.has("deletionTimestamp")) {
-            line(out, "Being deleted", "since " + metadata.path("deletionTimestamp").asText());
+            line(
+                    out,
+                    "Being deleted",
+                    "since " + metadata.path("deletionTimestamp").asText());
         }
         JsonNode status = resource.path("status");
         if (metadata.has("generation")) {
@@ -179,7 +182,8 @@ final class DescribeCommand implements Callable<Integer> {
             return;
         }
         String path = ControlClient.path(Kinds.EVENT, named.namespace(), null) + "?fieldSelector=involvedObject.name%3D"
-                + ServerClient.segment(named.name()) + ",involvedObject.kind%3D" + named.kind().kind();
+                + ServerClient.segment(named.name()) + ",involvedObject.kind%3D"
+                + named.kind().kind();
         List<JsonNode> events = new ArrayList<>();
         for (JsonNode event : client.get(path).path("items")) {
             String about = event.path("involvedObject").path("uid").asText("");

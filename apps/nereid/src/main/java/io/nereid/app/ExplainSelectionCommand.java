@@ -37,7 +37,9 @@ import picocli.CommandLine.Spec;
         footer = {"", "  nereid explain-selection iris", "  nereid explain-selection iris.yaml"})
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class ExplainSelectionCommand implements Callable<Integer> {
-    @Parameters(paramLabel = "NAME|FILE", description = "The service, as iris or isvc/iris, or a file; - for the standard input.")
+    @Parameters(
+            paramLabel = "NAME|FILE",
+            description = "The service, as iris or isvc/iris, or a file; - for the standard input.")
     private String subject;
 
     @Option(names = "--built-in", description = "Ask no server; only the built-in runtimes are considered.")

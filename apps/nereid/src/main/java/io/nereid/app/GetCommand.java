@@ -5,8 +5,8 @@ package io.nereid.app;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.ServingException;
 import io.nereid.app.ControlOptions.Named;
+import io.nereid.base.ServingException;
 import io.nereid.control.api.Kind;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -26,7 +26,13 @@ import picocli.CommandLine.Spec;
         mixinStandardHelpOptions = true,
         sortOptions = false,
         description = "Show resources: one by name, or all of a type; several types with commas.",
-        footer = {"", "  nereid get isvc", "  nereid get isvc iris -o yaml", "  nereid get isvc,ig -A", "  nereid get isvc -w"})
+        footer = {
+            "",
+            "  nereid get isvc",
+            "  nereid get isvc iris -o yaml",
+            "  nereid get isvc,ig -A",
+            "  nereid get isvc -w"
+        })
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class GetCommand implements Callable<Integer> {
     @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME...", description = "What to show.")
@@ -74,7 +80,8 @@ final class GetCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         if (output != null && !List.of("json", "yaml", "wide", "name").contains(output)) {
-            throw ServingException.invalidArgument("-o " + output + " is not known (expected json, yaml, wide or name)");
+            throw ServingException.invalidArgument(
+                    "-o " + output + " is not known (expected json, yaml, wide or name)");
         }
         ControlClient client = options.client(spec);
         List<Named> named = named();
@@ -215,8 +222,8 @@ final class GetCommand implements Callable<Integer> {
 
     private int watch(ControlClient client, Kind kind, String namespace, @Nullable String name) {
         ResourceTable table = new ResourceTable("wide".equals(output), everywhere && kind.namespaced());
-        String path = ControlClient.path(kind, namespace, null) + (selector == null ? "?" : query() + "&") + "watch=true"
-                + (name == null ? "" : "&fieldSelector=metadata.name%3D" + ServerClient.segment(name));
+        String path = ControlClient.path(kind, namespace, null) + (selector == null ? "?" : query() + "&")
+                + "watch=true" + (name == null ? "" : "&fieldSelector=metadata.name%3D" + ServerClient.segment(name));
         client.watch(path, !structured() && !"name".equals(output), event -> {
             JsonNode object = event.path("object");
             if (event.path("type").asText().equals("ERROR")) {
@@ -228,7 +235,8 @@ final class GetCommand implements Callable<Integer> {
                 }
                 show(List.of(object), true);
             } else if ("name".equals(output)) {
-                out().println(options.named((ObjectNode) withoutNamespace(object)).shown());
+                out().println(options.named((ObjectNode) withoutNamespace(object))
+                        .shown());
                 out().flush();
             } else {
                 table.print(object, "", out());

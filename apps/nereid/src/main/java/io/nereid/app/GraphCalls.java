@@ -66,9 +66,8 @@ final class GraphCalls implements StepCaller {
             }
         });
         return limited.orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS).exceptionally(failure -> {
-            Throwable cause = failure instanceof CompletionException && failure.getCause() != null
-                    ? failure.getCause()
-                    : failure;
+            Throwable cause =
+                    failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
             if (cause instanceof TimeoutException) {
                 throw ServingException.of(
                         Code.DEADLINE_EXCEEDED,

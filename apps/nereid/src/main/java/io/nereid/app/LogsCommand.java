@@ -42,7 +42,11 @@ final class LogsCommand implements Callable<Integer> {
             description = "predictor, transformer or explainer; all by default.")
     private @Nullable String component;
 
-    @Option(names = "--tail", paramLabel = "LINES", defaultValue = "500", description = "The last so many lines (default: 500).")
+    @Option(
+            names = "--tail",
+            paramLabel = "LINES",
+            defaultValue = "500",
+            description = "The last so many lines (default: 500).")
     private int tail;
 
     @Option(
@@ -58,7 +62,8 @@ final class LogsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        if (component != null && !List.of("predictor", "transformer", "explainer").contains(component)) {
+        if (component != null
+                && !List.of("predictor", "transformer", "explainer").contains(component)) {
             throw ServingException.invalidArgument(
                     "--component " + component + " is not known (expected predictor, transformer or explainer)");
         }

@@ -74,7 +74,11 @@ final class PlaneSettings implements Admission.Surroundings {
             try {
                 all.add(read.apply(tree));
             } catch (ServingException e) {
-                LOG.error("{} {} is passed over: {}", kind.kind(), tree.path("metadata").path("name"), e.describe());
+                LOG.error(
+                        "{} {} is passed over: {}",
+                        kind.kind(),
+                        tree.path("metadata").path("name"),
+                        e.describe());
             }
         }
         return all;

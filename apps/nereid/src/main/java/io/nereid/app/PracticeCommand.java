@@ -53,7 +53,8 @@ final class PracticeCommand implements Callable<Integer> {
                 V2Options.defaults(Version.number(), 1 << 20),
                 v1 -> {},
                 TraceOptions.OFF,
-                logging, null);
+                logging,
+                null);
         InetSocketAddress address = server.listen().get(0);
         server.load().toCompletableFuture().get();
         new StartReport(

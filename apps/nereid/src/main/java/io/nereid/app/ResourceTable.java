@@ -63,7 +63,8 @@ final class ResourceTable {
         for (List<String> row : rows) {
             StringBuilder line = new StringBuilder();
             for (int i = 0; i < row.size(); i++) {
-                line.append(row.get(i)).append(" ".repeat(widths.get(i) - row.get(i).length() + 3));
+                line.append(row.get(i))
+                        .append(" ".repeat(widths.get(i) - row.get(i).length() + 3));
             }
             out.println(line.toString().stripTrailing());
         }

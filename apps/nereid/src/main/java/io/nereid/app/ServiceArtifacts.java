@@ -89,8 +89,8 @@ final class ServiceArtifacts implements Artifacts {
                 if (secret == null) {
                     throw ServingException.of(
                             Code.FAILED_PRECONDITION,
-                            "there is no Secret '" + each.path("name").asText() + "', which the ServiceAccount '" + account
-                                    + "' names",
+                            "there is no Secret '" + each.path("name").asText() + "', which the ServiceAccount '"
+                                    + account + "' names",
                             "apply it in namespace '" + namespace + "'");
                 }
                 secrets.add(secret);
@@ -98,8 +98,7 @@ final class ServiceArtifacts implements Artifacts {
         }
         Map<String, String> annotations =
                 tree == null ? Map.of() : texts(tree.path("metadata").path("annotations"));
-        return StorageRequest.of(
-                artifact.uri(), StorageCredentials.settings(secrets, annotations, names(names)));
+        return StorageRequest.of(artifact.uri(), StorageCredentials.settings(secrets, annotations, names(names)));
     }
 
     private static StorageCredentials.Names names(ServiceConfig.Credentials config) {
@@ -139,7 +138,8 @@ final class ServiceArtifacts implements Artifacts {
 
     private static Map<String, String> texts(JsonNode tree) {
         Map<String, String> texts = new HashMap<>();
-        tree.properties().forEach(entry -> texts.put(entry.getKey(), entry.getValue().asText()));
+        tree.properties()
+                .forEach(entry -> texts.put(entry.getKey(), entry.getValue().asText()));
         return texts;
     }
 

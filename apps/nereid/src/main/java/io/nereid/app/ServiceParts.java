@@ -56,8 +56,9 @@ final class ServiceParts implements BuiltIns {
         GraphCodec codec = new GraphCodec(
                 spec,
                 new GraphCodec.Settings(
-                        propagate, Duration.ofSeconds(seconds), () -> ThreadLocalRandom.current()
-                                .nextInt(100)),
+                        propagate,
+                        Duration.ofSeconds(seconds),
+                        () -> ThreadLocalRandom.current().nextInt(100)),
                 new GraphCalls(route.namespace(), gateway, upstream));
         return new Codecs(List.of(codec));
     }

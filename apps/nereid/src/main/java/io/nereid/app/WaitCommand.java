@@ -52,7 +52,11 @@ final class WaitCommand implements Callable<Integer> {
             description = "condition=NAME, condition=NAME=VALUE, create or delete (default: condition=Ready).")
     private String what;
 
-    @Option(names = "--timeout", paramLabel = "TIME", defaultValue = "30s", description = "How long at most (default: 30s).")
+    @Option(
+            names = "--timeout",
+            paramLabel = "TIME",
+            defaultValue = "30s",
+            description = "How long at most (default: 30s).")
     private String timeout;
 
     @Mixin
@@ -92,14 +96,15 @@ final class WaitCommand implements Callable<Integer> {
         }
         String[] parts = what.split("=", -1);
         if (!parts[0].equals("condition") || parts.length < 2 || parts.length > 3 || parts[1].isEmpty()) {
-            throw ServingException.invalidArgument(
-                    "--for=" + what + " is not known (expected condition=NAME, condition=NAME=VALUE, create or delete)");
+            throw ServingException.invalidArgument("--for=" + what
+                    + " is not known (expected condition=NAME, condition=NAME=VALUE, create or delete)");
         }
         String value = parts.length == 3 ? parts[2] : "True";
         return resource -> {
             JsonNode observed = resource.path("status").get("observedGeneration");
             if (observed != null
-                    && observed.asLong() < resource.path("metadata").path("generation").asLong()) {
+                    && observed.asLong()
+                            < resource.path("metadata").path("generation").asLong()) {
                 return false;
             }
             for (JsonNode condition : resource.path("status").path("conditions")) {

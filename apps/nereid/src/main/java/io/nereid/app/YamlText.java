@@ -10,7 +10,8 @@ import java.util.regex.Pattern;
 
 /** Trees as YAML that reads back as the same tree, with the rules of YAML 1.1 too, where {@code yes} is no string. Immutable. */
 final class YamlText {
-    private static final Pattern PLAIN = Pattern.compile("[A-Za-z_/][A-Za-z0-9_./@+=%{}()-]*( [A-Za-z0-9_./@+=%()-]+)*|[A-Za-z]+://[^\\s#'\"]+[^\\s#:'\"]");
+    private static final Pattern PLAIN = Pattern.compile(
+            "[A-Za-z_/][A-Za-z0-9_./@+=%{}()-]*( [A-Za-z0-9_./@+=%()-]+)*|[A-Za-z]+://[^\\s#'\"]+[^\\s#:'\"]");
     private static final Set<String> WORDS = Set.of("y", "n", "yes", "no", "on", "off", "true", "false", "null");
 
     private YamlText() {}

@@ -112,7 +112,11 @@ class ControlCommandsTest {
         ObjectNode resource = iris();
         ObjectNode state = resource.putObject("status");
         state.put("url", "http://iris");
-        state.putArray("conditions").addObject().put("type", "Ready").put("status", status).put("message", "it answers");
+        state.putArray("conditions")
+                .addObject()
+                .put("type", "Ready")
+                .put("status", status)
+                .put("message", "it answers");
         store.update(new Type("serving.kserve.io", "inferenceservices"), resource, null);
     }
 
@@ -138,14 +142,21 @@ class ControlCommandsTest {
         assertThat(run("apply", "-f", dir.resolve("many").toString())).isEqualTo(1);
         assertThat(out).hasToString("inferenceservice.serving.kserve.io/a created\n");
         assertThat(err.toString()).contains("\"B\" is invalid").contains("metadata.name");
-        assertThat(run("apply", "-R", "-n", "other", "-f", dir.resolve("many/deep").toString()))
+        assertThat(run(
+                        "apply",
+                        "-R",
+                        "-n",
+                        "other",
+                        "-f",
+                        dir.resolve("many/deep").toString()))
                 .isZero();
         assertThat(err.toString()).contains("Warning: namespace \"other\" was not there and has been created");
         assertThat(run("get", "isvc", "-A")).isZero();
         assertThat(out.toString()).containsPattern("default +a ").containsPattern("other +c ");
         assertThat(run("apply", "-f", dir.resolve("absent").toString())).isEqualTo(1);
         assertThat(err.toString()).contains("does not exist");
-        assertThat(run("apply", "-f", file("typo.yaml", IRIS.replace("kind: Inf", "kind: Imf")))).isEqualTo(1);
+        assertThat(run("apply", "-f", file("typo.yaml", IRIS.replace("kind: Inf", "kind: Imf"))))
+                .isEqualTo(1);
         assertThat(err.toString()).contains("no matches for kind").contains("did you mean 'InferenceService'?");
     }
 
@@ -154,19 +165,27 @@ class ControlCommandsTest {
         run("apply", "-f", file("iris.yaml", IRIS));
         ready("True");
         assertThat(run("get", "isvc")).isZero();
-        assertThat(out.toString().lines().toList().get(0)).startsWith("NAME").contains("READY").endsWith("AGE");
+        assertThat(out.toString().lines().toList().get(0))
+                .startsWith("NAME")
+                .contains("READY")
+                .endsWith("AGE");
         assertThat(out.toString().lines().toList().get(1)).startsWith("iris").contains("http://iris", "True");
         assertThat(run("get", "isvc", "iris", "-o", "name")).isZero();
         assertThat(out).hasToString("inferenceservice.serving.kserve.io/iris\n");
         assertThat(run("get", "isvc/iris", "-o", "json")).isZero();
-        assertThat(JSON.readTree(out.toString()).at("/spec/predictor/minReplicas").asInt()).isEqualTo(1);
+        assertThat(JSON.readTree(out.toString())
+                        .at("/spec/predictor/minReplicas")
+                        .asInt())
+                .isEqualTo(1);
         assertThat(run("get", "isvc/iris", "-o", "yaml")).isZero();
         ObjectNode read = ResourceTexts.parse(out.toString(), "output").get(0);
         assertThat(read.at("/metadata/name").asText()).isEqualTo("iris");
         assertThat(run("get", "isvc", "-n", "void")).isZero();
         assertThat(err.toString()).contains("No resources found in void namespace.");
         assertThat(run("get", "isvcs")).isEqualTo(1);
-        assertThat(err.toString()).contains("doesn't have a resource type \"isvcs\"").contains("did you mean 'isvc'");
+        assertThat(err.toString())
+                .contains("doesn't have a resource type \"isvcs\"")
+                .contains("did you mean 'isvc'");
         assertThat(run("get", "isvc", "nope")).isEqualTo(1);
         assertThat(err.toString()).contains("inferenceservices.serving.kserve.io \"nope\" not found");
     }
@@ -175,9 +194,43 @@ class ControlCommandsTest {
     void whatIsWrittenAsYamlReadsBackAsItWas() {
         ObjectNode tree = JSON.createObjectNode();
         for (String text : List.of(
-                "plain", "yes", "No", "1", "1e3", "0x1f", "", " x", "a: b", "a #b", "- a", "null", "~", "two\nlines\n",
-                "two\nlines", "\nx", "x\n\n", "tab\t", "2026-01-01", "gs://a/b", "http://h:8080/x", "a:", "{x}", "é", "=", "<<",
-                "12:30:45", ".5", "!t", "*a", "&a", "@a", "%a", "a,b", "[a]", "'q'", "\"q\"")) {
+                "plain",
+                "yes",
+                "No",
+                "1",
+                "1e3",
+                "0x1f",
+                "",
+                " x",
+                "a: b",
+                "a #b",
+                "- a",
+                "null",
+                "~",
+                "two\nlines\n",
+                "two\nlines",
+                "\nx",
+                "x\n\n",
+                "tab\t",
+                "2026-01-01",
+                "gs://a/b",
+                "http://h:8080/x",
+                "a:",
+                "{x}",
+                "é",
+                "=",
+                "<<",
+                "12:30:45",
+                ".5",
+                "!t",
+                "*a",
+                "&a",
+                "@a",
+                "%a",
+                "a,b",
+                "[a]",
+                "'q'",
+                "\"q\"")) {
             tree.put("k" + tree.size(), text);
             tree.withArray("list").add(text).addObject().put(text, text);
         }
@@ -195,7 +248,8 @@ class ControlCommandsTest {
         assertThat(err.toString()).contains("timed out after 1 s").contains("nereid describe inferenceservice iris");
         ScheduledThreadPoolExecutor timer = Threads.timer("later");
         Future<?> later = timer.schedule(() -> ready("True"), 300, TimeUnit.MILLISECONDS);
-        assertThat(run("wait", "isvc/iris", "--for=condition=Ready", "--timeout", "20s")).isZero();
+        assertThat(run("wait", "isvc/iris", "--for=condition=Ready", "--timeout", "20s"))
+                .isZero();
         assertThat(out).hasToString("inferenceservice.serving.kserve.io/iris condition met\n");
         later.get();
         timer.shutdownNow();
@@ -244,10 +298,13 @@ class ControlCommandsTest {
         assertThat(run("logs", "iris", "-c", "predictor")).isZero();
         assertThat(out).hasToString("default/iris/predictor\n");
         assertThat(run("logs", "isvc/nope")).isEqualTo(1);
-        assertThat(LogsCommand.overlap(List.of("a", "b", "c"), List.of("b", "c", "d"))).isEqualTo(2);
+        assertThat(LogsCommand.overlap(List.of("a", "b", "c"), List.of("b", "c", "d")))
+                .isEqualTo(2);
         assertThat(LogsCommand.overlap(List.of("a"), List.of("b"))).isZero();
         assertThat(run("explain-selection", "iris")).isZero();
-        assertThat(out.toString()).contains("iris: kserve-sklearnserver").containsPattern("kserve-xgbserver +cluster +no");
+        assertThat(out.toString())
+                .contains("iris: kserve-sklearnserver")
+                .containsPattern("kserve-xgbserver +cluster +no");
         String served = out.toString();
         assertThat(run("explain-selection", file)).isZero();
         assertThat(out).hasToString(served);
@@ -260,7 +317,9 @@ class ControlCommandsTest {
         String there = url;
         url = "http://127.0.0.1:1";
         assertThat(run("get", "isvc")).isEqualTo(1);
-        assertThat(err.toString()).contains("no control API answers at http://127.0.0.1:1").contains("nereid serve --control");
+        assertThat(err.toString())
+                .contains("no control API answers at http://127.0.0.1:1")
+                .contains("nereid serve --control");
         url = there;
     }
 }

@@ -80,7 +80,8 @@ class ReplayTest {
                     V2Options.defaults("test", 1 << 26),
                     v1 -> {},
                     TraceOptions.OFF,
-                    Logging.configure(Logging.Format.TEXT, Level.OFF), null);
+                    Logging.configure(Logging.Format.TEXT, Level.OFF),
+                    null);
             url = "http://127.0.0.1:" + server.listen().get(0).getPort();
             server.load().toCompletableFuture().get(60, TimeUnit.SECONDS);
         }

@@ -185,8 +185,7 @@ class ModelRequestTest {
         FakeModel model = new FakeModel(config, requests -> {
             for (ModelRequest r : requests) {
                 boolean first = r == requests.get(0);
-                r.complete(
-                        List.of(tensors.ints("out", Shape.of(1, 1), 9)), first ? Map.of() : Map.of("note", "x"));
+                r.complete(List.of(tensors.ints("out", Shape.of(1, 1), 9)), first ? Map.of() : Map.of("note", "x"));
             }
         });
         BatchExecution execution = new BatchExecution(model, ID, new ModelStatistics(ID), Clock.system());

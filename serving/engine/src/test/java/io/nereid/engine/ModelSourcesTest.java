@@ -104,8 +104,7 @@ class ModelSourcesTest {
         rig.options.sources(List.of(placed));
         rig.engine().onState(s -> heard.add(s.id().model() + " " + s.phase()));
         rig.start();
-        PlacedModel one = PlacedModel.of(
-                "own-1", rig.version("own", 1, "").getParent());
+        PlacedModel one = PlacedModel.of("own-1", rig.version("own", 1, "").getParent());
         assertThat(placed.place(List.of(one))).containsEntry("own-1", List.of("own-1"));
         rig.until(() -> rig.states().equals("own-1 1 AVAILABLE"));
         assertThat(rig.ask(ModelRef.latest("own-1"))).isEqualTo(1);

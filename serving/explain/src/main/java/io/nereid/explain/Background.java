@@ -36,8 +36,9 @@ record Background(double[][] rows, int from, String origin) {
     /** The refusal of a method that needs a background and has none. */
     static ServingException missing(String method, String why) {
         return ServingException.invalidArgument(
-                "method '" + method + "' needs background rows, " + why + " (expected: parameter 'background', or at least "
-                        + ENOUGH + " instances, which then stand for the data)",
+                "method '" + method + "' needs background rows, " + why
+                        + " (expected: parameter 'background', or at least " + ENOUGH
+                        + " instances, which then stand for the data)",
                 "send \"parameters\": {\"background\": [[…], …]} with some tens of rows of training data, or give the"
                         + " explainer a background file");
     }
@@ -90,7 +91,6 @@ record Background(double[][] rows, int from, String origin) {
             off[i] = Math.abs(values[i] - median);
         }
         Arrays.sort(off);
-        return new Spread(
-                values[0], values[values.length - 1], Math.sqrt(squares / values.length), middle(off), whole);
+        return new Spread(values[0], values[values.length - 1], Math.sqrt(squares / values.length), middle(off), whole);
     }
 }

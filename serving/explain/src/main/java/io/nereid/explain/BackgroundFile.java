@@ -102,8 +102,10 @@ final class BackgroundFile {
                 values = some(cells);
             }
             if (values == null || values.length != width) {
-                throw bad(file, "line " + number + " has " + cells.length + " cells, or such as are no numbers (expected: "
-                        + width + " numbers)");
+                throw bad(
+                        file,
+                        "line " + number + " has " + cells.length + " cells, or such as are no numbers (expected: "
+                                + width + " numbers)");
             }
             rows.add(header == null ? values : named(header, values));
         }
@@ -117,9 +119,11 @@ final class BackgroundFile {
         Map<String, Object> row = new LinkedHashMap<>();
         for (int i = 0; i < header.length; i++) {
             String name = header[i].strip();
-            row.put(name.startsWith("\"") && name.endsWith("\"") && name.length() > 1
-                    ? name.substring(1, name.length() - 1)
-                    : name, values[i]);
+            row.put(
+                    name.startsWith("\"") && name.endsWith("\"") && name.length() > 1
+                            ? name.substring(1, name.length() - 1)
+                            : name,
+                    values[i]);
         }
         return row;
     }
@@ -179,8 +183,10 @@ final class BackgroundFile {
         };
         long count = rows <= 0 || width <= 0 || rows > bytes.length || width > bytes.length ? -1 : rows * width;
         if (count < 0 || count * size != bytes.length - from - length) {
-            throw bad(file, "its shape is (" + group(SHAPE, header) + "), which does not fit its size (expected: two"
-                    + " dimensions)");
+            throw bad(
+                    file,
+                    "its shape is (" + group(SHAPE, header) + "), which does not fit its size (expected: two"
+                            + " dimensions)");
         }
         boolean columns = group(ORDER, header).equals("True");
         List<double[]> all = new ArrayList<>();

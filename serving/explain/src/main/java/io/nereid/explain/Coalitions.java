@@ -59,7 +59,8 @@ record Coalitions(List<BitSet> sets, double[] weights, boolean all) {
         if (size <= half) {
             draw(features, size, share, room, left / sum, random, found);
         }
-        double[] weights = found.values().stream().mapToDouble(Double::doubleValue).toArray();
+        double[] weights =
+                found.values().stream().mapToDouble(Double::doubleValue).toArray();
         return new Coalitions(List.copyOf(found.keySet()), weights, false);
     }
 
@@ -106,7 +107,13 @@ record Coalitions(List<BitSet> sets, double[] weights, boolean all) {
     }
 
     private static void draw(
-            int features, int from, double[] share, int room, double part, SplittableRandom random, Map<BitSet, Double> to) {
+            int features,
+            int from,
+            double[] share,
+            int room,
+            double part,
+            SplittableRandom random,
+            Map<BitSet, Double> to) {
         double total = 0;
         for (int size = from; size < share.length; size++) {
             total += share[size];

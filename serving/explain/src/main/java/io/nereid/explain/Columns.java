@@ -115,7 +115,8 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
         try {
             if (matrix) {
                 TensorSpec spec = specs.get(0);
-                Shape shape = single ? Shape.of(width) : spec.shape().rank() == 1 ? Shape.of(rows) : Shape.of(rows, width);
+                Shape shape =
+                        single ? Shape.of(width) : spec.shape().rank() == 1 ? Shape.of(rows) : Shape.of(rows, width);
                 Tensor tensor = Tensor.allocate(spec.name(), spec.dataType(), shape);
                 made.add(tensor);
                 ByteBuffer to = tensor.buffer();
@@ -181,10 +182,7 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
      * @throws ServingException INVALID_ARGUMENT when there is none
      */
     int place(Object what, String parameter) {
-        if (what instanceof Double number
-                && number == Math.rint(number)
-                && number >= 0
-                && number < count()) {
+        if (what instanceof Double number && number == Math.rint(number) && number >= 0 && number < count()) {
             return number.intValue();
         }
         if (what instanceof String name) {

@@ -38,15 +38,18 @@ final class Counterfactual {
         Space space = Space.of(question, background);
         int samples = (int) question.options().whole("nsamples", SAMPLES, CROWD, 1 << 20);
         int count = (int) question.options().whole("count", 1, 1, 100);
-        question.budget().check((long) samples * question.rows().length, "the search for " + question.rows().length
-                + " instances with " + samples + " samples");
+        question.budget()
+                .check(
+                        (long) samples * question.rows().length,
+                        "the search for " + question.rows().length + " instances with " + samples + " samples");
         List<Object> told = new ArrayList<>();
         CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
         for (int i = 0; i < question.rows().length; i++) {
             Search search = new Search(question, i, goal, space, background, samples, count);
             before = before.thenCompose(done -> search.round()).thenRun(() -> told.add(search.told()));
         }
-        return before.thenApply(done -> new Question.Answer(told, Map.of("algorithm", "counterfactual", "nsamples", samples)));
+        return before.thenApply(
+                done -> new Question.Answer(told, Map.of("algorithm", "counterfactual", "nsamples", samples)));
     }
 
     /**
@@ -60,7 +63,8 @@ final class Counterfactual {
     private record Space(double[] least, double[] most, double[] scale, boolean[] whole) {
         static Space of(Question question, @Nullable Background background) {
             int features = question.features();
-            Space space = new Space(new double[features], new double[features], new double[features], new boolean[features]);
+            Space space =
+                    new Space(new double[features], new double[features], new double[features], new boolean[features]);
             Map<?, ?> ranges = question.options().get("ranges") instanceof Map<?, ?> given ? given : Map.of();
             Object wrong = question.options().get("ranges");
             if (wrong != null && !(wrong instanceof Map)) {
@@ -247,7 +251,9 @@ final class Counterfactual {
             Candidate best = elite.get(0);
             if (best.gap == 0 && best != sparsified) {
                 sparsified = best;
-                for (int f = best.changed.nextSetBit(0); f >= 0 && crowd.size() < CROWD; f = best.changed.nextSetBit(f + 1)) {
+                for (int f = best.changed.nextSetBit(0);
+                        f >= 0 && crowd.size() < CROWD;
+                        f = best.changed.nextSetBit(f + 1)) {
                     double[] row = best.row.clone();
                     row[f] = x[f];
                     crowd.add(row);

@@ -107,7 +107,9 @@ public final class ExplainCodec implements ProtocolCodec {
     }
 
     private void end(
-            HttpExchange x, @org.jspecify.annotations.Nullable Object told, @org.jspecify.annotations.Nullable Throwable error) {
+            HttpExchange x,
+            @org.jspecify.annotations.Nullable Object told,
+            @org.jspecify.annotations.Nullable Throwable error) {
         running.decrementAndGet();
         HttpReply reply;
         try {

@@ -6,11 +6,11 @@ import io.nereid.base.ServingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.Collections;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -82,14 +82,14 @@ public final class ExplainSettings {
         Options options = Options.of(said).checked();
         Path found = file == null ? usual(files) : named(file, files);
         List<?> rows = found == null ? null : drawn(BackgroundFile.read(found));
-        return new ExplainSettings(
-                options, rows, found == null ? "" : "file " + found.getFileName(), limits);
+        return new ExplainSettings(options, rows, found == null ? "" : "file " + found.getFileName(), limits);
     }
 
     private static @Nullable Path usual(List<Path> files) {
         for (String name : List.of("background.json", "background.csv", "background.npy")) {
             for (Path root : files) {
-                if (Files.isRegularFile(root) && String.valueOf(root.getFileName()).equals(name)) {
+                if (Files.isRegularFile(root)
+                        && String.valueOf(root.getFileName()).equals(name)) {
                     return root;
                 }
                 if (Files.isRegularFile(root.resolve(name))) {
@@ -111,7 +111,8 @@ public final class ExplainSettings {
             }
         }
         throw ServingException.invalidArgument(
-                "setting 'background' names '" + Options.shortened(file) + "', which is not among the explainer's files",
+                "setting 'background' names '" + Options.shortened(file)
+                        + "', which is not among the explainer's files",
                 files.isEmpty()
                         ? "give the explainer a storageUri with the file"
                         : "name a file under its storageUri, such as background.csv");

@@ -105,9 +105,8 @@ final class Explaining {
         }
         TensorSpec output = output(metadata, options);
         Predictor predictor = predictor(model, metadata, columns, "", output.name(), budget);
-        Background background = trees || method.equals("permutation")
-                ? null
-                : background(asked, options, columns, rows, kernel);
+        Background background =
+                trees || method.equals("permutation") ? null : background(asked, options, columns, rows, kernel);
         return predictor.ask(rows).thenCompose(predictions -> {
             Question question = new Question(rows, predictions, columns, background, options, predictor, budget);
             CompletableFuture<Question.Answer> answer;
@@ -204,7 +203,8 @@ final class Explaining {
         if (rows != null) {
             if (rows.length == 0) {
                 throw ServingException.invalidArgument(
-                        "parameter 'background' is empty (expected: at least one row)", "send some rows of training data");
+                        "parameter 'background' is empty (expected: at least one row)",
+                        "send some rows of training data");
             }
             long seed = options.whole("seed", 0, Long.MIN_VALUE / 2048, Long.MAX_VALUE / 2048);
             return Background.of(rows, size, origin, new java.util.SplittableRandom(seed));
@@ -234,7 +234,9 @@ final class Explaining {
             Map<String, Object> some = new LinkedHashMap<>();
             int at = 0;
             for (Map.Entry<?, ?> cell : map.entrySet()) {
-                String name = byName ? String.valueOf(cell.getKey()) : at < columns.count() ? columns.names().get(at++) : "";
+                String name = byName
+                        ? String.valueOf(cell.getKey())
+                        : at < columns.count() ? columns.names().get(at++) : "";
                 if (columns.names().contains(name)) {
                     some.put(name, cell.getValue());
                 }

@@ -45,7 +45,9 @@ record Goal(int at, boolean greatest, double least, double most) {
         if (!(desired instanceof Double value)) {
             throw ServingException.invalidArgument(
                     "method 'counterfactual' needs parameter 'desired', what the prediction should be (expected: "
-                            + (width > 1 ? "a class from 0 to " + (width - 1) + ", or " : "a number with a tolerance, or ")
+                            + (width > 1
+                                    ? "a class from 0 to " + (width - 1) + ", or "
+                                    : "a number with a tolerance, or ")
                             + "{\"min\": …, \"max\": …})");
         }
         if (width > 1 && target < 0) {

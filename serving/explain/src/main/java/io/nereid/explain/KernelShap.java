@@ -3,11 +3,11 @@
 package io.nereid.explain;
 
 import io.nereid.base.ServingException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.ArrayList;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
@@ -29,7 +29,9 @@ final class KernelShap {
         if (background == null) {
             throw Background.missing("shap", "as this model has no SHAP values of its own");
         }
-        boolean logit = question.options().word("link", "identity", List.of("identity", "logit")).equals("logit");
+        boolean logit = question.options()
+                .word("link", "identity", List.of("identity", "logit"))
+                .equals("logit");
         List<Instance> instances = new ArrayList<>();
         long predictions = 0;
         for (int i = 0; i < question.rows().length; i++) {
@@ -38,8 +40,11 @@ final class KernelShap {
             predictions += instance.predictions();
         }
         long all = predictions + background.rows().length;
-        question.budget().check(all, "the explanation of " + instances.size() + " instances by " + background.rows().length
-                + " background rows");
+        question.budget()
+                .check(
+                        all,
+                        "the explanation of " + instances.size() + " instances by " + background.rows().length
+                                + " background rows");
         double[] empty = new double[question.width()];
         int count = background.rows().length;
         CompletableFuture<Void> before = question.model()
@@ -173,7 +178,14 @@ final class KernelShap {
                     shap[o][varying[v]] = found[o][v];
                 }
             }
-            Shap.put(result, question.options(), empty, shap, question.predictions()[row], whole, question.columns().names());
+            Shap.put(
+                    result,
+                    question.options(),
+                    empty,
+                    shap,
+                    question.predictions()[row],
+                    whole,
+                    question.columns().names());
         }
     }
 

@@ -27,8 +27,8 @@ final class Lime {
         }
         int samples = (int) question.options().whole("nsamples", SAMPLES, 10, 1 << 20);
         if (question.features() > Question.MOST_FEATURES) {
-            throw ServingException.invalidArgument("model has " + question.features()
-                    + " features (expected: at most " + Question.MOST_FEATURES + " for method lime)");
+            throw ServingException.invalidArgument("model has " + question.features() + " features (expected: at most "
+                    + Question.MOST_FEATURES + " for method lime)");
         }
         question.small((long) samples * (question.features() + question.width()), "nsamples");
         double width = question.options()
@@ -39,8 +39,10 @@ final class Lime {
             Background.Spread spread = background.spread(f);
             scale[f] = spread == null ? 0 : spread.deviation();
         }
-        question.budget().check((long) samples * question.rows().length, "the explanation of " + question.rows().length
-                + " instances by " + samples + " samples");
+        question.budget()
+                .check(
+                        (long) samples * question.rows().length,
+                        "the explanation of " + question.rows().length + " instances by " + samples + " samples");
         List<Object> told = new ArrayList<>();
         CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
         for (int i = 0; i < question.rows().length; i++) {

@@ -101,8 +101,8 @@ enum Metric {
     private static double probability(double[] prediction, double truth) {
         int width = prediction.length;
         if (truth != Math.rint(truth) || truth < 0 || truth >= Math.max(2, width)) {
-            throw ServingException.invalidArgument("target " + truth + " is no class (expected: 0 to "
-                    + (Math.max(2, width) - 1) + ")");
+            throw ServingException.invalidArgument(
+                    "target " + truth + " is no class (expected: 0 to " + (Math.max(2, width) - 1) + ")");
         }
         return width > 1 ? prediction[(int) truth] : truth == 1 ? prediction[0] : 1 - prediction[0];
     }

@@ -165,7 +165,9 @@ final class Options {
     }
 
     private static String shown(double value) {
-        return value == Math.rint(value) && Math.abs(value) < 1e15 ? String.valueOf((long) value) : String.valueOf(value);
+        return value == Math.rint(value) && Math.abs(value) < 1e15
+                ? String.valueOf((long) value)
+                : String.valueOf(value);
     }
 
     static ServingException wrong(String name, Object value, String expected) {

@@ -31,15 +31,17 @@ final class Permutation {
                     + " instances (expected: one number for each, and at least 2)");
         }
         int repeats = (int) question.options().whole("repeats", 5, 1, 1000);
-        Metric metric = Metric.of(
-                question.options().word("metric", question.width() > 1 ? "accuracy" : "r2", Metric.NAMES));
+        Metric metric =
+                Metric.of(question.options().word("metric", question.width() > 1 ? "accuracy" : "r2", Metric.NAMES));
         if ("top".equals(question.options().get("target"))) {
             throw Options.wrong("target", "top", "a number, for which number of a prediction is scored");
         }
         int target = question.target(question.predictions()[0]);
         int features = question.features();
-        question.budget().check((long) features * repeats * rows, "the permutation of " + features + " features, "
-                + repeats + " times over " + rows + " rows,");
+        question.budget()
+                .check(
+                        (long) features * repeats * rows,
+                        "the permutation of " + features + " features, " + repeats + " times over " + rows + " rows,");
         double baseline = metric.score(question.predictions(), truth, target);
         double[][] losses = new double[features][repeats];
         CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
@@ -56,8 +58,7 @@ final class Permutation {
                                     System.arraycopy(question.rows()[(int) i], 0, to, 0, to.length);
                                     to[feature] = question.rows()[order[(int) i]][feature];
                                 },
-                                (i, values, at, width) ->
-                                        answers[(int) i] = Arrays.copyOfRange(values, at, at + width))
+                                (i, values, at, width) -> answers[(int) i] = Arrays.copyOfRange(values, at, at + width))
                         .thenRun(() ->
                                 losses[feature][repeat] = metric.loss(baseline, metric.score(answers, truth, target)));
             });

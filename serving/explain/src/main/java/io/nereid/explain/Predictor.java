@@ -248,8 +248,7 @@ final class Predictor implements RowModel {
             try {
                 pool.execute(asking::advance);
             } catch (RejectedExecutionException e) {
-                asking.done.completeExceptionally(
-                        ServingException.of(Code.UNAVAILABLE, "the server is about to stop"));
+                asking.done.completeExceptionally(ServingException.of(Code.UNAVAILABLE, "the server is about to stop"));
             }
         }
 
@@ -262,7 +261,9 @@ final class Predictor implements RowModel {
                 throw ServingException.of(Code.INTERNAL, "the model answered without output '" + output + "'");
             }
             long count = tensor.shape().elementCount();
-            if (count == 0 || count % chunk.rows != 0 || count / chunk.rows > (signature.isEmpty() ? MOST_OUTPUTS : MOST_CONTRIBUTIONS)) {
+            if (count == 0
+                    || count % chunk.rows != 0
+                    || count / chunk.rows > (signature.isEmpty() ? MOST_OUTPUTS : MOST_CONTRIBUTIONS)) {
                 throw ServingException.invalidArgument(
                         "output '" + output + "' is of shape " + tensor.shape() + " for " + chunk.rows
                                 + " rows (expected: 1 to " + MOST_OUTPUTS + " numbers for each row)",

@@ -33,7 +33,8 @@ interface RowModel {
         return ask(
                         rows.length,
                         (i, to) -> System.arraycopy(rows[(int) i], 0, to, 0, to.length),
-                        (i, values, at, width) -> answers[(int) i] = java.util.Arrays.copyOfRange(values, at, at + width))
+                        (i, values, at, width) ->
+                                answers[(int) i] = java.util.Arrays.copyOfRange(values, at, at + width))
                 .thenApply(done -> answers);
     }
 }

@@ -22,7 +22,9 @@ final class Rows {
             if (first instanceof double[] row) {
                 return row.length;
             }
-            if (first instanceof Map<?, ?> tensor && tensor.get("shape") instanceof double[] shape && shape.length == 2) {
+            if (first instanceof Map<?, ?> tensor
+                    && tensor.get("shape") instanceof double[] shape
+                    && shape.length == 2) {
                 return (int) shape[1];
             }
         }
@@ -155,8 +157,8 @@ final class Rows {
                 rows = new double[count][columns.count()];
             }
             if (rows.length != count || (place >= 0 && seen[place])) {
-                throw ServingException.invalidArgument(
-                        "input '" + name + "' has " + count + " rows, or is given twice (expected: " + rows.length + ")");
+                throw ServingException.invalidArgument("input '" + name + "' has " + count
+                        + " rows, or is given twice (expected: " + rows.length + ")");
             }
             for (int r = 0; r < count; r++) {
                 for (int c = 0; c < width; c++) {
@@ -169,7 +171,8 @@ final class Rows {
         }
         for (int c = 0; c < seen.length; c++) {
             if (!one && !seen[c]) {
-                throw ServingException.invalidArgument("input '" + columns.names().get(c) + "' is missing");
+                throw ServingException.invalidArgument(
+                        "input '" + columns.names().get(c) + "' is missing");
             }
         }
         return rows;

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.explain;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.ArrayList;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
@@ -72,7 +72,14 @@ final class Shap {
                     }
                 }
                 Map<String, Object> one = new LinkedHashMap<>();
-                put(one, question.options(), base, shap, question.predictions()[i], sum, question.columns().names());
+                put(
+                        one,
+                        question.options(),
+                        base,
+                        shap,
+                        question.predictions()[i],
+                        sum,
+                        question.columns().names());
                 told.add(one);
             }
             return new Question.Answer(told, Map.of("algorithm", "tree_shap", "explains", "margin"));

@@ -35,7 +35,11 @@ final class BlobBatches implements Sink {
         this.alone = settings.strategy() == PayloadSettings.Strategy.IMMEDIATE;
         this.folder = String.join(
                 "/",
-                Stream.of(origin.namespace(), origin.service(), origin.component(), settings.storage().path())
+                Stream.of(
+                                origin.namespace(),
+                                origin.service(),
+                                origin.component(),
+                                settings.storage().path())
                         .flatMap(s -> Stream.of(s.split("/", -1)))
                         .filter(s -> !s.isEmpty())
                         .map(BlobBatches::segment)

@@ -44,7 +44,10 @@ record Outgoing(Event event, Map<String, String> attributes, byte[] data) {
     /** The body as text; null when it is none. */
     @Nullable String text() {
         try {
-            return StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(data)).toString();
+            return StandardCharsets.UTF_8
+                    .newDecoder()
+                    .decode(ByteBuffer.wrap(data))
+                    .toString();
         } catch (CharacterCodingException e) {
             return null;
         }

@@ -114,7 +114,10 @@ final class ParquetTable {
     }
 
     private static byte[] little(int value) {
-        return ByteBuffer.allocate(4).order(ByteOrder.LITTLE_ENDIAN).putInt(value).array();
+        return ByteBuffer.allocate(4)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putInt(value)
+                .array();
     }
 
     /** Where a column is, its page's header included. Immutable. */

@@ -57,7 +57,7 @@ public final class PayloadLog implements AutoCloseable {
     private final Redaction redaction;
     private final String annotations;
     private final int mostEvents;
-    private final Figures figures = new Figures();
+    private final Figures figures;
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     private final Object lock = new Object();
@@ -77,6 +77,7 @@ public final class PayloadLog implements AutoCloseable {
             PayloadSettings settings,
             PayloadOrigin origin,
             Sink sink,
+            Figures figures,
             Clock clock,
             Executor pool,
             ScheduledExecutorService timer,
@@ -84,6 +85,7 @@ public final class PayloadLog implements AutoCloseable {
         this.settings = settings;
         this.origin = origin;
         this.sink = sink;
+        this.figures = figures;
         this.clock = clock;
         this.pool = pool;
         this.timer = timer;
@@ -117,7 +119,10 @@ public final class PayloadLog implements AutoCloseable {
      * @return what hears of it; null when it is not logged
      */
     public @Nullable Heard begin(
-            String transport, String method, Function<String, @Nullable String> header, Supplier<List<Header>> headers) {
+            String transport,
+            String method,
+            Function<String, @Nullable String> header,
+            Supplier<List<Header>> headers) {
         if (!method.equals("POST")) {
             return null;
         }
@@ -379,9 +384,10 @@ public final class PayloadLog implements AutoCloseable {
                 if (failure == null) {
                     end(null, null);
                 } else {
-                    failed(failure instanceof CompletionException && failure.getCause() != null
-                            ? failure.getCause()
-                            : failure);
+                    failed(
+                            failure instanceof CompletionException && failure.getCause() != null
+                                    ? failure.getCause()
+                                    : failure);
                 }
             });
         }

@@ -7,7 +7,10 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.endpoint.Upstream;
 import io.nereid.payload.Figures.Loss;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
@@ -55,10 +58,30 @@ public final class PayloadLogs implements AutoCloseable {
     }
 
     PayloadLog open(PayloadSettings settings, PayloadOrigin origin, DoubleSupplier random) {
-        PayloadLog log = new PayloadLog(settings, origin, sink(settings, origin), clock, pool, timer, random);
-        logs.add(log);
+        Sink sink = sink(settings, origin);
+        PayloadLog log;
+        synchronized (logs) {
+            // a log that takes the place of another one of the revision goes on counting
+            List<PayloadLog> same = byRevision().getOrDefault(labels(origin), List.of());
+            Figures figures = same.isEmpty() ? new Figures() : same.get(0).figures();
+            log = new PayloadLog(settings, origin, sink, figures, clock, pool, timer, random);
+            logs.add(log);
+        }
         log.drained().whenComplete((v, e) -> logs.remove(log));
         return log;
+    }
+
+    private static String labels(PayloadOrigin o) {
+        return "namespace=\"" + o.namespace() + "\",service=\"" + o.service() + "\",component=\"" + o.component()
+                + "\",revision=\"" + o.revision() + "\"";
+    }
+
+    private Map<String, List<PayloadLog>> byRevision() {
+        Map<String, List<PayloadLog>> all = new LinkedHashMap<>();
+        for (PayloadLog log : logs) {
+            all.computeIfAbsent(labels(log.origin()), k -> new ArrayList<>()).add(log);
+        }
+        return all;
     }
 
     private Sink sink(PayloadSettings settings, PayloadOrigin origin) {
@@ -70,72 +93,88 @@ public final class PayloadLogs implements AutoCloseable {
             case "s3", "gs", "abfs", "abfss" ->
                 new BlobBatches(stores.open(url, settings.storage()), settings, origin, upstream, pool);
             default ->
-                throw ServingException.invalidArgument(
-                        "the logger's url is '" + url + "' (expected: http://, https://, file://, s3://, gs:// or abfs://)");
+                throw ServingException.invalidArgument("the logger's url is '" + url
+                        + "' (expected: http://, https://, file://, s3://, gs:// or abfs://)");
         };
     }
 
     /** The figures of all open logs in Prometheus' text format; empty while there is none. */
     public String metrics() {
-        if (logs.isEmpty()) {
+        Map<String, List<PayloadLog>> all = byRevision();
+        if (all.isEmpty()) {
             return "";
         }
         StringBuilder page = new StringBuilder();
-        add(page, "events_sent_total", "counter", "Events that a sink took.", l -> l.figures().sent.sum());
-        add(page, "bytes_sent_total", "counter", "Bytes of the bodies of those.", l -> l.figures().sentBytes.sum());
-        add(page, "retries_total", "counter", "Deliveries that were tried again.", l -> l.figures().retries.sum());
-        add(
+        counter(page, all, "events_sent_total", "Events that a sink took.", f -> f.sent.sum());
+        counter(page, all, "bytes_sent_total", "Bytes of the bodies of those.", f -> f.sentBytes.sum());
+        counter(page, all, "retries_total", "Deliveries that were tried again.", f -> f.retries.sum());
+        counter(
                 page,
+                all,
                 "requests_sampled_out_total",
-                "counter",
                 "Requests that the sampling rate left out.",
-                l -> l.figures().sampledOut.sum());
-        add(
+                f -> f.sampledOut.sum());
+        counter(
                 page,
+                all,
                 "bodies_withheld_total",
-                "counter",
                 "Bodies that did not leave because what is to be redacted could not be looked for.",
-                l -> l.figures().withheld.sum());
+                f -> f.withheld.sum());
         head(page, "events_lost_total", "counter", "Events that were dropped, by reason.");
-        for (PayloadLog log : logs) {
+        all.forEach((labels, open) -> {
             for (Loss loss : Loss.values()) {
-                line(page, "events_lost_total", log, ",reason=\"" + Figures.label(loss) + "\"")
-                        .append(log.figures().lost(loss).sum())
-                        .append('\n');
+                long lost = open.get(0).figures().lost(loss).sum();
+                line(page, "events_lost_total", labels + ",reason=\"" + Figures.label(loss) + "\"", lost);
             }
-        }
-        add(page, "queue_events", "gauge", "Events that wait or are under way.", PayloadLog::waitingEvents);
-        add(page, "queue_bytes", "gauge", "Bytes of the bodies of those.", PayloadLog::waitingBytes);
+        });
+        gauge(page, all, "queue_events", "Events that wait or are under way.", PayloadLog::waitingEvents);
+        gauge(page, all, "queue_bytes", "Bytes of the bodies of those.", PayloadLog::waitingBytes);
         return page.toString();
     }
 
-    private void add(StringBuilder page, String name, String type, String help, ToLongFunction<PayloadLog> value) {
-        head(page, name, type, help);
-        for (PayloadLog log : logs) {
-            line(page, name, log, "").append(value.applyAsLong(log)).append('\n');
-        }
+    private static void counter(
+            StringBuilder page,
+            Map<String, List<PayloadLog>> all,
+            String name,
+            String help,
+            ToLongFunction<Figures> value) {
+        head(page, name, "counter", help);
+        all.forEach((labels, open) ->
+                line(page, name, labels, value.applyAsLong(open.get(0).figures())));
+    }
+
+    private static void gauge(
+            StringBuilder page,
+            Map<String, List<PayloadLog>> all,
+            String name,
+            String help,
+            ToLongFunction<PayloadLog> value) {
+        head(page, name, "gauge", help);
+        all.forEach((labels, open) ->
+                line(page, name, labels, open.stream().mapToLong(value).sum()));
     }
 
     private static void head(StringBuilder page, String name, String type, String help) {
-        page.append("# HELP nereid_payload_").append(name).append(' ').append(help).append('\n');
-        page.append("# TYPE nereid_payload_").append(name).append(' ').append(type).append('\n');
+        page.append("# HELP nereid_payload_")
+                .append(name)
+                .append(' ')
+                .append(help)
+                .append('\n');
+        page.append("# TYPE nereid_payload_")
+                .append(name)
+                .append(' ')
+                .append(type)
+                .append('\n');
     }
 
-    private static StringBuilder line(StringBuilder page, String name, PayloadLog log, String more) {
-        PayloadOrigin o = log.origin();
-        return page.append("nereid_payload_")
+    private static void line(StringBuilder page, String name, String labels, long value) {
+        page.append("nereid_payload_")
                 .append(name)
-                .append("{namespace=\"")
-                .append(o.namespace())
-                .append("\",service=\"")
-                .append(o.service())
-                .append("\",component=\"")
-                .append(o.component())
-                .append("\",revision=\"")
-                .append(o.revision())
-                .append('"')
-                .append(more)
-                .append("} ");
+                .append('{')
+                .append(labels)
+                .append("} ")
+                .append(value)
+                .append('\n');
     }
 
     /** Closes every log, waits a little for what is under way, and gives the rest up. */

@@ -93,10 +93,7 @@ public record PayloadSettings(
      * @param parameters those that are not the logger's own, for the store
      */
     public record Storage(
-            String path,
-            @Nullable String key,
-            @Nullable String serviceAccount,
-            Map<String, String> parameters) {}
+            String path, @Nullable String key, @Nullable String serviceAccount, Map<String, String> parameters) {}
 
     /**
      * Reads and checks all of it.
@@ -152,10 +149,10 @@ public record PayloadSettings(
             warnings.add("logger.batchInterval has no effect without a batchSize above 1 and a store of objects");
         }
         if (http && (named != null || !storage.path.isEmpty() || marshaller != null)) {
-            warnings.add("logger.storage and marshallerUrl have no effect on " + to + ", which gets the bodies as they are");
+            warnings.add(
+                    "logger.storage and marshallerUrl have no effect on " + to + ", which gets the bodies as they are");
         }
-        Strategy strategy =
-                http || size == 1 ? Strategy.IMMEDIATE : seconds > 0 ? Strategy.TIMED : Strategy.SIZE;
+        Strategy strategy = http || size == 1 ? Strategy.IMMEDIATE : seconds > 0 ? Strategy.TIMED : Strategy.SIZE;
         double sampling = rate(either(own, "samplingRate", noted, "sampling"));
         String redact = either(own, "redact", noted, "redact");
         if (redact != null) {
@@ -214,7 +211,8 @@ public record PayloadSettings(
     private static ServingException unknown(String what, String name, java.util.Collection<String> known) {
         return ServingException.invalidArgument(
                 what + " is not a setting of a logger",
-                Suggestions.didYouMean(name, known, "known are " + known.stream().sorted().toList()));
+                Suggestions.didYouMean(
+                        name, known, "known are " + known.stream().sorted().toList()));
     }
 
     private static @Nullable String either(

@@ -44,7 +44,10 @@ class ParquetTableTest {
         }
         if (!there) {
             System.getLogger(ParquetTableTest.class.getName())
-                    .log(System.Logger.Level.WARNING, "SKIPPED: {0} has no pyarrow; Parquet files were not read", python());
+                    .log(
+                            System.Logger.Level.WARNING,
+                            "SKIPPED: {0} has no pyarrow; Parquet files were not read",
+                            python());
         }
         assumeTrue(there, "no pyarrow");
         List<List<String>> rows = new ArrayList<>();

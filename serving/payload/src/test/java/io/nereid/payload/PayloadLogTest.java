@@ -106,7 +106,9 @@ class PayloadLogTest {
     @Test
     void aRequestAndItsAnswerAreTwoEventsOfOneId() throws Exception {
         PayloadLog log = log(
-                "http://sink/", "all", "{\"metadataHeaders\":[\"X-Tenant\",\"Absent\"],\"metadataAnnotations\":[\"team\"]}");
+                "http://sink/",
+                "all",
+                "{\"metadataHeaders\":[\"X-Tenant\",\"Absent\"],\"metadataAnnotations\":[\"team\"]}");
         exchange(log, "{\"instances\":[1]}", "hé", 200, "ce-id", "id 1\r\n", "x-tenant", "a", "x-tenant", "b");
         Map<String, FakeUpstream.Sent> byType = new HashMap<>();
         for (int i = 0; i < 2; i++) {
@@ -274,6 +276,32 @@ class PayloadLogTest {
     }
 
     @Test
+    void aLogThatTakesTheOthersPlaceGoesOnCountingAndTheFiguresAreOnce() throws Exception {
+        PayloadLog first = log("http://sink/", "request", "{}");
+        upstream.answers(new CompletableFuture<>());
+        exchange(first, "stuck", "", 200);
+        upstream.next();
+        upstream.answers(404);
+        exchange(first, "refused", "", 200);
+        upstream.next();
+        PayloadLog second = log("http://other/", "request", "{}");
+        first.close();
+        exchange(second, "taken", "", 200);
+        assertThat(upstream.next().url()).isEqualTo("http://other/");
+        drain(second);
+        PayloadLog third = log("http://other/", "request", "{}");
+        assertThat(third.figures()).isSameAs(first.figures());
+        assertThat(logs.metrics().lines().filter(l -> l.startsWith("nereid_payload_queue_events{")))
+                .singleElement()
+                .asString()
+                .endsWith(" 1");
+        assertThat(logs.metrics().lines().filter(l -> l.startsWith("nereid_payload_events_sent_total{")))
+                .singleElement()
+                .asString()
+                .endsWith(" 1");
+    }
+
+    @Test
     void whatWaitsIsBoundedInBytesAndPiecesCountAsTheyCome() throws Exception {
         annotations.put("nereid.io/logger-queue-bytes", "10");
         PayloadLog log = log("http://sink/", "all", "{}");
@@ -301,7 +329,8 @@ class PayloadLogTest {
                         "default/iris/predictor/logs/%2E.%2F..%2Fup-response.json");
         String request = Files.readString(directory.resolve(files().get(0)));
         assertThat(request)
-                .startsWith("{\"specversion\":\"1.0\",\"id\":\"../../up\",\"type\":\"org.kubeflow.serving.inference.request\"")
+                .startsWith(
+                        "{\"specversion\":\"1.0\",\"id\":\"../../up\",\"type\":\"org.kubeflow.serving.inference.request\"")
                 .endsWith("\"datacontenttype\":\"application/json\",\"data\":{\"instances\":[1.50]}}");
         assertThat(Files.readString(directory.resolve(files().get(1))))
                 .endsWith("\"status\":\"200\",\"datacontenttype\":\"text/plain\",\"data\":\"plain, \\\"text\\\"\"}");
@@ -335,8 +364,8 @@ class PayloadLogTest {
                 directory.toUri().toString(),
                 "all",
                 "{\"batchSize\":100,\"batchInterval\":1,\"marshallerUrl\":\"http://marshal/\"}");
-        upstream.answers(CompletableFuture.completedFuture(FakeUpstream.answer(
-                200, List.of(new Header("x-log-marshal-extension", ".avro")), "MARSHALLED")));
+        upstream.answers(CompletableFuture.completedFuture(
+                FakeUpstream.answer(200, List.of(new Header("x-log-marshal-extension", ".avro")), "MARSHALLED")));
         exchange(log, "1", "2", 200, "ce-id", "x");
         FakeUpstream.Sent sent = upstream.next();
         assertThat(sent.url()).isEqualTo("http://marshal/");

@@ -60,11 +60,10 @@ class SettingsTest {
             file:///x | {"batchInterval":"soon"}                           | logger.batchInterval is 'soon'
             """)
     void whatIsNotUnderstoodIsRefusedByName(String url, String specification, String text) {
-        assertThatThrownBy(() -> read(url, specification))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                    assertThat(e.describe()).contains(text.strip());
-                });
+        assertThatThrownBy(() -> read(url, specification)).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.describe()).contains(text.strip());
+        });
     }
 
     @ParameterizedTest
@@ -82,7 +81,8 @@ class SettingsTest {
     @Test
     void oneThingSaidTwiceMustBeTheSame() throws Exception {
         String specification = "{\"storage\":{\"parameters\":{\"samplingRate\":\"0.5\"}}}";
-        assertThat(read("file:///x", specification, "nereid.io/logger-sampling", "0.5").samplingRate())
+        assertThat(read("file:///x", specification, "nereid.io/logger-sampling", "0.5")
+                        .samplingRate())
                 .isEqualTo(0.5);
         assertThatThrownBy(() -> read("file:///x", specification, "nereid.io/logger-sampling", "0.1"))
                 .hasMessageContaining("samplingRate is '0.5'");
@@ -98,6 +98,7 @@ class SettingsTest {
         assertThat(settings.storage().key()).isEqualTo("k");
         assertThat(settings.format()).isEqualTo(BatchFormat.PARQUET);
         assertThat(settings.warnings()).isEmpty();
-        assertThat(read("file:///x", "{\"storage\":{\"key\":\"k\"}}").warnings()).hasSize(1);
+        assertThat(read("file:///x", "{\"storage\":{\"key\":\"k\"}}").warnings())
+                .hasSize(1);
     }
 }

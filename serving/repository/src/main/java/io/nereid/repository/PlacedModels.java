@@ -156,7 +156,8 @@ public final class PlacedModels implements Source {
             Target to = target;
             LoaderFactory factory = loaders;
             if (to == null || factory == null) {
-                throw ServingException.of(Code.FAILED_PRECONDITION, "the engine is not running, no model can be placed");
+                throw ServingException.of(
+                        Code.FAILED_PRECONDITION, "the engine is not running, no model can be placed");
             }
             Set<String> names = new HashSet<>();
             for (PlacedModel placed : all) {
@@ -180,11 +181,12 @@ public final class PlacedModels implements Source {
             next.values().forEach(e -> served.addAll(e.models.keySet()));
             Map<String, Emitted> before = emitted;
             emitted = next;
-            before.values().forEach(e -> e.models.keySet().forEach(name -> {
-                if (!served.contains(name)) {
-                    to.aspire(name, List.of());
-                }
-            }));
+            before.values()
+                    .forEach(e -> e.models.keySet().forEach(name -> {
+                        if (!served.contains(name)) {
+                            to.aspire(name, List.of());
+                        }
+                    }));
             changed.forEach(e -> e.models.forEach(to::aspire));
             Map<String, List<String>> result = new LinkedHashMap<>();
             next.forEach((name, e) -> result.put(name, List.copyOf(e.models.keySet())));

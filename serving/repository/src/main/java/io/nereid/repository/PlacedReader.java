@@ -56,7 +56,9 @@ final class PlacedReader {
         }
         if (placed.repository() && placed.config().isEmpty()) {
             List<ModelEntry> entries = layout.list(directory).models();
-            boolean itself = entries.size() == 1 && entries.get(0).directory().equals(directory) && entries.get(0).file() == null;
+            boolean itself = entries.size() == 1
+                    && entries.get(0).directory().equals(directory)
+                    && entries.get(0).file() == null;
             return itself ? List.of(single(placed, placed.name(), directory, null)) : each(placed, entries);
         }
         boolean alone = !placed.config().isEmpty()
@@ -70,7 +72,8 @@ final class PlacedReader {
                 if (Files.isDirectory(child)
                         && !RepositoryLayout.fileName(child).startsWith(".")
                         && RepositoryLayout.childrenOrNone(child).stream()
-                                .anyMatch(c -> isCandidate(placed, c) || RepositoryLayout.fileName(c).equals(CONFIG))) {
+                                .anyMatch(c -> isCandidate(placed, c)
+                                        || RepositoryLayout.fileName(c).equals(CONFIG))) {
                     entries.add(ModelEntry.placed(RepositoryLayout.fileName(child), child, null));
                 }
             }
@@ -83,11 +86,12 @@ final class PlacedReader {
 
     private List<StoredModel> each(PlacedModel placed, List<ModelEntry> entries) {
         if (entries.isEmpty()) {
-            return List.of(failed(
-                    placed.name(),
-                    placed.directory(),
-                    "no model in the repository " + placed.directory() + " (" + shown(placed.directory()) + ")",
-                    "put each model into a directory with its name, such as <model>/config.pbtxt and <model>/1/model.onnx"));
+            return List.of(
+                    failed(
+                            placed.name(),
+                            placed.directory(),
+                            "no model in the repository " + placed.directory() + " (" + shown(placed.directory()) + ")",
+                            "put each model into a directory with its name, such as <model>/config.pbtxt and <model>/1/model.onnx"));
         }
         List<StoredModel> models = new ArrayList<>();
         for (ModelEntry e : entries) {
@@ -108,8 +112,7 @@ final class PlacedReader {
                 .toList();
         return with(
                 model,
-                model.config()
-                        .toBuilder()
+                model.config().toBuilder()
                         .ensemble(new Ensemble(steps, ensemble.maxInflight()))
                         .build(),
                 "");
@@ -121,7 +124,8 @@ final class PlacedReader {
         boolean configured = file == null && Files.exists(directory.resolve(CONFIG));
         if (!placed.config().isEmpty()) {
             stored = layout.read(entry, placed.config());
-        } else if (configured || (placed.backend().isEmpty() && placed.modelFile().isEmpty())) {
+        } else if (configured
+                || (placed.backend().isEmpty() && placed.modelFile().isEmpty())) {
             stored = configured ? layout.read(entry) : unnamed(placed, entry);
         } else {
             stored = named(placed, entry);
@@ -223,8 +227,7 @@ final class PlacedReader {
     /** The files in a directory that may be the model; a default file goes before those that only end like one. */
     private List<String> candidates(PlacedModel placed, Path directory) {
         List<Path> children = RepositoryLayout.childrenOrNone(directory);
-        List<Path> found =
-                children.stream().filter(c -> isCandidate(placed, c)).toList();
+        List<Path> found = children.stream().filter(c -> isCandidate(placed, c)).toList();
         if (placed.expectedFiles().isEmpty()) {
             Backend backend = placed.backend().isEmpty() ? null : chooser.named(placed.backend());
             List<String> defaults = backend == null ? chooser.defaultFiles() : backend.defaultFiles();
@@ -363,8 +366,7 @@ final class PlacedReader {
 
     private static StoredModel with(StoredModel m, ModelConfig config, String sum) {
         List<Version> versions = m.versions().stream()
-                .map(v -> new Version(
-                        v.version(), v.directory(), v.fingerprint() + sum, v.newestMillis(), v.error()))
+                .map(v -> new Version(v.version(), v.directory(), v.fingerprint() + sum, v.newestMillis(), v.error()))
                 .toList();
         return new StoredModel(
                 m.entry(),

@@ -100,9 +100,7 @@ class PlacedModelsTest {
     void aTritonRepositoryIsAModelForEachDirectoryAndItsEnsemblesFindThem() {
         Fakes.write(disk.resolve("cifar/1/model.onnx"), "x");
         Fakes.write(disk.resolve("cifar/config.pbtxt"), "name: \"cifar\"\nplatform: \"onnxruntime_onnx\"");
-        Fakes.write(
-                disk.resolve("all/config.pbtxt"),
-                """
+        Fakes.write(disk.resolve("all/config.pbtxt"), """
                 platform: "ensemble"
                 input { name: "a" data_type: TYPE_FP32 dims: [ 1 ] }
                 output { name: "b" data_type: TYPE_FP32 dims: [ 1 ] }
@@ -111,8 +109,8 @@ class PlacedModelsTest {
                 """);
         Fakes.write(disk.resolve("all/1/.keep"), "");
 
-        Map<String, List<String>> names = placed.place(
-                List.of(new PlacedModel(NAME, disk, true, "", "", Map.of(), 1, null, 0, "", List.of())));
+        Map<String, List<String>> names =
+                placed.place(List.of(new PlacedModel(NAME, disk, true, "", "", Map.of(), 1, null, 0, "", List.of())));
 
         assertThat(names.get(NAME)).containsExactlyInAnyOrder(NAME + "/cifar", NAME + "/all");
         assertThat(target.last(NAME + "/cifar").loadable()).containsExactly(1L);
@@ -132,7 +130,9 @@ class PlacedModelsTest {
 
         placed.place(List.of(new PlacedModel(NAME, disk, false, "sklaern", "", Map.of(), 1, null, 0, "", List.of())));
 
-        assertThat(target.last(NAME).error()).contains("unknown backend 'sklaern'").contains("'sklearn'");
+        assertThat(target.last(NAME).error())
+                .contains("unknown backend 'sklaern'")
+                .contains("'sklearn'");
     }
 
     @Test
@@ -164,8 +164,8 @@ class PlacedModelsTest {
     @Test
     void anotherNumberOfInstancesIsEmittedUnderAnotherFingerprintAndTheRestIsLeftAlone() {
         Fakes.write(disk.resolve("model.joblib"), "x");
-        PlacedModel other = new PlacedModel(
-                "default/other", disk, false, "sklearn", "", Map.of(), 1, null, 0, "", SKLEARN_FILES);
+        PlacedModel other =
+                new PlacedModel("default/other", disk, false, "sklearn", "", Map.of(), 1, null, 0, "", SKLEARN_FILES);
         placed.place(List.of(sklearn(), other));
         String before = target.last(NAME).loader().fingerprint();
 
@@ -213,8 +213,8 @@ class PlacedModelsTest {
     void aSingleFileIsAModel() {
         Path file = Fakes.write(disk.resolve("deep/net.onnx"), "x");
 
-        placed.place(List.of(
-                new PlacedModel(NAME, file, false, "onnxruntime", "", Map.of(), 1, null, 0, "", List.of())));
+        placed.place(
+                List.of(new PlacedModel(NAME, file, false, "onnxruntime", "", Map.of(), 1, null, 0, "", List.of())));
 
         assertThat(target.last(NAME).loader().config().modelFile()).isEqualTo("net.onnx");
     }

@@ -73,11 +73,16 @@ final class AwsKeys {
                 () -> HttpCall.form(
                         endpoint,
                         Map.of(
-                                "Action", "AssumeRoleWithWebIdentity",
-                                "Version", "2011-06-15",
-                                "RoleArn", role,
-                                "RoleSessionName", settings.get("AWS_ROLE_SESSION_NAME", "nereid"),
-                                "WebIdentityToken", token)));
+                                "Action",
+                                "AssumeRoleWithWebIdentity",
+                                "Version",
+                                "2011-06-15",
+                                "RoleArn",
+                                role,
+                                "RoleSessionName",
+                                settings.get("AWS_ROLE_SESSION_NAME", "nereid"),
+                                "WebIdentityToken",
+                                token)));
         try {
             Element result = Xml.child(Xml.root(answer.body()), "AssumeRoleWithWebIdentityResult");
             Element given = result == null ? null : Xml.child(result, "Credentials");
@@ -115,7 +120,9 @@ final class AwsKeys {
                     section = text.substring(1, text.length() - 1).trim();
                 } else if (section.equals(wanted) && text.indexOf('=') > 0) {
                     int equals = text.indexOf('=');
-                    values.put(text.substring(0, equals).trim(), text.substring(equals + 1).trim());
+                    values.put(
+                            text.substring(0, equals).trim(),
+                            text.substring(equals + 1).trim());
                 }
             }
         } catch (IOException e) {

@@ -26,8 +26,9 @@ import org.w3c.dom.Element;
 /** {@code https://account.blob.core.windows.net/container/prefix}, of Azure's blob storage. */
 final class AzureSource implements Source {
     private static final String VERSION = "2021-08-06";
-    private static final DateTimeFormatter HTTP_TIME =
-            DateTimeFormatter.ofPattern("EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ROOT).withZone(ZoneOffset.UTC);
+    private static final DateTimeFormatter HTTP_TIME = DateTimeFormatter.ofPattern(
+                    "EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ROOT)
+            .withZone(ZoneOffset.UTC);
 
     private final String uri;
     private final Settings settings;
@@ -62,10 +63,8 @@ final class AzureSource implements Source {
     private HttpCall call(String method, String path, Map<String, String> query, Map<String, String> more) {
         StringBuilder url = new StringBuilder(root).append('/').append(HttpCall.encode(path, true));
         StringBuilder text = new StringBuilder();
-        query.forEach((name, value) -> text.append(text.isEmpty() ? "" : "&")
-                .append(name)
-                .append('=')
-                .append(HttpCall.encode(value, false)));
+        query.forEach((name, value) ->
+                text.append(text.isEmpty() ? "" : "&").append(name).append('=').append(HttpCall.encode(value, false)));
         if (!sas.isEmpty()) {
             text.append(text.isEmpty() ? "" : "&").append(sas);
         }
@@ -109,8 +108,8 @@ final class AzureSource implements Source {
         }
         String authority = settings.get("AZURE_AUTHORITY_HOST", "https://login.microsoftonline.com");
         String url = authority.contains("://") ? authority : "https://" + authority;
-        URI endpoint = Uris.parse((url.endsWith("/") ? url : url + "/") + HttpCall.encode(tenant, false)
-                + "/oauth2/v2.0/token");
+        URI endpoint = Uris.parse(
+                (url.endsWith("/") ? url : url + "/") + HttpCall.encode(tenant, false) + "/oauth2/v2.0/token");
         Map<String, String> form = new LinkedHashMap<>();
         form.put("grant_type", "client_credentials");
         form.put("client_id", client);
@@ -136,8 +135,7 @@ final class AzureSource implements Source {
     }
 
     /** The shared key's signature, over what of the request it looks at. */
-    private String sign(
-            String key, String method, URI target, Map<String, String> query, Map<String, String> headers) {
+    private String sign(String key, String method, URI target, Map<String, String> query, Map<String, String> headers) {
         TreeMap<String, String> own = new TreeMap<>();
         headers.forEach((name, value) -> {
             String lower = name.toLowerCase(Locale.ROOT);
@@ -153,10 +151,11 @@ final class AzureSource implements Source {
         text.append(headers.getOrDefault("Range", "")).append('\n');
         own.forEach((name, value) -> text.append(name).append(':').append(value).append('\n'));
         text.append('/').append(account).append(target.getRawPath());
-        new TreeMap<>(query).forEach((name, value) -> text.append('\n')
-                .append(name.toLowerCase(Locale.ROOT))
-                .append(':')
-                .append(value));
+        new TreeMap<>(query)
+                .forEach((name, value) -> text.append('\n')
+                        .append(name.toLowerCase(Locale.ROOT))
+                        .append(':')
+                        .append(value));
         byte[] secret;
         try {
             secret = Base64.getDecoder().decode(key.trim());
@@ -180,8 +179,7 @@ final class AzureSource implements Source {
             if (!marker.isEmpty()) {
                 query.put("marker", marker);
             }
-            HttpSession.Answer answer =
-                    session.expect(Uris.shown(uri), () -> call("GET", container, query, Map.of()));
+            HttpSession.Answer answer = session.expect(Uris.shown(uri), () -> call("GET", container, query, Map.of()));
             try {
                 Element page = Xml.root(answer.body());
                 Element blobs = Xml.child(page, "Blobs");
@@ -193,7 +191,8 @@ final class AzureSource implements Source {
                 throw session.unreachable(Uris.shown(uri), e);
             }
         } while (!marker.isEmpty());
-        boolean files = items.stream().anyMatch(item -> !item.path().isEmpty() && !item.path().endsWith("/"));
+        boolean files = items.stream()
+                .anyMatch(item -> !item.path().isEmpty() && !item.path().endsWith("/"));
         if (!files && !prefix.isEmpty() && !prefix.endsWith("/")) {
             HttpSession.Answer answer =
                     session.send(Uris.shown(uri), () -> call("HEAD", container + "/" + prefix, Map.of(), Map.of()));

@@ -133,7 +133,11 @@ final class Cache implements AutoCloseable {
                     JsonNode told = Json.read(Files.readString(about), "about.json");
                     long bytes = told.path("bytes").asLong();
                     entries.put(
-                            digest, new Entry(digest, bytes, Files.getLastModifiedTime(about).toMillis()));
+                            digest,
+                            new Entry(
+                                    digest,
+                                    bytes,
+                                    Files.getLastModifiedTime(about).toMillis()));
                     contentBytes += bytes;
                 } catch (IOException | ServingException e) {
                     LOG.warn("the cache forgets {}: {}", directory, e.getMessage());
@@ -272,8 +276,7 @@ final class Cache implements AutoCloseable {
     private void touch(Entry entry) {
         entry.lastMillis = clock.millis();
         try {
-            Files.setLastModifiedTime(
-                    directory(entry).resolve("about.json"), FileTime.fromMillis(entry.lastMillis));
+            Files.setLastModifiedTime(directory(entry).resolve("about.json"), FileTime.fromMillis(entry.lastMillis));
         } catch (IOException e) {
             LOG.warn("cannot mark {} as used: {}", entry.digest, e.getMessage());
         }

@@ -90,12 +90,11 @@ final class Digests {
     static Read read(Path file, @Nullable Checksum wanted, Cancel cancel) throws IOException {
         MessageDigest sha256 = of("SHA-256");
         Algorithm algorithm = wanted == null ? Algorithm.SHA256 : wanted.algorithm();
-        MessageDigest other =
-                switch (algorithm) {
-                    case MD5, TAG_MD5 -> of("MD5");
-                    case GIT_BLOB -> of("SHA-1");
-                    case SHA256, CRC32C -> null;
-                };
+        MessageDigest other = switch (algorithm) {
+            case MD5, TAG_MD5 -> of("MD5");
+            case GIT_BLOB -> of("SHA-1");
+            case SHA256, CRC32C -> null;
+        };
         if (algorithm == Algorithm.GIT_BLOB && other != null) {
             other.update(("blob " + Files.size(file) + "\0").getBytes(StandardCharsets.US_ASCII));
         }

@@ -71,6 +71,7 @@ final class Download {
         final Item item;
         int left;
         boolean keyed;
+
         @Nullable FileChannel channel;
         /** What an earlier attempt had that did not agree. */
         String refused = "";
@@ -163,7 +164,8 @@ final class Download {
         try (Journal opened = new Journal(directory.resolve("journal"))) {
             journal = opened;
             for (int i = 0; i < listing.items().size(); i++) {
-                objects.add(new Piece(i, directory.resolve("f" + i), listing.items().get(i)));
+                objects.add(
+                        new Piece(i, directory.resolve("f" + i), listing.items().get(i)));
             }
             plan(objects);
             long total = listing.bytes();
@@ -196,7 +198,12 @@ final class Download {
     private String describe() {
         StringBuilder text = new StringBuilder(uri).append('\n');
         for (Item item : listing.items()) {
-            text.append(item.size()).append(' ').append(item.version()).append(' ').append(item.path()).append('\n');
+            text.append(item.size())
+                    .append(' ')
+                    .append(item.version())
+                    .append(' ')
+                    .append(item.path())
+                    .append('\n');
         }
         return text.toString();
     }
@@ -309,8 +316,7 @@ final class Download {
         FileChannel channel;
         synchronized (this) {
             if (object.channel == null) {
-                object.channel =
-                        FileChannel.open(object.file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+                object.channel = FileChannel.open(object.file, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
             }
             channel = object.channel;
         }
@@ -378,8 +384,10 @@ final class Download {
         if (!object.refused.isEmpty()) {
             throw ServingException.of(
                     Code.DATA_LOSS,
-                    uri + ": the content of '" + object.item.path() + "' does not have the checksum that the store gives ("
-                            + (wanted == null ? "" : wanted.algorithm() + " " + wanted.hex()) + ", found " + read.found()
+                    uri + ": the content of '" + object.item.path()
+                            + "' does not have the checksum that the store gives ("
+                            + (wanted == null ? "" : wanted.algorithm() + " " + wanted.hex()) + ", found "
+                            + read.found()
                             + ")",
                     "upload it again");
         }
@@ -436,8 +444,8 @@ final class Download {
             settle(tree);
             cancel.check();
             Stored stored = shop.cache().publish(workshop, manifest.digest(), manifest.bytes(), uri);
-            progress.on(new Progress.Step(
-                    Progress.Phase.DONE, bytes.get(), bytes.get(), objects.size(), objects.size()));
+            progress.on(
+                    new Progress.Step(Progress.Phase.DONE, bytes.get(), bytes.get(), objects.size(), objects.size()));
             return stored;
         } finally {
             Disk.deleteQuietly(workshop);
@@ -475,7 +483,11 @@ final class Download {
         long last = told.get();
         if (surely || now - last > TELL_NANOS && told.compareAndSet(last, now)) {
             progress.on(new Progress.Step(
-                    phase, bytes.get(), listing.bytes(), filesDone.get(), listing.items().size()));
+                    phase,
+                    bytes.get(),
+                    listing.bytes(),
+                    filesDone.get(),
+                    listing.items().size()));
         }
     }
 }

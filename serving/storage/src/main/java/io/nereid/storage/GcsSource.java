@@ -57,14 +57,14 @@ final class GcsSource implements Source {
         String identity = credentials;
         JsonNode account = Json.read(identity, "storage setting GOOGLE_APPLICATION_CREDENTIALS");
         String type = account.path("type").asText();
-        Tokens.Token token =
-                switch (type) {
-                    case "service_account" -> tokens.of(identity, () -> serviceAccount(account));
-                    case "authorized_user" -> tokens.of(identity, () -> user(account));
-                    default -> throw ServingException.invalidArgument(
-                            "Google credentials of the type '" + type + "' are not supported",
-                            "give a service_account or authorized_user file");
-                };
+        Tokens.Token token = switch (type) {
+            case "service_account" -> tokens.of(identity, () -> serviceAccount(account));
+            case "authorized_user" -> tokens.of(identity, () -> user(account));
+            default ->
+                throw ServingException.invalidArgument(
+                        "Google credentials of the type '" + type + "' are not supported",
+                        "give a service_account or authorized_user file");
+        };
         return Map.of("Authorization", "Bearer " + token.value());
     }
 
@@ -102,7 +102,8 @@ final class GcsSource implements Source {
         Base64.Encoder encoder = Base64.getUrlEncoder().withoutPadding();
         String text = encoder.encodeToString(header.getBytes(StandardCharsets.UTF_8)) + "."
                 + encoder.encodeToString(claims.getBytes(StandardCharsets.UTF_8));
-        String assertion = text + "." + encoder.encodeToString(sign(account.path("private_key").asText(), text));
+        String assertion = text + "."
+                + encoder.encodeToString(sign(account.path("private_key").asText(), text));
         return token(
                 endpoint, Map.of("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion", assertion));
     }
@@ -148,7 +149,8 @@ final class GcsSource implements Source {
         if (token.isEmpty()) {
             throw ServingException.of(Code.UNAUTHENTICATED, what + ": the answer holds none");
         }
-        return new Tokens.Token(token, tokens.millis() + given.path("expires_in").asLong(300) * 1000);
+        return new Tokens.Token(
+                token, tokens.millis() + given.path("expires_in").asLong(300) * 1000);
     }
 
     @Override
@@ -162,7 +164,8 @@ final class GcsSource implements Source {
                     + HttpCall.encode(directory, false)
                     + (token.isEmpty() ? "" : "&pageToken=" + HttpCall.encode(token, false)));
             JsonNode answer = Json.read(
-                    session.expect(Uris.shown(uri), () -> HttpCall.get(target, headers())).text(),
+                    session.expect(Uris.shown(uri), () -> HttpCall.get(target, headers()))
+                            .text(),
                     "the answer of Google's storage");
             answer.path("items").forEach(object -> {
                 String below = Listings.below(object.path("name").asText(), prefix);
@@ -172,10 +175,11 @@ final class GcsSource implements Source {
             });
             page = answer.path("nextPageToken").asText();
         } while (!page.isEmpty());
-        boolean files = items.stream().anyMatch(item -> !item.path().isEmpty() && !item.path().endsWith("/"));
+        boolean files = items.stream()
+                .anyMatch(item -> !item.path().isEmpty() && !item.path().endsWith("/"));
         if (!files && !prefix.isEmpty() && !prefix.endsWith("/")) {
-            URI target = URI.create(root + "/storage/v1/b/" + HttpCall.encode(bucket, false) + "/o/"
-                    + HttpCall.encode(prefix, false));
+            URI target = URI.create(
+                    root + "/storage/v1/b/" + HttpCall.encode(bucket, false) + "/o/" + HttpCall.encode(prefix, false));
             HttpSession.Answer answer = session.send(Uris.shown(uri), () -> HttpCall.get(target, headers()));
             if (answer.ok()) {
                 items.clear();
@@ -195,8 +199,10 @@ final class GcsSource implements Source {
         Digests.Checksum checksum = null;
         if (!packed) {
             checksum = object.has("md5Hash")
-                    ? WebSource.base64(Digests.Algorithm.MD5, object.path("md5Hash").asText())
-                    : WebSource.base64(Digests.Algorithm.CRC32C, object.path("crc32c").asText());
+                    ? WebSource.base64(
+                            Digests.Algorithm.MD5, object.path("md5Hash").asText())
+                    : WebSource.base64(
+                            Digests.Algorithm.CRC32C, object.path("crc32c").asText());
         }
         URI target = URI.create(root + "/download/storage/v1/b/" + HttpCall.encode(bucket, false) + "/o/"
                 + HttpCall.encode(name, false) + "?alt=media"

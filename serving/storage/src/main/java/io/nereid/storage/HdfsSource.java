@@ -84,8 +84,7 @@ final class HdfsSource implements Source {
         if (proxy != null) {
             all.put("doas", proxy);
         }
-        all.forEach((name, value) ->
-                url.append('&').append(name).append('=').append(HttpCall.encode(value, false)));
+        all.forEach((name, value) -> url.append('&').append(name).append('=').append(HttpCall.encode(value, false)));
         return URI.create(url.toString());
     }
 
@@ -95,8 +94,8 @@ final class HdfsSource implements Source {
         for (int i = 0; i < namenodes.size(); i++) {
             int node = (active + i) % namenodes.size();
             try {
-                HttpSession.Answer answer = session.send(
-                        what, () -> HttpCall.get(target(node, file, operation, Map.of()), headers));
+                HttpSession.Answer answer =
+                        session.send(what, () -> HttpCall.get(target(node, file, operation, Map.of()), headers));
                 if (answer.ok()) {
                     active = node;
                     return Json.read(answer.text(), "the answer of WebHDFS");
@@ -128,7 +127,8 @@ final class HdfsSource implements Source {
             while (!directories.isEmpty()) {
                 String directory = directories.remove();
                 if (directory.chars().filter(c -> c == '/').count() > DEPTH) {
-                    throw ServingException.invalidArgument(Uris.shown(uri) + " is deeper than " + DEPTH + " directories");
+                    throw ServingException.invalidArgument(
+                            Uris.shown(uri) + " is deeper than " + DEPTH + " directories");
                 }
                 String full = directory.isEmpty() ? path : join(path, directory);
                 for (JsonNode child :
@@ -154,7 +154,8 @@ final class HdfsSource implements Source {
         return new Item(
                 below,
                 status.path("length").asLong(),
-                status.path("modificationTime").asText() + "-" + status.path("fileId").asText(),
+                status.path("modificationTime").asText() + "-"
+                        + status.path("fileId").asText(),
                 null,
                 null,
                 Item.Ranges.QUERY,

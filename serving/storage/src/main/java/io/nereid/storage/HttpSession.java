@@ -108,7 +108,12 @@ final class HttpSession {
         for (int hop = 0; ; hop++) {
             HttpResponse<InputStream> response = exchange(call);
             HttpBody body = new HttpBody(
-                            http, cancel, response.statusCode(), response.headers(), response.body(), readTimeout.toNanos())
+                            http,
+                            cancel,
+                            response.statusCode(),
+                            response.headers(),
+                            response.body(),
+                            readTimeout.toNanos())
                     .watched();
             String location = body.header("Location");
             boolean redirect = body.status() == 301
@@ -199,15 +204,14 @@ final class HttpSession {
     }
 
     ServingException failed(String what, int status, String reason, @Nullable String remedy) {
-        Code code =
-                switch (status) {
-                    case 401 -> Code.UNAUTHENTICATED;
-                    case 403 -> Code.PERMISSION_DENIED;
-                    case 404, 410 -> Code.NOT_FOUND;
-                    case 412, 416 -> Code.ABORTED;
-                    case 429 -> Code.UNAVAILABLE;
-                    default -> status >= 500 ? Code.UNAVAILABLE : Code.FAILED_PRECONDITION;
-                };
+        Code code = switch (status) {
+            case 401 -> Code.UNAUTHENTICATED;
+            case 403 -> Code.PERMISSION_DENIED;
+            case 404, 410 -> Code.NOT_FOUND;
+            case 412, 416 -> Code.ABORTED;
+            case 429 -> Code.UNAVAILABLE;
+            default -> status >= 500 ? Code.UNAVAILABLE : Code.FAILED_PRECONDITION;
+        };
         String next = remedy;
         if (next == null && (status == 401 || status == 403)) {
             next = "check the credentials of the service, and what they may read";

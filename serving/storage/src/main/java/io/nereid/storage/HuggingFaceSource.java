@@ -63,7 +63,9 @@ final class HuggingFaceSource implements Source {
 
     private Item item(JsonNode file, String commit) {
         String name = file.path("rfilename").asText();
-        String sha256 = file.path("lfs").path("sha256").asText(file.path("lfs").path("oid").asText());
+        String sha256 = file.path("lfs")
+                .path("sha256")
+                .asText(file.path("lfs").path("oid").asText());
         String blob = file.path("blobId").asText();
         Digests.Checksum checksum = null;
         if (!sha256.isEmpty()) {
@@ -77,7 +79,12 @@ final class HuggingFaceSource implements Source {
         String version = checksum == null ? commit : checksum.hex();
         long size = file.path("lfs").path("size").asLong(file.path("size").asLong(-1));
         return new Item(
-                name, size, version, null, checksum, Item.Ranges.HEADER, (from, to) ->
-                        HttpCall.get(target, headers).range(from, to));
+                name,
+                size,
+                version,
+                null,
+                checksum,
+                Item.Ranges.HEADER,
+                (from, to) -> HttpCall.get(target, headers).range(from, to));
     }
 }

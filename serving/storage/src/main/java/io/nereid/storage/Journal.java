@@ -22,12 +22,12 @@ final class Journal implements AutoCloseable {
 
     Journal(Path path) throws IOException {
         if (Files.exists(path)) {
-            for (String line : Files.readString(path, StandardCharsets.ISO_8859_1).split("\n", -1)) {
+            for (String line :
+                    Files.readString(path, StandardCharsets.ISO_8859_1).split("\n", -1)) {
                 read(line);
             }
         }
-        file = FileChannel.open(
-                path, StandardOpenOption.CREATE, StandardOpenOption.WRITE, StandardOpenOption.APPEND);
+        file = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE, StandardOpenOption.APPEND);
         // A line that a crash cut short must not run into the next one.
         append("");
     }

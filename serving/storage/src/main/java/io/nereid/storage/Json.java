@@ -48,9 +48,12 @@ final class Json {
             throw ServingException.invalidArgument(what + " is not a JSON object");
         }
         Map<String, String> fields = new LinkedHashMap<>();
-        node.properties().forEach(field -> fields.put(
-                field.getKey(),
-                field.getValue().isValueNode() ? field.getValue().asText() : field.getValue().toString()));
+        node.properties()
+                .forEach(field -> fields.put(
+                        field.getKey(),
+                        field.getValue().isValueNode()
+                                ? field.getValue().asText()
+                                : field.getValue().toString()));
         return fields;
     }
 

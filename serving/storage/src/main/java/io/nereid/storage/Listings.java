@@ -55,8 +55,8 @@ final class Listings {
         for (String directory : directories) {
             Item item = items.get(directory);
             if (item != null && item.size() != 0) {
-                throw ServingException.invalidArgument(Uris.shown(uri) + " holds '" + directory
-                        + "' both as an object and as a directory of others");
+                throw ServingException.invalidArgument(
+                        Uris.shown(uri) + " holds '" + directory + "' both as an object and as a directory of others");
             }
             items.remove(directory);
         }

@@ -48,7 +48,9 @@ final class Local {
             Path claim = pvcRoot.resolve(slash < 0 ? rest : rest.substring(0, slash));
             if (!Files.isDirectory(claim)) {
                 throw ServingException.of(
-                        Code.NOT_FOUND, Uris.shown(uri) + ": there is no directory " + claim, "make the claim's directory");
+                        Code.NOT_FOUND,
+                        Uris.shown(uri) + ": there is no directory " + claim,
+                        "make the claim's directory");
             }
             Path path = slash < 0 ? claim : claim.resolve(rest.substring(slash + 1));
             if (Files.exists(path) && !path.toRealPath().startsWith(claim.toRealPath())) {
@@ -67,14 +69,17 @@ final class Local {
         String shown = Uris.shown(uri);
         if (!Files.exists(path)) {
             throw ServingException.of(
-                    Code.NOT_FOUND, "Local path " + shown + " does not exist.", "check the path; this server must see it");
+                    Code.NOT_FOUND,
+                    "Local path " + shown + " does not exist.",
+                    "check the path; this server must see it");
         }
         try {
             List<Found> found = new ArrayList<>();
             if (Files.isDirectory(path)) {
                 walk(path, found, cancel);
             } else {
-                found.add(found(path, Paths.last(path.toString()), Files.readAttributes(path, BasicFileAttributes.class)));
+                found.add(found(
+                        path, Paths.last(path.toString()), Files.readAttributes(path, BasicFileAttributes.class)));
             }
             boolean archive = found.size() == 1 && Paths.archive(found.get(0).name());
             List<Found> wanted = archive
@@ -117,7 +122,8 @@ final class Local {
                 Manifest manifest = new Manifest();
                 StorageOptions.Limits limits = shop.options().limits();
                 Tree into = new Tree(tree, shown, limits, shop.disk(), space, 0, cancel, manifest, patterns, null);
-                new Unpack(into, limits, shown).archive(wanted.get(0).path(), wanted.get(0).name());
+                new Unpack(into, limits, shown)
+                        .archive(wanted.get(0).path(), wanted.get(0).name());
                 into.finish();
                 manifest.requireFiles(shown);
                 Download.settle(tree);
@@ -150,7 +156,8 @@ final class Local {
     }
 
     private static Found found(Path file, String name, BasicFileAttributes attributes) {
-        return new Found(file, name, attributes.size(), attributes.lastModifiedTime().toMillis());
+        return new Found(
+                file, name, attributes.size(), attributes.lastModifiedTime().toMillis());
     }
 
     /** A directory used where it is. */

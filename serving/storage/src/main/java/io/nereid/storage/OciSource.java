@@ -55,7 +55,8 @@ final class OciSource implements Source {
         int colon = image.lastIndexOf(':');
         String tag = colon > image.lastIndexOf('/') ? image.substring(colon + 1) : "latest";
         image = colon > image.lastIndexOf('/') ? image.substring(0, colon) : image;
-        if (!image.matches("[a-z0-9._/-]+") || !digest.isEmpty() && !DIGEST.matcher(digest).matches()) {
+        if (!image.matches("[a-z0-9._/-]+")
+                || !digest.isEmpty() && !DIGEST.matcher(digest).matches()) {
             throw Uris.refused(uri, "expected oci://registry/name[:tag][@sha256:digest]");
         }
         this.name = registry.equals("docker.io") && !image.contains("/") ? "library/" + image : image;
@@ -114,7 +115,8 @@ final class OciSource implements Source {
                 + HttpCall.encode(parameters.getOrDefault("service", ""), false) + "&scope="
                 + HttpCall.encode(parameters.getOrDefault("scope", "repository:" + name + ":pull"), false);
         return "Bearer "
-                + tokens.of(target + "\n" + login, () -> token(Uris.parse(target), login)).value();
+                + tokens.of(target + "\n" + login, () -> token(Uris.parse(target), login))
+                        .value();
     }
 
     private Tokens.Token token(URI target, @Nullable String login) {
@@ -127,7 +129,8 @@ final class OciSource implements Source {
         HttpSession.Answer answer = session.expect(what, () -> HttpCall.get(target, headers));
         JsonNode given = Json.read(answer.text(), what);
         String token = given.path("token").asText(given.path("access_token").asText());
-        return new Tokens.Token(token, tokens.millis() + Math.max(60, given.path("expires_in").asLong(60)) * 1000);
+        return new Tokens.Token(
+                token, tokens.millis() + Math.max(60, given.path("expires_in").asLong(60)) * 1000);
     }
 
     /** User and password for the registry in base64, from the pull secret or Docker's own file, or null. */
@@ -194,12 +197,11 @@ final class OciSource implements Source {
     }
 
     private String select(JsonNode index) {
-        String arch =
-                switch (System.getProperty("os.arch", "")) {
-                    case "aarch64", "arm64" -> "arm64";
-                    case "amd64", "x86_64" -> "amd64";
-                    default -> System.getProperty("os.arch", "");
-                };
+        String arch = switch (System.getProperty("os.arch", "")) {
+            case "aarch64", "arm64" -> "arm64";
+            case "amd64", "x86_64" -> "amd64";
+            default -> System.getProperty("os.arch", "");
+        };
         List<String> seen = new ArrayList<>();
         List<String> digests = new ArrayList<>();
         for (JsonNode candidate : index.path("manifests")) {

@@ -33,7 +33,8 @@ final class Paths {
     static ServingException unsafe(String name, String where, String why) {
         String shown = name.replaceAll("\\p{Cntrl}", "?");
         return ServingException.invalidArgument(
-                where + " holds '" + (shown.length() > 200 ? shown.substring(0, 200) + "..." : shown) + "', which " + why,
+                where + " holds '" + (shown.length() > 200 ? shown.substring(0, 200) + "..." : shown) + "', which "
+                        + why,
                 "pack the model again with relative names only");
     }
 

@@ -125,7 +125,8 @@ final class S3Source implements Source {
             // Who may read an object need not be allowed to list.
             refused = e;
         }
-        boolean files = items.stream().anyMatch(item -> !item.path().isEmpty() && !item.path().endsWith("/"));
+        boolean files = items.stream()
+                .anyMatch(item -> !item.path().isEmpty() && !item.path().endsWith("/"));
         if (!files && !prefix.isEmpty() && !prefix.endsWith("/")) {
             HttpSession.Answer answer = session.send(shown(prefix), () -> call("HEAD", prefix, Map.of(), Map.of()));
             if (answer.ok()) {
@@ -164,9 +165,7 @@ final class S3Source implements Source {
             boolean encoded = Xml.text(page, "EncodingType").equals("url");
             for (Element content : Xml.children(page, "Contents")) {
                 String raw = Xml.text(content, "Key");
-                String key = encoded
-                        ? java.net.URLDecoder.decode(raw, java.nio.charset.StandardCharsets.UTF_8)
-                        : raw;
+                String key = encoded ? java.net.URLDecoder.decode(raw, java.nio.charset.StandardCharsets.UTF_8) : raw;
                 String below = Listings.below(key, prefix);
                 if (below != null) {
                     items.add(item(
@@ -215,9 +214,8 @@ final class S3Source implements Source {
     private Item item(String key, String path, long size, String tag, String modified) {
         String bare = tag.replace("\"", "").toLowerCase(Locale.ROOT);
         String quoted = tag.isEmpty() || tag.startsWith("\"") ? tag : "\"" + tag + "\"";
-        Digests.Checksum checksum = MD5.matcher(bare).matches()
-                ? new Digests.Checksum(Digests.Algorithm.TAG_MD5, bare)
-                : null;
+        Digests.Checksum checksum =
+                MD5.matcher(bare).matches() ? new Digests.Checksum(Digests.Algorithm.TAG_MD5, bare) : null;
         Map<String, String> match = quoted.isEmpty() ? Map.of() : Map.of("If-Match", quoted);
         return new Item(
                 path,

@@ -75,7 +75,8 @@ final class Settings {
         boolean own = false;
         for (Family family : FAMILIES) {
             boolean named = request.keySet().stream()
-                    .anyMatch(key -> family.identity().contains(key) || family.places().contains(key));
+                    .anyMatch(key ->
+                            family.identity().contains(key) || family.places().contains(key));
             if (named) {
                 own = true;
                 values.keySet().removeAll(family.identity());
@@ -115,8 +116,9 @@ final class Settings {
         return switch (value.trim().toLowerCase(Locale.ROOT)) {
             case "true", "1", "yes", "on" -> true;
             case "false", "0", "no", "off" -> false;
-            default -> throw ServingException.invalidArgument(
-                    "storage setting " + name + " is '" + value + "'; expected true or false");
+            default ->
+                throw ServingException.invalidArgument(
+                        "storage setting " + name + " is '" + value + "'; expected true or false");
         };
     }
 

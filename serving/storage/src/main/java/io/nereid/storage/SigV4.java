@@ -51,16 +51,17 @@ final class SigV4 {
             signed.put("x-amz-security-token", key.session());
         }
         StringBuilder headers = new StringBuilder();
-        signed.forEach((name, value) -> headers.append(name).append(':').append(value).append('\n'));
+        signed.forEach(
+                (name, value) -> headers.append(name).append(':').append(value).append('\n'));
         String names = String.join(";", signed.keySet());
         String path = uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
-        String request = method + "\n" + path + "\n" + query(uri.getRawQuery()) + "\n" + headers + "\n" + names + "\n"
-                + EMPTY;
+        String request =
+                method + "\n" + path + "\n" + query(uri.getRawQuery()) + "\n" + headers + "\n" + names + "\n" + EMPTY;
         String scope = date + "/" + region + "/" + service + "/aws4_request";
         String text = "AWS4-HMAC-SHA256\n" + time + "\n" + scope + "\n" + Digests.sha256(request);
         byte[] secret = ("AWS4" + key.secret()).getBytes(StandardCharsets.UTF_8);
-        byte[] signing = Digests.hmac(
-                Digests.hmac(Digests.hmac(Digests.hmac(secret, date), region), service), "aws4_request");
+        byte[] signing =
+                Digests.hmac(Digests.hmac(Digests.hmac(Digests.hmac(secret, date), region), service), "aws4_request");
         signed.remove("host");
         signed.put(
                 "Authorization",

@@ -23,12 +23,11 @@ final class Sources {
         int wide = options.connections();
         int attempts = options.attempts();
         Duration read = options.readTimeout();
-        Tls tls =
-                switch (kind) {
-                    case S3 -> Tls.ofS3(settings);
-                    case HDFS -> Tls.ofHdfs(settings);
-                    default -> Tls.ofCluster(settings);
-                };
+        Tls tls = switch (kind) {
+            case S3 -> Tls.ofS3(settings);
+            case HDFS -> Tls.ofHdfs(settings);
+            default -> Tls.ofCluster(settings);
+        };
         switch (kind) {
             case S3 -> {
                 wide = Math.min(wide, settings.count("S3_MAX_FILE_CONCURRENCY", wide));
@@ -46,17 +45,16 @@ final class Sources {
             default -> {}
         }
         HttpSession session = new HttpSession(http, tls, settings, read, attempts, cancel);
-        Source source =
-                switch (kind) {
-                    case S3 -> new S3Source(uri, settings, session, tokens);
-                    case GCS -> new GcsSource(uri, settings, session, tokens);
-                    case AZURE -> new AzureSource(uri, settings, session, tokens);
-                    case HDFS -> new HdfsSource(uri, settings, session);
-                    case HUGGING_FACE -> new HuggingFaceSource(uri, settings, session);
-                    case OCI -> new OciSource(uri, settings, session, tokens);
-                    case HTTP -> new WebSource(uri, settings, session);
-                    case FILE, PVC -> throw new IllegalStateException(kind + " is no remote store");
-                };
+        Source source = switch (kind) {
+            case S3 -> new S3Source(uri, settings, session, tokens);
+            case GCS -> new GcsSource(uri, settings, session, tokens);
+            case AZURE -> new AzureSource(uri, settings, session, tokens);
+            case HDFS -> new HdfsSource(uri, settings, session);
+            case HUGGING_FACE -> new HuggingFaceSource(uri, settings, session);
+            case OCI -> new OciSource(uri, settings, session, tokens);
+            case HTTP -> new WebSource(uri, settings, session);
+            case FILE, PVC -> throw new IllegalStateException(kind + " is no remote store");
+        };
         return new Opened(source, session, wide);
     }
 

@@ -143,10 +143,8 @@ public final class Storage implements AutoCloseable {
     }
 
     private static Patterns patterns(StorageRequest request, Settings settings) {
-        List<String> allow =
-                request.allow().isEmpty() ? settings.list("STORAGE_ALLOW_PATTERNS") : request.allow();
-        List<String> ignore =
-                request.ignore().isEmpty() ? settings.list("STORAGE_IGNORE_PATTERNS") : request.ignore();
+        List<String> allow = request.allow().isEmpty() ? settings.list("STORAGE_ALLOW_PATTERNS") : request.allow();
+        List<String> ignore = request.ignore().isEmpty() ? settings.list("STORAGE_IGNORE_PATTERNS") : request.ignore();
         return new Patterns(allow, ignore);
     }
 
@@ -157,9 +155,15 @@ public final class Storage implements AutoCloseable {
             Patterns patterns,
             String last,
             Settings settings) {
-        StringBuilder all = new StringBuilder(listing.place()).append('\n').append(patterns).append('\n');
+        StringBuilder all =
+                new StringBuilder(listing.place()).append('\n').append(patterns).append('\n');
         for (Item item : listing.items()) {
-            all.append(item.size()).append('\0').append(item.version()).append('\0').append(item.path()).append('\n');
+            all.append(item.size())
+                    .append('\0')
+                    .append(item.version())
+                    .append('\0')
+                    .append(item.path())
+                    .append('\n');
         }
         if (!listing.versioned()) {
             // What the store does not name may be another for who asks with other credentials.

@@ -162,8 +162,7 @@ public final class StorageCredentials {
             return;
         }
         boolean azure = false;
-        for (String key : List.of(
-                "CLIENT_ID", "CLIENT_SECRET", "SUBSCRIPTION_ID", "TENANT_ID")) {
+        for (String key : List.of("CLIENT_ID", "CLIENT_SECRET", "SUBSCRIPTION_ID", "TENANT_ID")) {
             azure |= copy(data, "AZ_" + key, settings, "AZ_" + key);
             azure |= copy(data, "AZURE_" + key, settings, "AZURE_" + key);
         }
@@ -209,10 +208,12 @@ public final class StorageCredentials {
             settings.put("S3_USE_HTTPS", https);
         }
         if (endpoint != null) {
-            boolean plain = https != null && (https.equals("0") || https.toLowerCase(Locale.ROOT).equals("false"));
+            boolean plain = https != null
+                    && (https.equals("0") || https.toLowerCase(Locale.ROOT).equals("false"));
             settings.put("S3_ENDPOINT", endpoint);
             settings.put(
-                    "AWS_ENDPOINT_URL", endpoint.contains("://") ? endpoint : (plain ? "http://" : "https://") + endpoint);
+                    "AWS_ENDPOINT_URL",
+                    endpoint.contains("://") ? endpoint : (plain ? "http://" : "https://") + endpoint);
         }
         Map<String, String> others = Map.of(
                 "s3-verifyssl", "S3_VERIFY_SSL",
@@ -257,7 +258,9 @@ public final class StorageCredentials {
         if (text == null && key != null && !key.isEmpty()) {
             throw ServingException.invalidArgument(
                     "specified storage key " + key + " not found in storage secret " + name,
-                    secret == null ? "make the secret" : "its keys are " + new TreeSet<>(secret.data().keySet()));
+                    secret == null
+                            ? "make the secret"
+                            : "its keys are " + new TreeSet<>(secret.data().keySet()));
         }
         Map<String, String> fields = new HashMap<>();
         if (text != null) {
@@ -277,9 +280,8 @@ public final class StorageCredentials {
                     "give storage.parameters.type, or an entry '" + entry + "' with a type in the secret " + name);
         }
         if (!TYPES.contains(type)) {
-            throw ServingException.invalidArgument(
-                    "storage type must be one of [" + String.join(", ", TYPES) + "]. storage type [" + type
-                            + "] is not supported");
+            throw ServingException.invalidArgument("storage type must be one of [" + String.join(", ", TYPES)
+                    + "]. storage type [" + type + "] is not supported");
         }
         String below = path == null ? "" : path;
         if (below.startsWith(PLACEHOLDER)) {

@@ -80,50 +80,120 @@ public record StorageOptions(
     /** With another quota. */
     public StorageOptions withQuota(long bytes, long keepFree) {
         return new StorageOptions(
-                cache, bytes, keepFree, pvcRoot, environment, connections, downloads, attempts, connectTimeout,
-                readTimeout, useStale, limits);
+                cache,
+                bytes,
+                keepFree,
+                pvcRoot,
+                environment,
+                connections,
+                downloads,
+                attempts,
+                connectTimeout,
+                readTimeout,
+                useStale,
+                limits);
     }
 
     /** With a directory of claims. */
     public StorageOptions withPvcRoot(Path root) {
         return new StorageOptions(
-                cache, quotaBytes, keepFreeBytes, root, environment, connections, downloads, attempts, connectTimeout,
-                readTimeout, useStale, limits);
+                cache,
+                quotaBytes,
+                keepFreeBytes,
+                root,
+                environment,
+                connections,
+                downloads,
+                attempts,
+                connectTimeout,
+                readTimeout,
+                useStale,
+                limits);
     }
 
     /** With another environment. */
     public StorageOptions withEnvironment(Map<String, String> settings) {
         return new StorageOptions(
-                cache, quotaBytes, keepFreeBytes, pvcRoot, settings, connections, downloads, attempts, connectTimeout,
-                readTimeout, useStale, limits);
+                cache,
+                quotaBytes,
+                keepFreeBytes,
+                pvcRoot,
+                settings,
+                connections,
+                downloads,
+                attempts,
+                connectTimeout,
+                readTimeout,
+                useStale,
+                limits);
     }
 
     /** With other numbers of connections and downloads. */
     public StorageOptions withConcurrency(int connections, int downloads) {
         return new StorageOptions(
-                cache, quotaBytes, keepFreeBytes, pvcRoot, environment, connections, downloads, attempts,
-                connectTimeout, readTimeout, useStale, limits);
+                cache,
+                quotaBytes,
+                keepFreeBytes,
+                pvcRoot,
+                environment,
+                connections,
+                downloads,
+                attempts,
+                connectTimeout,
+                readTimeout,
+                useStale,
+                limits);
     }
 
     /** With other attempts and times. */
     public StorageOptions withRetries(int attempts, Duration connectTimeout, Duration readTimeout) {
         return new StorageOptions(
-                cache, quotaBytes, keepFreeBytes, pvcRoot, environment, connections, downloads, attempts,
-                connectTimeout, readTimeout, useStale, limits);
+                cache,
+                quotaBytes,
+                keepFreeBytes,
+                pvcRoot,
+                environment,
+                connections,
+                downloads,
+                attempts,
+                connectTimeout,
+                readTimeout,
+                useStale,
+                limits);
     }
 
     /** With or without the use of what may be stale. */
     public StorageOptions withStale(boolean useStale) {
         return new StorageOptions(
-                cache, quotaBytes, keepFreeBytes, pvcRoot, environment, connections, downloads, attempts,
-                connectTimeout, readTimeout, useStale, limits);
+                cache,
+                quotaBytes,
+                keepFreeBytes,
+                pvcRoot,
+                environment,
+                connections,
+                downloads,
+                attempts,
+                connectTimeout,
+                readTimeout,
+                useStale,
+                limits);
     }
 
     /** With other limits for archives. */
     public StorageOptions withLimits(Limits limits) {
         return new StorageOptions(
-                cache, quotaBytes, keepFreeBytes, pvcRoot, environment, connections, downloads, attempts,
-                connectTimeout, readTimeout, useStale, limits);
+                cache,
+                quotaBytes,
+                keepFreeBytes,
+                pvcRoot,
+                environment,
+                connections,
+                downloads,
+                attempts,
+                connectTimeout,
+                readTimeout,
+                useStale,
+                limits);
     }
 
     /** Everything but the environment's values, which may be secrets. */

@@ -89,8 +89,9 @@ final class TarReader {
             case '3', '4' -> throw Manifest.hostile(where, "'" + shown(name) + "' is a device");
             case '6' -> throw Manifest.hostile(where, "'" + shown(name) + "' is a pipe");
             case 'S' -> throw Manifest.hostile(where, "it holds sparse files, which are not supported");
-            default -> throw Manifest.hostile(
-                    where, "'" + shown(name) + "' is of a kind that is not supported ('" + shown("" + type) + "')");
+            default ->
+                throw Manifest.hostile(
+                        where, "'" + shown(name) + "' is of a kind that is not supported ('" + shown("" + type) + "')");
         }
     }
 

@@ -36,7 +36,11 @@ import org.jspecify.annotations.Nullable;
  * @param certificate PEM chain of the client, or null
  * @param key PEM key (PKCS#8) of the client, or null
  */
-record Tls(@Nullable String authorities, boolean verify, @Nullable String certificate, @Nullable String key) {
+record Tls(
+        @Nullable String authorities,
+        boolean verify,
+        @Nullable String certificate,
+        @Nullable String key) {
     static final Tls MACHINE = new Tls(null, true, null, null);
 
     private static final String PEM = "-----BEGIN";

@@ -102,7 +102,8 @@ final class Transfer {
                 if (to < 0 || at == to) {
                     return at;
                 }
-                trouble = new IOException("the answer ended after " + (at - before) + " of " + (to - before) + " bytes");
+                trouble =
+                        new IOException("the answer ended after " + (at - before) + " of " + (to - before) + " bytes");
             } catch (NoRanges | DiskFailure e) {
                 throw e;
             } catch (IOException e) {
@@ -160,7 +161,9 @@ final class Transfer {
         if (item.tag() != null && !tag.isEmpty() && !tag.equals(item.tag())) {
             throw new Changed(what);
         }
-        keyed |= body.header("x-amz-server-side-encryption").toLowerCase(Locale.ROOT).contains("kms");
+        keyed |= body.header("x-amz-server-side-encryption")
+                .toLowerCase(Locale.ROOT)
+                .contains("kms");
         if (item.ranges() == Item.Ranges.HEADER && !whole) {
             if (status == 200) {
                 throw new NoRanges();

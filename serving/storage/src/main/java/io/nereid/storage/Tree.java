@@ -214,7 +214,8 @@ final class Tree {
     private ServingException linkLeaves(String name, String target) {
         return Manifest.hostile(
                 where,
-                "the link '" + TarReader.shown(name) + "' leads out of the archive, to '" + TarReader.shown(target) + "'");
+                "the link '" + TarReader.shown(name) + "' leads out of the archive, to '" + TarReader.shown(target)
+                        + "'");
     }
 
     private ServingException twice(String path) {

@@ -46,13 +46,14 @@ final class Unpack {
                 gzipped(archive);
             }
         } catch (ZipException | EOFException e) {
-            throw Manifest.hostile(where, "it is damaged or not of the kind that its name says (" + e.getMessage() + ")");
+            throw Manifest.hostile(
+                    where, "it is damaged or not of the kind that its name says (" + e.getMessage() + ")");
         }
     }
 
     private void gzipped(Path archive) throws IOException {
-        try (InputStream in = new BufferedInputStream(
-                new GZIPInputStream(Files.newInputStream(archive), 1 << 16), 1 << 16)) {
+        try (InputStream in =
+                new BufferedInputStream(new GZIPInputStream(Files.newInputStream(archive), 1 << 16), 1 << 16)) {
             new TarReader(in, where, limits.entries()).readAll(tree);
         }
     }
@@ -114,8 +115,8 @@ final class Unpack {
                 size = ByteBuffer.wrap(end64).order(ByteOrder.LITTLE_ENDIAN).getLong(40);
             }
             if (size < 0 || size > limits.entries() * 512L) {
-                throw Manifest.hostile(where, "its directory has " + size + " bytes, more than " + limits.entries()
-                        + " entries take");
+                throw Manifest.hostile(
+                        where, "its directory has " + size + " bytes, more than " + limits.entries() + " entries take");
             }
         }
     }

@@ -11,9 +11,10 @@ import org.jspecify.annotations.Nullable;
 
 /** Reads storage URIs as far as it takes to say whose they are. Stateless. */
 final class Uris {
-    static final String SUPPORTED = "file:// or an absolute path, pvc://name/path, http://, https://, s3://bucket/path, "
-            + "gs://bucket/path, https://account.blob.core.windows.net/container/path, hdfs://path, "
-            + "webhdfs://path, hf://owner/model[:revision], oci://image";
+    static final String SUPPORTED =
+            "file:// or an absolute path, pvc://name/path, http://, https://, s3://bucket/path, "
+                    + "gs://bucket/path, https://account.blob.core.windows.net/container/path, hdfs://path, "
+                    + "webhdfs://path, hf://owner/model[:revision], oci://image";
 
     /** The kinds of stores. */
     enum Kind {

@@ -52,10 +52,12 @@ final class WebSource implements Source {
         for (String line : value.split("\n")) {
             int colon = line.indexOf(':');
             if (colon > 0) {
-                headers.put(line.substring(0, colon).trim(), line.substring(colon + 1).trim());
+                headers.put(
+                        line.substring(0, colon).trim(),
+                        line.substring(colon + 1).trim());
             } else if (!line.isBlank()) {
-                throw ServingException.invalidArgument("storage setting " + name
-                        + " is neither a JSON object nor lines of 'Name: value'");
+                throw ServingException.invalidArgument(
+                        "storage setting " + name + " is neither a JSON object nor lines of 'Name: value'");
             }
         }
         return headers;
@@ -77,7 +79,9 @@ final class WebSource implements Source {
             // Signed links are for one method only.
             answer = session.send(what, () -> HttpCall.get(place, headers).range(0, 1));
             String range = answer.header("Content-Range");
-            size = answer.status() == 206 ? total(range) : answer.headers().firstValueAsLong("Content-Length").orElse(-1);
+            size = answer.status() == 206
+                    ? total(range)
+                    : answer.headers().firstValueAsLong("Content-Length").orElse(-1);
         }
         if (!answer.ok()) {
             throw session.failed(what, answer);
@@ -103,7 +107,10 @@ final class WebSource implements Source {
         boolean ranges = size >= 0
                 && !encoded
                 && !condition.isEmpty()
-                && (answer.status() == 206 || answer.header("Accept-Ranges").toLowerCase(Locale.ROOT).contains("bytes"));
+                && (answer.status() == 206
+                        || answer.header("Accept-Ranges")
+                                .toLowerCase(Locale.ROOT)
+                                .contains("bytes"));
         Item item = new Item(
                 name,
                 encoded ? -1 : size,

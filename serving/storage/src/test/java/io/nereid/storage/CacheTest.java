@@ -83,8 +83,8 @@ class CacheTest {
             Stored a = Given.fetch(storage, server.url() + "/a");
             Stored b = Given.fetch(storage, server.url() + "/b");
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/c"))
-                    .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                            .isEqualTo(Code.RESOURCE_EXHAUSTED))
+                    .isInstanceOfSatisfying(
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.RESOURCE_EXHAUSTED))
                     .hasMessageContaining("needs 1000 B")
                     .hasMessageContaining("2.4 KiB");
             b.close();
@@ -132,8 +132,8 @@ class CacheTest {
     void oneCacheHasOneOwner() {
         Storage storage = storage(5000);
         assertThatThrownBy(() -> storage(5000))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.FAILED_PRECONDITION));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION));
         storage.close();
         storage(5000).close();
     }
@@ -148,8 +148,8 @@ class CacheTest {
         };
         try (Storage storage = new Storage(Given.options(directory), clock, full)) {
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/a"))
-                    .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                            .isEqualTo(Code.RESOURCE_EXHAUSTED))
+                    .isInstanceOfSatisfying(
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.RESOURCE_EXHAUSTED))
                     .hasMessageContaining("needs 1000 B more on the disk")
                     .hasMessageContaining("999 B free");
             assertThat(server.count("GET", "/a")).isZero();
@@ -171,8 +171,8 @@ class CacheTest {
         };
         try (Storage storage = new Storage(Given.options(directory), clock, filling)) {
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/big"))
-                    .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                            .isEqualTo(Code.RESOURCE_EXHAUSTED))
+                    .isInstanceOfSatisfying(
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.RESOURCE_EXHAUSTED))
                     .hasMessageContaining("the disk is full")
                     .hasMessageContaining("needs 20.0 MiB");
             assertThat(storage.held()).isZero();

@@ -32,14 +32,22 @@ class CredentialsTest {
     void anS3SecretGivesKeysAndWhatItsAnnotationsSay() {
         assertThat(settings(secret(
                         Map.of("AWS_ACCESS_KEY_ID", "id", "AWS_SECRET_ACCESS_KEY", "key", "AWS_DEFAULT_REGION", "data"),
-                        "s3-endpoint", "minio:9000",
-                        "s3-usehttps", "0",
-                        "s3-region", "annotation",
-                        "s3-verifyssl", "0",
-                        "s3-usevirtualbucket", "true",
-                        "s3-useaccelerate", "false",
-                        "s3-useanoncredential", "false",
-                        "s3-cabundle", "/ca.crt")))
+                        "s3-endpoint",
+                        "minio:9000",
+                        "s3-usehttps",
+                        "0",
+                        "s3-region",
+                        "annotation",
+                        "s3-verifyssl",
+                        "0",
+                        "s3-usevirtualbucket",
+                        "true",
+                        "s3-useaccelerate",
+                        "false",
+                        "s3-useanoncredential",
+                        "false",
+                        "s3-cabundle",
+                        "/ca.crt")))
                 .isEqualTo(Map.ofEntries(
                         Map.entry("AWS_ACCESS_KEY_ID", "id"),
                         Map.entry("AWS_SECRET_ACCESS_KEY", "key"),
@@ -76,7 +84,9 @@ class CredentialsTest {
 
     @Test
     void secretsAreNeverShown() {
-        assertThat(secret(Map.of("HF_TOKEN", "hf_hidden")).toString()).contains("HF_TOKEN").doesNotContain("hf_hidden");
+        assertThat(secret(Map.of("HF_TOKEN", "hf_hidden")).toString())
+                .contains("HF_TOKEN")
+                .doesNotContain("hf_hidden");
         assertThat(new StorageCredentials.Location("s3://b/p", Map.of("AWS_SECRET_ACCESS_KEY", "hidden")).toString())
                 .doesNotContain("hidden");
     }
@@ -98,8 +108,7 @@ class CredentialsTest {
                             "AWS_ENDPOINT_URL", "http://e",
                             "AWS_DEFAULT_REGION", "r"));
         }
-        var overridden =
-                StorageCredentials.storageSpec(secret, "mine", "m", Map.of("bucket", "other", "region", "q"));
+        var overridden = StorageCredentials.storageSpec(secret, "mine", "m", Map.of("bucket", "other", "region", "q"));
         assertThat(overridden.uri()).isEqualTo("s3://other/m");
         assertThat(overridden.credentials()).containsEntry("AWS_DEFAULT_REGION", "q");
         assertThatThrownBy(() -> StorageCredentials.storageSpec(secret, "none", "m", Map.of()))
@@ -118,7 +127,8 @@ class CredentialsTest {
     void filesOfAnHdfsEntryAreDecoded() {
         String entry = "{\"type\":\"webhdfs\",\"HDFS_NAMENODE\":\"http://n:9870\",\"TLS_CA\":\""
                 + Base64.getEncoder().encodeToString("-----BEGIN X".getBytes(StandardCharsets.UTF_8)) + "\"}";
-        var location = StorageCredentials.storageSpec(secret(Map.of("default_webhdfs", entry)), null, "a/b", Map.of("type", "webhdfs"));
+        var location = StorageCredentials.storageSpec(
+                secret(Map.of("default_webhdfs", entry)), null, "a/b", Map.of("type", "webhdfs"));
         assertThat(location.uri()).isEqualTo("webhdfs://a/b");
         assertThat(location.credentials())
                 .isEqualTo(Map.of("HDFS_NAMENODE", "http://n:9870", "TLS_CA", "-----BEGIN X"));
@@ -127,9 +137,22 @@ class CredentialsTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "s3://b/p", "s3://b", "gs://b/p", "/abs/path", "file:///abs", "pvc://claim/p", "pvc://claim",
-                "http://h/f.zip", "https://a.blob.core.windows.net/c/p", "https://a.z1.blob.storage.azure.net/c/p",
-                "hdfs://a/b", "webhdfs://a", "hf://o/m", "hf://o/m:rev", "oci://r.io/m:t", "oci+fetch://r.io/m"
+                "s3://b/p",
+                "s3://b",
+                "gs://b/p",
+                "/abs/path",
+                "file:///abs",
+                "pvc://claim/p",
+                "pvc://claim",
+                "http://h/f.zip",
+                "https://a.blob.core.windows.net/c/p",
+                "https://a.z1.blob.storage.azure.net/c/p",
+                "hdfs://a/b",
+                "webhdfs://a",
+                "hf://o/m",
+                "hf://o/m:rev",
+                "oci://r.io/m:t",
+                "oci+fetch://r.io/m"
             })
     void knownUrisAreSupported(String uri) {
         assertThat(Storage.supports(uri)).isTrue();
@@ -138,16 +161,32 @@ class CredentialsTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "", "relative/path", "ftp://h/f", "s3:///x", "s3://", "file://relative", "hf://one", "hf://a/b/c", "pvc://",
-                "http://h", "http:///x", "https://h/repo.git", "https://a.file.core.windows.net/s/d", "modelscope://o/m",
-                "gs://", "oci://", "abfs://x/y"
+                "",
+                "relative/path",
+                "ftp://h/f",
+                "s3:///x",
+                "s3://",
+                "file://relative",
+                "hf://one",
+                "hf://a/b/c",
+                "pvc://",
+                "http://h",
+                "http:///x",
+                "https://h/repo.git",
+                "https://a.file.core.windows.net/s/d",
+                "modelscope://o/m",
+                "gs://",
+                "oci://",
+                "abfs://x/y"
             })
     void otherUrisAreRefusedWithWhatIsSupported(String uri) {
         assertThat(Storage.supports(uri)).isFalse();
         assertThatThrownBy(() -> Storage.check(uri))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                        .contains("s3://")
-                        .contains("hf://")
-                        .contains("oci://"));
+                .isInstanceOfSatisfying(
+                        ServingException.class,
+                        e -> assertThat(e.describe())
+                                .contains("s3://")
+                                .contains("hf://")
+                                .contains("oci://"));
     }
 }

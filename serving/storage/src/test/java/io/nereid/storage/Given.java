@@ -56,7 +56,9 @@ final class Given {
         Map<String, String> files = new TreeMap<>();
         try (var found = Files.walk(root)) {
             for (Path path : found.filter(Files::isRegularFile).toList()) {
-                files.put(root.relativize(path).toString(), Files.readString(path, java.nio.charset.StandardCharsets.ISO_8859_1));
+                files.put(
+                        root.relativize(path).toString(),
+                        Files.readString(path, java.nio.charset.StandardCharsets.ISO_8859_1));
             }
         }
         return files;

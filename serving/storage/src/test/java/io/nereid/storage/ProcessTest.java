@@ -58,7 +58,8 @@ class ProcessTest {
             for (Path download : found.toList()) {
                 if (Files.exists(download.resolve("journal"))) {
                     List<String> lines = Files.readAllLines(download.resolve("journal"));
-                    return (int) lines.stream().filter(line -> line.endsWith(" .")).count();
+                    return (int)
+                            lines.stream().filter(line -> line.endsWith(" .")).count();
                 }
             }
         }
@@ -78,7 +79,10 @@ class ProcessTest {
                     exchange.sendResponseHeaders(200, -1);
                     return;
                 }
-                String[] ends = exchange.getRequestHeaders().getFirst("Range").substring(6).split("-");
+                String[] ends = exchange.getRequestHeaders()
+                        .getFirst("Range")
+                        .substring(6)
+                        .split("-");
                 long from = Long.parseLong(ends[0]);
                 long to = Long.parseLong(ends[1]) + 1;
                 exchange.getResponseHeaders().set("Content-Range", "bytes " + from + "-" + (to - 1) + "/" + size);

@@ -101,9 +101,12 @@ class S3Test {
 
     private static Map<String, String> credentials() {
         return Map.of(
-                "AWS_ACCESS_KEY_ID", "AKIDEXAMPLE",
-                "AWS_SECRET_ACCESS_KEY", SECRET,
-                "AWS_ENDPOINT_URL", "http://127.0.0.1:" + signed.getPort());
+                "AWS_ACCESS_KEY_ID",
+                "AKIDEXAMPLE",
+                "AWS_SECRET_ACCESS_KEY",
+                SECRET,
+                "AWS_ENDPOINT_URL",
+                "http://127.0.0.1:" + signed.getPort());
     }
 
     @Test
@@ -169,12 +172,12 @@ class S3Test {
     @Test
     void emptyIsAnErrorThatNamesTheUri() {
         assertThatThrownBy(() -> Given.fetch(storage, "s3://bucket/mode", credentials()))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.NOT_FOUND))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND))
                 .hasMessage("Failed to fetch model. No model found in s3://bucket/mode.");
         assertThatThrownBy(() -> Given.fetch(storage, "s3://nobucket/model", credentials()))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.NOT_FOUND))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND))
                 .hasMessageContaining("NoSuchBucket");
     }
 
@@ -183,8 +186,8 @@ class S3Test {
         Map<String, String> wrong = new java.util.HashMap<>(credentials());
         wrong.put("AWS_SECRET_ACCESS_KEY", "not-the-secret");
         assertThatThrownBy(() -> Given.fetch(storage, "s3://bucket/model", wrong))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.PERMISSION_DENIED))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.PERMISSION_DENIED))
                 .hasMessageContaining("SignatureDoesNotMatch")
                 .hasMessageNotContaining("not-the-secret");
     }
@@ -192,7 +195,12 @@ class S3Test {
     @Test
     void openBucketsNeedNoKeys() throws Exception {
         Map<String, String> open = Map.of(
-                "S3_ENDPOINT", "127.0.0.1:" + anonymous.getPort(), "S3_USE_HTTPS", "0", "awsAnonymousCredential", "true");
+                "S3_ENDPOINT",
+                "127.0.0.1:" + anonymous.getPort(),
+                "S3_USE_HTTPS",
+                "0",
+                "awsAnonymousCredential",
+                "true");
         try (Stored stored = Given.fetch(storage, "s3://bucket/single.bin", open)) {
             assertThat(Given.files(stored.path())).containsOnlyKeys("single.bin");
         }
@@ -227,7 +235,13 @@ class S3Test {
     void theServersOwnKeysNeverGoToAnEndpointOfTheRequest() {
         Settings settings = Settings.of(
                 Map.of("AWS_ENDPOINT_URL", "http://elsewhere"),
-                Map.of("AWS_ACCESS_KEY_ID", "own", "AWS_SECRET_ACCESS_KEY", "own-secret", "AWS_DEFAULT_REGION", "eu-west-1"));
+                Map.of(
+                        "AWS_ACCESS_KEY_ID",
+                        "own",
+                        "AWS_SECRET_ACCESS_KEY",
+                        "own-secret",
+                        "AWS_DEFAULT_REGION",
+                        "eu-west-1"));
         assertThat(settings.get("AWS_ACCESS_KEY_ID")).isNull();
         assertThat(settings.get("AWS_DEFAULT_REGION")).isEqualTo("eu-west-1");
     }

@@ -57,7 +57,8 @@ class StoresTest {
         crc.update(bytes);
         int value = (int) crc.getValue();
         return Base64.getEncoder()
-                .encodeToString(new byte[] {(byte) (value >> 24), (byte) (value >> 16), (byte) (value >> 8), (byte) value});
+                .encodeToString(
+                        new byte[] {(byte) (value >> 24), (byte) (value >> 16), (byte) (value >> 8), (byte) value});
     }
 
     private void google(String bucket, Map<String, byte[]> objects, Map<String, String> checksums) {
@@ -87,13 +88,19 @@ class StoresTest {
             TestServer.json(exchange, 200, page.toString());
         });
         objects.forEach((name, bytes) -> server.objects.put(
-                "/download/storage/v1/b/" + bucket + "/o/" + name, new TestServer.Held(bytes, "", "application/octet-stream")));
+                "/download/storage/v1/b/" + bucket + "/o/" + name,
+                new TestServer.Held(bytes, "", "application/octet-stream")));
     }
 
     @Test
     void googlesStorageIsListedByPagesAndBroughtByGeneration() throws Exception {
         Map<String, byte[]> objects = Map.of(
-                "iris/model.joblib", "one".getBytes(StandardCharsets.UTF_8), "iris/sub/x", "two".getBytes(StandardCharsets.UTF_8), "iris2/x", "no".getBytes(StandardCharsets.UTF_8));
+                "iris/model.joblib",
+                "one".getBytes(StandardCharsets.UTF_8),
+                "iris/sub/x",
+                "two".getBytes(StandardCharsets.UTF_8),
+                "iris2/x",
+                "no".getBytes(StandardCharsets.UTF_8));
         google("bucket", objects, Map.of());
         Map<String, String> emulator = Map.of("STORAGE_EMULATOR_HOST", server.url());
         try (Stored stored = Given.fetch(storage, "gs://bucket/iris", emulator)) {
@@ -107,11 +114,13 @@ class StoresTest {
 
     @Test
     void aWrongChecksumIsTriedOnceMoreAndThenRefused() {
-        google("bucket", Map.of("m/a", "real".getBytes(StandardCharsets.UTF_8)), Map.of("m/a", crc32c("other".getBytes(StandardCharsets.UTF_8))));
-        assertThatThrownBy(() ->
-                        Given.fetch(storage, "gs://bucket/m", Map.of("STORAGE_EMULATOR_HOST", server.url())))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.DATA_LOSS))
+        google(
+                "bucket",
+                Map.of("m/a", "real".getBytes(StandardCharsets.UTF_8)),
+                Map.of("m/a", crc32c("other".getBytes(StandardCharsets.UTF_8))));
+        assertThatThrownBy(() -> Given.fetch(storage, "gs://bucket/m", Map.of("STORAGE_EMULATOR_HOST", server.url())))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.DATA_LOSS))
                 .hasMessageContaining("'a' does not have the checksum");
         assertThat(server.count("GET", "/download/storage/v1/b/bucket/o/m/a")).isEqualTo(2);
         assertThat(storage.held()).isZero();
@@ -132,7 +141,8 @@ class StoresTest {
                 signature.initVerify(keys.getPublic());
                 signature.update((jwt[0] + "." + jwt[1]).getBytes(StandardCharsets.US_ASCII));
                 valid[0] = signature.verify(Base64.getUrlDecoder().decode(jwt[2]))
-                        && new String(Base64.getUrlDecoder().decode(jwt[1]), StandardCharsets.UTF_8).contains("me@project");
+                        && new String(Base64.getUrlDecoder().decode(jwt[1]), StandardCharsets.UTF_8)
+                                .contains("me@project");
             } catch (java.security.GeneralSecurityException e) {
                 throw new IllegalStateException(e);
             }
@@ -180,7 +190,10 @@ class StoresTest {
                                 .encodeToString(Digests.of("MD5").digest(held.bytes())))
                         .append("</Content-MD5></Properties></Blob>");
             });
-            TestServer.xml(exchange, 200, xml.append("</Blobs><NextMarker/></EnumerationResults>").toString());
+            TestServer.xml(
+                    exchange,
+                    200,
+                    xml.append("</Blobs><NextMarker/></EnumerationResults>").toString());
         });
         blobs.forEach((name, text) -> server.put("/cont/" + name, text));
     }
@@ -212,7 +225,8 @@ class StoresTest {
                 + "\n/acct/cont\ncomp:list\nprefix:iris/\nrestype:container";
         assertThat(listing.header("Authorization"))
                 .isEqualTo("SharedKey acct:"
-                        + Base64.getEncoder().encodeToString(Digests.hmac("key".getBytes(StandardCharsets.UTF_8), text)));
+                        + Base64.getEncoder()
+                                .encodeToString(Digests.hmac("key".getBytes(StandardCharsets.UTF_8), text)));
 
         server.seen.clear();
         server.handlers.put("/tenant/oauth2/v2.0/token", exchange -> {
@@ -235,8 +249,8 @@ class StoresTest {
                 .allMatch(s -> s.header("Authorization").equals("Bearer aad"));
         principal.put("AZ_CLIENT_SECRET", "wrong-secret");
         assertThatThrownBy(() -> Given.fetch(storage, uri, principal))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.UNAUTHENTICATED))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNAUTHENTICATED))
                 .hasMessageNotContaining("wrong-secret");
     }
 
@@ -265,7 +279,10 @@ class StoresTest {
         // The namenode sends to a datanode.
         server.handlers.put("/webhdfs/v1/root/models/m/big.bin", exchange -> {
             exchange.getResponseHeaders()
-                    .set("Location", server.url() + "/data/big.bin?" + exchange.getRequestURI().getRawQuery());
+                    .set(
+                            "Location",
+                            server.url() + "/data/big.bin?"
+                                    + exchange.getRequestURI().getRawQuery());
             TestServer.status(exchange, 307);
         });
         server.handlers.put("/data/big.bin", exchange -> {
@@ -276,7 +293,8 @@ class StoresTest {
             TestServer.bytes(exchange, 200, Arrays.copyOfRange(big, offset, end));
         });
         server.handlers.put(
-                "/webhdfs/v1/root/models/m/sub/x.txt", exchange -> TestServer.bytes(exchange, 200, "hi".getBytes(StandardCharsets.UTF_8)));
+                "/webhdfs/v1/root/models/m/sub/x.txt",
+                exchange -> TestServer.bytes(exchange, 200, "hi".getBytes(StandardCharsets.UTF_8)));
         server.handlers.put(
                 "/standby/webhdfs/v1/root/models/m",
                 exchange -> TestServer.json(
@@ -289,12 +307,14 @@ class StoresTest {
                 "USER_PROXY", "someone",
                 "HEADERS", "{\"X-Auth\": \"yes\"}");
         try (Stored stored = Given.fetch(storage, "hdfs://models/m", settings)) {
-            assertThat(java.nio.file.Files.readAllBytes(stored.path().resolve("big.bin"))).isEqualTo(big);
+            assertThat(java.nio.file.Files.readAllBytes(stored.path().resolve("big.bin")))
+                    .isEqualTo(big);
             assertThat(stored.path().resolve("sub/x.txt")).hasContent("hi");
         }
         assertThat(server.seen)
                 .filteredOn(s -> s.path().startsWith("/webhdfs"))
-                .allMatch(s -> s.query().contains("doas=someone") && s.header("X-auth").equals("yes"));
+                .allMatch(s ->
+                        s.query().contains("doas=someone") && s.header("X-auth").equals("yes"));
         assertThatThrownBy(() -> Given.fetch(
                         storage, "hdfs://m", Map.of("HDFS_NAMENODE", server.url(), "KERBEROS_PRINCIPAL", "p")))
                 .hasMessageContaining("Kerberos");
@@ -324,12 +344,14 @@ class StoresTest {
                         .isEqualTo(weights);
             }
             assertThat(server.seen).allMatch(s -> s.header("Authorization").equals("Bearer hf_secret"));
-            assertThat(cdn.seen).hasSize(2).allMatch(s -> s.header("Authorization").isEmpty());
+            assertThat(cdn.seen)
+                    .hasSize(2)
+                    .allMatch(s -> s.header("Authorization").isEmpty());
         }
         server.handlers.put("/api/models/me/gone/revision/main", exchange -> TestServer.status(exchange, 401));
         assertThatThrownBy(() -> Given.fetch(storage, "hf://me/gone", Map.of("HF_ENDPOINT", server.url())))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.describe())
-                        .contains("needs HF_TOKEN"));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.describe()).contains("needs HF_TOKEN"));
     }
 
     private String blob(byte[] bytes) {
@@ -367,10 +389,12 @@ class StoresTest {
             exchange.getResponseHeaders()
                     .set(
                             "WWW-Authenticate",
-                            "Bearer realm=\"" + server.url() + "/auth\",service=\"reg\",scope=\"repository:team/model:pull\"");
+                            "Bearer realm=\"" + server.url()
+                                    + "/auth\",service=\"reg\",scope=\"repository:team/model:pull\"");
             TestServer.status(exchange, 401);
         };
-        Map<String, String> manifests = Map.of("/v2/team/model/manifests/v1", index, "/v2/team/model/manifests/" + digest, manifest);
+        Map<String, String> manifests =
+                Map.of("/v2/team/model/manifests/v1", index, "/v2/team/model/manifests/" + digest, manifest);
         manifests.forEach((path, text) -> server.handlers.put(path, exchange -> {
             if ("Bearer reg-token".equals(exchange.getRequestHeaders().getFirst("Authorization"))) {
                 TestServer.json(exchange, 200, text);
@@ -378,13 +402,16 @@ class StoresTest {
                 challenge.handle(exchange);
             }
         }));
-        server.handlers.put("/auth", exchange -> TestServer.json(
-                exchange,
-                exchange.getRequestHeaders().getFirst("Authorization").equals("Basic dTpw") ? 200 : 401,
-                "{\"token\":\"reg-token\"}"));
+        server.handlers.put(
+                "/auth",
+                exchange -> TestServer.json(
+                        exchange,
+                        exchange.getRequestHeaders().getFirst("Authorization").equals("Basic dTpw") ? 200 : 401,
+                        "{\"token\":\"reg-token\"}"));
         String docker = "{\"auths\":{\"127.0.0.1:" + server.port() + "\":{\"username\":\"u\",\"password\":\"p\"}}}";
         Map<String, String> settings = StorageCredentials.settings(
-                List.of(new StorageCredentials.Secret("pull", Map.of(".dockerconfigjson", docker), Map.of())), Map.of());
+                List.of(new StorageCredentials.Secret("pull", Map.of(".dockerconfigjson", docker), Map.of())),
+                Map.of());
         String uri = "oci://127.0.0.1:" + server.port() + "/team/model:v1";
         try (Stored stored = Given.fetch(storage, uri, settings)) {
             assertThat(Given.files(stored.path())).isEqualTo(Map.of("a.bin", "new", "sub/b.bin", "b"));
@@ -398,15 +425,18 @@ class StoresTest {
     @Test
     void anImageWithZstdOrFalseBytesIsRefusedByName() {
         String host = "oci://127.0.0.1:" + server.port() + "/team/model";
-        server.handlers.put("/v2/team/model/manifests/latest", exchange -> TestServer.json(
-                exchange, 200, "{\"layers\":[" + layer("tar+zstd", "sha256:" + "1".repeat(64), 3) + "]}"));
+        server.handlers.put(
+                "/v2/team/model/manifests/latest",
+                exchange -> TestServer.json(
+                        exchange, 200, "{\"layers\":[" + layer("tar+zstd", "sha256:" + "1".repeat(64), 3) + "]}"));
         assertThatThrownBy(() -> Given.fetch(storage, host))
                 .hasMessageContaining("tar+zstd")
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.remedy())
-                        .contains("instead of zstd"));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.remedy()).contains("instead of zstd"));
         String pinned = "sha256:" + "2".repeat(64);
         server.handlers.put("/v2/team/model/manifests/" + pinned, exchange -> TestServer.json(exchange, 200, "{}"));
-        assertThatThrownBy(() -> Given.fetch(storage, host + "@" + pinned)).hasMessageContaining("does not have the digest");
+        assertThatThrownBy(() -> Given.fetch(storage, host + "@" + pinned))
+                .hasMessageContaining("does not have the digest");
         byte[] layer = new Archives().file("other/x", "x").tar();
         String manifest = "{\"layers\":[" + layer("tar", blob(layer), layer.length) + "]}";
         server.handlers.put("/v2/team/model/manifests/none", exchange -> TestServer.json(exchange, 200, manifest));

@@ -62,7 +62,9 @@ final class TestServer implements AutoCloseable {
     }
 
     void put(String path, byte[] bytes) {
-        objects.put(path, new Held(bytes, "\"" + Digests.sha256(bytes).substring(0, 16) + "\"", "application/octet-stream"));
+        objects.put(
+                path,
+                new Held(bytes, "\"" + Digests.sha256(bytes).substring(0, 16) + "\"", "application/octet-stream"));
     }
 
     /** The next GET of a path is answered so, once. */

@@ -126,20 +126,50 @@ class UnpackTest {
                         "m.tar", new Archives().link("d", ".").file("d/x", "x").tar(), "goes through the link"),
                 Arguments.of(
                         "m.tar",
-                        new Archives().file("real/sub/y", "y").link("a", "real/sub").link("b", "a/../../..").tar(),
+                        new Archives()
+                                .file("real/sub/y", "y")
+                                .link("a", "real/sub")
+                                .link("b", "a/../../..")
+                                .tar(),
                         "leads out"),
-                Arguments.of("m.tar", new Archives().entry("h", '1', "/etc/passwd", new byte[0]).tar(), "absolute"),
-                Arguments.of("m.tar", new Archives().entry("h", '1', "later", new byte[0]).tar(), "no file that came before"),
-                Arguments.of("m.tar", new Archives().entry("dev", '3', "", new byte[0]).tar(), "is a device"),
-                Arguments.of("m.tar", new Archives().entry("dev", '4', "", new byte[0]).tar(), "is a device"),
-                Arguments.of("m.tar", new Archives().entry("pipe", '6', "", new byte[0]).tar(), "is a pipe"),
-                Arguments.of("m.tar", new Archives().entry("s", 'S', "", new byte[0]).tar(), "sparse"),
-                Arguments.of("m.tar", new Archives().file("a", "1").file("./a", "2").tar(), "is in it twice"),
-                Arguments.of("m.tar", new Archives().file("a", "1").file("a/b", "2").tar(), "is in it twice"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives()
+                                .entry("h", '1', "/etc/passwd", new byte[0])
+                                .tar(),
+                        "absolute"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives().entry("h", '1', "later", new byte[0]).tar(),
+                        "no file that came before"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives().entry("dev", '3', "", new byte[0]).tar(),
+                        "is a device"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives().entry("dev", '4', "", new byte[0]).tar(),
+                        "is a device"),
+                Arguments.of(
+                        "m.tar",
+                        new Archives().entry("pipe", '6', "", new byte[0]).tar(),
+                        "is a pipe"),
+                Arguments.of(
+                        "m.tar", new Archives().entry("s", 'S', "", new byte[0]).tar(), "sparse"),
+                Arguments.of(
+                        "m.tar", new Archives().file("a", "1").file("./a", "2").tar(), "is in it twice"),
+                Arguments.of(
+                        "m.tar", new Archives().file("a", "1").file("a/b", "2").tar(), "is in it twice"),
                 Arguments.of("m.tar", entries.tar(), "more than 50 entries"),
-                Arguments.of("m.tar", "no tar at all, but long enough".repeat(100).getBytes(StandardCharsets.UTF_8), "is damaged or not"),
+                Arguments.of(
+                        "m.tar",
+                        "no tar at all, but long enough".repeat(100).getBytes(StandardCharsets.UTF_8),
+                        "is damaged or not"),
                 Arguments.of("m.tgz", "no gzip".getBytes(StandardCharsets.UTF_8), "is damaged or not"),
-                Arguments.of("m.tgz", Archives.gzip(new Archives().entry("z", '0', "", zeros).tar()), "100 times its size"),
+                Arguments.of(
+                        "m.tgz",
+                        Archives.gzip(new Archives().entry("z", '0', "", zeros).tar()),
+                        "100 times its size"),
                 Arguments.of("m.zip", Archives.zip("../evil", "x"), "leaves the directory"),
                 Arguments.of("m.zip", Archives.zip("/evil", "x"), "is absolute"),
                 Arguments.of("m.zip", twice, "is in it twice"),
@@ -154,8 +184,8 @@ class UnpackTest {
     @MethodSource("hostile")
     void hostileArchivesAreRefusedAndLeaveNothing(String name, byte[] archive, String why) throws Exception {
         assertThatThrownBy(() -> unpack(name, archive))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.INVALID_ARGUMENT))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
                 .hasMessageContaining(why);
         assertThat(storage.held()).isZero();
         try (var left = Files.list(directory.resolve("cache/temp"))) {
@@ -167,7 +197,9 @@ class UnpackTest {
 
     @Test
     void anArchiveOfDirectoriesOnlyIsEmpty() {
-        assertThatThrownBy(() -> unpack("m.tar", new Archives().entry("d/", '5', "", new byte[0]).tar()))
+        assertThatThrownBy(() -> unpack(
+                        "m.tar",
+                        new Archives().entry("d/", '5', "", new byte[0]).tar()))
                 .hasMessageContaining("No model found in file://")
                 .hasMessageContaining("m.tar");
     }
@@ -176,8 +208,7 @@ class UnpackTest {
     void patternsChooseInsideOfAnArchive() throws Exception {
         Path file = directory.resolve("m.zip");
         Files.write(file, Archives.zip("a.bin", "1", "docs/x.md", "2", "docs/y.bin", "3"));
-        StorageRequest request =
-                new StorageRequest("file://" + file, Map.of(), List.of("*.bin"), List.of("docs/"));
+        StorageRequest request = new StorageRequest("file://" + file, Map.of(), List.of("*.bin"), List.of("docs/"));
         try (Stored stored = Given.get(storage.fetch(request, Progress.none()))) {
             assertThat(Given.files(stored.path())).isEqualTo(Map.of("a.bin", "1"));
         }

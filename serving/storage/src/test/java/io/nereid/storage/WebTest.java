@@ -116,8 +116,8 @@ class WebTest {
             server.fault("/m.bin", exchange -> TestServer.status(exchange, 500));
         }
         assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/m.bin"))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.UNAVAILABLE))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNAVAILABLE))
                 .hasMessageContaining("/m.bin")
                 .hasMessageContaining("500");
         assertThat(storage.held()).isZero();
@@ -125,8 +125,15 @@ class WebTest {
 
     @Test
     void statusesBecomeCodes() {
-        Map<Integer, Code> codes =
-                Map.of(401, Code.UNAUTHENTICATED, 403, Code.PERMISSION_DENIED, 404, Code.NOT_FOUND, 418, Code.FAILED_PRECONDITION);
+        Map<Integer, Code> codes = Map.of(
+                401,
+                Code.UNAUTHENTICATED,
+                403,
+                Code.PERMISSION_DENIED,
+                404,
+                Code.NOT_FOUND,
+                418,
+                Code.FAILED_PRECONDITION);
         codes.forEach((status, code) -> {
             server.handlers.put("/s" + status, exchange -> TestServer.status(exchange, status));
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/s" + status))
@@ -170,8 +177,8 @@ class WebTest {
             server.send(exchange, server.objects.get("/m.bin"), Integer.MAX_VALUE);
         });
         assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/m.bin"))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.ABORTED))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.ABORTED))
                 .hasMessageContaining("changes while it is brought");
     }
 
@@ -208,7 +215,9 @@ class WebTest {
 
     @Test
     void aPageOfHtmlIsNoModel() {
-        server.objects.put("/m.bin", new TestServer.Held("<html>".getBytes(StandardCharsets.UTF_8), "\"x\"", "text/html; charset=utf-8"));
+        server.objects.put(
+                "/m.bin",
+                new TestServer.Held("<html>".getBytes(StandardCharsets.UTF_8), "\"x\"", "text/html; charset=utf-8"));
         assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/m.bin")).hasMessageContaining("page of HTML");
     }
 
@@ -225,7 +234,9 @@ class WebTest {
                 assertThat(stored.path().resolve("m.bin")).hasContent("there");
             }
             assertThat(server.seen).allMatch(s -> s.header("X-token").equals("se-cr-et"));
-            assertThat(other.seen).isNotEmpty().allMatch(s -> s.header("X-token").isEmpty());
+            assertThat(other.seen)
+                    .isNotEmpty()
+                    .allMatch(s -> s.header("X-token").isEmpty());
         }
     }
 
@@ -239,10 +250,12 @@ class WebTest {
             server.send(exchange, server.objects.get("/m.bin"), Integer.MAX_VALUE);
         });
         List<CompletableFuture<Stored>> all = new CopyOnWriteArrayList<>();
-        all.add(storage.fetch(StorageRequest.of(server.url() + "/m.bin"), Progress.none()).toCompletableFuture());
+        all.add(storage.fetch(StorageRequest.of(server.url() + "/m.bin"), Progress.none())
+                .toCompletableFuture());
         await(asked);
         for (int i = 0; i < 5; i++) {
-            all.add(storage.fetch(StorageRequest.of(server.url() + "/m.bin"), Progress.none()).toCompletableFuture());
+            all.add(storage.fetch(StorageRequest.of(server.url() + "/m.bin"), Progress.none())
+                    .toCompletableFuture());
         }
         server.release.countDown();
         for (CompletableFuture<Stored> one : all) {
@@ -284,7 +297,8 @@ class WebTest {
     void progressGrowsAndEndsWithAll() {
         server.put("/big.bin", Given.random(BIG, 7));
         List<Progress.Step> steps = new CopyOnWriteArrayList<>();
-        Given.get(storage.fetch(StorageRequest.of(server.url() + "/big.bin"), steps::add)).close();
+        Given.get(storage.fetch(StorageRequest.of(server.url() + "/big.bin"), steps::add))
+                .close();
         assertThat(steps.get(0).phase()).isEqualTo(Progress.Phase.LISTING);
         Progress.Step last = steps.get(steps.size() - 1);
         assertThat(last).isEqualTo(new Progress.Step(Progress.Phase.DONE, BIG, BIG, 1, 1));
@@ -303,8 +317,8 @@ class WebTest {
             assertThat(stored.path().resolve("m.bin")).hasContent("kept");
         }
         assertThatThrownBy(() -> Given.fetch(storage, uri, Map.of("127.0.0.1-headers", "{\"A\": \"other-user\"}")))
-                .isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                        .isEqualTo(Code.UNAVAILABLE));
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNAVAILABLE));
         storage.close();
         storage = new Storage(Given.options(directory).withStale(false), Clock.system());
         assertThatThrownBy(() -> Given.fetch(storage, uri)).hasMessageContaining("cannot be reached");
@@ -312,9 +326,11 @@ class WebTest {
 
     @Test
     void secretsAreInNoMessage() {
-        server.handlers.put("/m.bin", exchange -> TestServer.json(exchange, 403, "{\"error\": \"bad token tok-1234567\"}"));
+        server.handlers.put(
+                "/m.bin", exchange -> TestServer.json(exchange, 403, "{\"error\": \"bad token tok-1234567\"}"));
         Map<String, String> credentials = Map.of("127.0.0.1-headers", "{\"Authorization\": \"Bearer tok-1234567\"}");
-        assertThat(StorageRequest.of(server.url() + "/m.bin?sig=abc", credentials).toString())
+        assertThat(StorageRequest.of(server.url() + "/m.bin?sig=abc", credentials)
+                        .toString())
                 .doesNotContain("tok-1234567")
                 .doesNotContain("abc");
         assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/m.bin?sig=abcdef", credentials))

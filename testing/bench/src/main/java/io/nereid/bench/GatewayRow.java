@@ -76,8 +76,8 @@ final class GatewayRow implements Bench.Row {
                 + "\"modelFormat\":{\"name\":\"triton\"},\"protocolVersion\":\"v2\",\"storageUri\":\"file://"
                 + models.toAbsolutePath() + "\"}}}}";
         HttpClient http = HttpClient.newHttpClient();
-        String made = "http://127.0.0.1:" + control
-                + "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices";
+        String made =
+                "http://127.0.0.1:" + control + "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices";
         HttpResponse<String> created = http.send(
                 HttpRequest.newBuilder(URI.create(made))
                         .header("content-type", "application/json")

@@ -53,7 +53,10 @@ final class Explanations {
         static Origin of(Path file, String backend) {
             try {
                 return new Origin(
-                        file, backend, Files.size(file), Files.getLastModifiedTime(file).toMillis());
+                        file,
+                        backend,
+                        Files.size(file),
+                        Files.getLastModifiedTime(file).toMillis());
             } catch (IOException e) {
                 return new Origin(file, backend, -1, -1);
             }
@@ -156,8 +159,7 @@ final class Explanations {
                             + "' is not the one any more that was loaded",
                     "load the model again");
         }
-        ParsedModel parsed =
-                TreeConfig.chosen(TreeFile.read(origin.file(), origin.backend(), true), config.config());
+        ParsedModel parsed = TreeConfig.chosen(TreeFile.read(origin.file(), origin.backend(), true), config.config());
         String why = refusal(parsed, true);
         if (why != null) {
             throw refused(why);

@@ -49,8 +49,8 @@ final class ShapInvocation implements Invocation {
                     "the contributions of " + rows + " rows are " + bytes + " bytes (expected: < 2 GiB)",
                     "ask for fewer rows at once");
         }
-        Tensor tensor = Tensor.allocate(
-                Explanations.OUTPUT, type, model.settings().rowVector() ? shape : shape.prepend(rows));
+        Tensor tensor =
+                Tensor.allocate(Explanations.OUTPUT, type, model.settings().rowVector() ? shape : shape.prepend(rows));
         List<Tensor> results = new ArrayList<>(List.of(tensor));
         boolean whole = false;
         try {

@@ -109,8 +109,8 @@ final class TreeModel implements BackendModel {
     @Override
     public Invocation newInvocation(String signature) {
         if (!signature.equals(Explanations.SIGNATURE)) {
-            throw ServingException.invalidArgument("model '" + config.config().name() + "' has no signature '" + signature
-                    + "' (expected: " + Explanations.SIGNATURE + ")");
+            throw ServingException.invalidArgument("model '" + config.config().name() + "' has no signature '"
+                    + signature + "' (expected: " + Explanations.SIGNATURE + ")");
         }
         return explanations.newInvocation(this);
     }

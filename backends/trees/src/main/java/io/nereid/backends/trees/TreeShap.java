@@ -209,9 +209,7 @@ final class TreeShap {
             return !lightgbm && tree.missingLeft()[node];
         }
         int category = !lightgbm && (value < 0 || value >= 1 << 24) ? -1 : (int) value;
-        boolean in = category >= 0
-                && category >> 5 < set.length
-                && (set[category >> 5] >>> (category & 31) & 1) != 0;
+        boolean in = category >= 0 && category >> 5 < set.length && (set[category >> 5] >>> (category & 31) & 1) != 0;
         return in == lightgbm;
     }
 

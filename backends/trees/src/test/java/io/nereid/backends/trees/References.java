@@ -36,7 +36,8 @@ final class References {
 
     static List<Path> models(String kind) {
         try (Stream<Path> files = Files.list(MODELS.resolve(kind))) {
-            return files.filter(f -> !f.toString().endsWith(".expected") && !f.toString().endsWith(".contributions"))
+            return files.filter(f ->
+                            !f.toString().endsWith(".expected") && !f.toString().endsWith(".contributions"))
                     .sorted()
                     .toList();
         } catch (IOException e) {

@@ -60,8 +60,8 @@ class ShapTest {
                 .toList();
         assertThat(explained).hasSizeGreaterThan(40);
         return explained.stream()
-                .map(f -> DynamicTest.dynamicTest(
-                        f.getFileName().toString(), () -> compare(f, References.expected(f))));
+                .map(f ->
+                        DynamicTest.dynamicTest(f.getFileName().toString(), () -> compare(f, References.expected(f))));
     }
 
     private static Path contributions(Path model) {
@@ -70,7 +70,8 @@ class ShapTest {
     }
 
     private static void compare(Path file, Expected expected) {
-        ByteBuffer wanted = ByteBuffer.wrap(References.bytes(contributions(file))).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer wanted =
+                ByteBuffer.wrap(References.bytes(contributions(file))).order(ByteOrder.LITTLE_ENDIAN);
         int rows = wanted.getInt();
         int outputs = wanted.getInt();
         int width = wanted.getInt();
@@ -113,8 +114,8 @@ class ShapTest {
         TensorSpec spec = model.signatures().get("shap").inputs().get(0);
         try (Invocation invocation = model.newInvocation("shap");
                 Tensor input = References.rows(spec.name(), spec.dataType(), x, 0, rows, features);
-                Tensor result = invocation.run(List.of(input), List.of("contributions"))
-                        .get(0)) {
+                Tensor result =
+                        invocation.run(List.of(input), List.of("contributions")).get(0)) {
             boolean single = result.dataType() == DataType.FP32;
             double[] all = new double[(int) result.shape().elementCount()];
             ByteBuffer in = result.buffer();
@@ -175,7 +176,8 @@ class ShapTest {
             if (!Files.exists(file)) {
                 file = file.resolveSibling(file.getFileName().toString().replace(".json", ".ubj"));
             }
-            try (BackendModel model = References.load(file, References.config(file).build())) {
+            try (BackendModel model =
+                    References.load(file, References.config(file).build())) {
                 assertThat(model.signatures()).isEmpty();
                 assertThatThrownBy(() -> model.newInvocation("shap").close())
                         .isInstanceOf(ServingException.class)

@@ -8,7 +8,6 @@ import static io.nereid.control.api.Schema.INT_OR_TEXT;
 import static io.nereid.control.api.Schema.TEXT;
 import static io.nereid.control.api.Schema.TEXTS;
 import static io.nereid.control.api.Schema.TEXT_LIST;
-import static io.nereid.control.api.Schema.list;
 import static io.nereid.control.api.Schema.map;
 import static io.nereid.control.api.Schema.object;
 
@@ -23,19 +22,14 @@ final class ConfigSchemas {
     private static final Shape RESOURCES =
             object().with(INT_OR_TEXT, "cpuLimit", "memoryLimit", "cpuRequest", "memoryRequest");
 
-    private static final Shape IMAGE = RESOURCES
-            .with(TEXT, "image", "imagePullPolicy")
-            .with(TEXT_LIST, "imagePullSecrets");
+    private static final Shape IMAGE =
+            RESOURCES.with(TEXT, "image", "imagePullPolicy").with(TEXT_LIST, "imagePullSecrets");
 
-    private static final Shape STORAGE = object()
-            .with(TEXT, "path", "key", "serviceAccountName")
-            .with(TEXTS, "parameters");
+    private static final Shape STORAGE =
+            object().with(TEXT, "path", "key", "serviceAccountName").with(TEXTS, "parameters");
 
-    private static final Shape SECTIONS = object()
-            .with(
-                    object().with(
-                                    object().with(TEXT, "image", "defaultImageVersion"), "art"),
-                    "explainers")
+    private static final Shape SECTIONS = object().with(
+                    object().with(object().with(TEXT, "image", "defaultImageVersion"), "art"), "explainers")
             .with(
                     object().with(RESOURCES, "resource")
                             .with(TEXT_LIST, "serviceAnnotationDisallowedList", "serviceLabelDisallowedList"),
@@ -57,18 +51,18 @@ final class ConfigSchemas {
                             .with(object().with(TEXT, "gcsCredentialFileName"), "gcs")
                             .with(
                                     object().with(
-                                            TEXT,
-                                            "s3AccessKeyIDName",
-                                            "s3SecretAccessKeyName",
-                                            "s3Endpoint",
-                                            "s3UseHttps",
-                                            "s3Region",
-                                            "s3VerifySSL",
-                                            "s3UseVirtualBucket",
-                                            "s3UseAccelerate",
-                                            "s3UseAnonymousCredential",
-                                            "s3CABundleConfigMap",
-                                            "s3CABundle"),
+                                                    TEXT,
+                                                    "s3AccessKeyIDName",
+                                                    "s3SecretAccessKeyName",
+                                                    "s3Endpoint",
+                                                    "s3UseHttps",
+                                                    "s3Region",
+                                                    "s3VerifySSL",
+                                                    "s3UseVirtualBucket",
+                                                    "s3UseAccelerate",
+                                                    "s3UseAnonymousCredential",
+                                                    "s3CABundleConfigMap",
+                                                    "s3CABundle"),
                                     "s3"),
                     "credentials")
             .with(
@@ -103,12 +97,13 @@ final class ConfigSchemas {
             .with(
                     object().with(TEXT, "defaultDeploymentMode")
                             .with(
-                                    object().with(object().with(INT_OR_TEXT, "maxSurge", "maxUnavailable"), "defaultRollout"),
+                                    object().with(
+                                                    object().with(INT_OR_TEXT, "maxSurge", "maxUnavailable"),
+                                                    "defaultRollout"),
                                     "deploymentRolloutStrategy"),
                     "deploy")
             .with(
-                    object().with(
-                            new Schema.Either(FLAG, TEXT), "enableMetricAggregation", "enablePrometheusScraping"),
+                    object().with(new Schema.Either(FLAG, TEXT), "enableMetricAggregation", "enablePrometheusScraping"),
                     "metricsAggregator")
             .with(
                     object().with(FLAG, "enabled", "disableVolumeManagement")
@@ -123,7 +118,10 @@ final class ConfigSchemas {
                             .with(RESOURCES, "resource", "resources"),
                     "opentelemetryCollector")
             .with(
-                    object().with(INT_OR_TEXT, "scaleUpStabilizationWindowSeconds", "scaleDownStabilizationWindowSeconds"),
+                    object().with(
+                                    INT_OR_TEXT,
+                                    "scaleUpStabilizationWindowSeconds",
+                                    "scaleDownStabilizationWindowSeconds"),
                     "autoscaler");
 
     private static final Shape ALL = SECTIONS.with(map(SECTIONS), "namespaces");

@@ -29,8 +29,8 @@ final class CoreRules {
         Map<String, String> texts = Fields.of(resource).map("stringData");
         if (!texts.isEmpty()) {
             ObjectNode data = resource.withObjectProperty("data");
-            texts.forEach((key, value) -> data.put(
-                    key, Base64.getEncoder().encodeToString(value.getBytes(StandardCharsets.UTF_8))));
+            texts.forEach((key, value) ->
+                    data.put(key, Base64.getEncoder().encodeToString(value.getBytes(StandardCharsets.UTF_8))));
         }
         resource.remove("stringData");
     }
@@ -104,8 +104,7 @@ final class CoreRules {
         }
     }
 
-    private static void immutable(
-            ObjectNode resource, @Nullable ObjectNode old, Problems problems, String... names) {
+    private static void immutable(ObjectNode resource, @Nullable ObjectNode old, Problems problems, String... names) {
         if (old == null || !old.path("immutable").asBoolean(false)) {
             return;
         }

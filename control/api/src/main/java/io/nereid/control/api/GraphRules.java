@@ -39,7 +39,9 @@ final class GraphRules {
         }
         if (graph.maxReplicas() < 0) {
             problems.add("spec.maxReplicas", graph.maxReplicas() + " is less than 0");
-        } else if (graph.maxReplicas() > 0 && graph.minReplicas() != null && graph.minReplicas() > graph.maxReplicas()) {
+        } else if (graph.maxReplicas() > 0
+                && graph.minReplicas() != null
+                && graph.minReplicas() > graph.maxReplicas()) {
             problems.add("spec.minReplicas", graph.minReplicas() + " is more than maxReplicas, " + graph.maxReplicas());
         }
         if (graph.timeout() != null && graph.timeout() < 0) {
@@ -79,7 +81,8 @@ final class GraphRules {
             } else if (weight != null) {
                 warnings.add(at + ".weight has no effect: the node is no Splitter");
             }
-            if (node.routerType().equals("Switch") && (step.condition() == null || step.condition().isBlank())) {
+            if (node.routerType().equals("Switch")
+                    && (step.condition() == null || step.condition().isBlank())) {
                 problems.add(at + ".condition", "missing; every step of a Switch has one");
             }
             if (splitter && step.condition() != null) {
@@ -105,14 +108,17 @@ final class GraphRules {
         if (node != null && !node.isEmpty() && !graph.nodes().containsKey(node)) {
             problems.add(
                     path + ".nodeName",
-                    "there is no node \"" + Schema.clip(node) + "\"" + Schema.didYouMean(node, graph.nodes().keySet()));
+                    "there is no node \"" + Schema.clip(node) + "\""
+                            + Schema.didYouMean(node, graph.nodes().keySet()));
         }
         if (step.serviceName() != null && !step.serviceName().isEmpty()) {
             MetaRules.serviceName(path + ".serviceName", step.serviceName(), problems);
         }
         String url = step.serviceUrl();
         if (url != null && !url.isEmpty() && !url.matches("(?s)(https?|grpcs?)://[^/\\s]+.*")) {
-            problems.add(path + ".serviceUrl", "expected http://host/path or https://host/path, found \"" + Schema.clip(url) + "\"");
+            problems.add(
+                    path + ".serviceUrl",
+                    "expected http://host/path or https://host/path, found \"" + Schema.clip(url) + "\"");
         }
     }
 
@@ -157,7 +163,8 @@ final class GraphRules {
                     List<String> cycle = new ArrayList<>(path);
                     cycle = new ArrayList<>(cycle.subList(cycle.indexOf(next), cycle.size()));
                     cycle.add(next);
-                    problems.add("spec.nodes", "the nodes lead in a circle: " + Schema.clip(String.join(" -> ", cycle)));
+                    problems.add(
+                            "spec.nodes", "the nodes lead in a circle: " + Schema.clip(String.join(" -> ", cycle)));
                     return;
                 }
             }

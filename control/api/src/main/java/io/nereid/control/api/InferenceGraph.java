@@ -76,9 +76,7 @@ public record InferenceGraph(
         Map<String, Node> all = new LinkedHashMap<>();
         for (Map.Entry<String, JsonNode> entry : nodes.tree().properties()) {
             Fields node = nodes.object(entry.getKey());
-            all.put(
-                    entry.getKey(),
-                    new Node(node.text("routerType", ""), node.list("steps", Step::read)));
+            all.put(entry.getKey(), new Node(node.text("routerType", ""), node.list("steps", Step::read)));
         }
         return Collections.unmodifiableMap(all);
     }
@@ -131,7 +129,10 @@ public record InferenceGraph(
      * @param serviceClient for one call of a step; null for no limit
      */
     public record Timeouts(
-            long serverRead, long serverWrite, long serverIdle, @Nullable Long serviceClient) {
+            long serverRead,
+            long serverWrite,
+            long serverIdle,
+            @Nullable Long serviceClient) {
         static Timeouts read(Fields fields) {
             return new Timeouts(
                     fields.number("serverRead", 60),

@@ -206,8 +206,7 @@ public record InferenceService(
      * @param storageUri files that it needs, such as a background sample; null for none
      * @param config its settings
      */
-    public record BuiltInExplainer(
-            String method, @Nullable String storageUri, Map<String, String> config) {
+    public record BuiltInExplainer(String method, @Nullable String storageUri, Map<String, String> config) {
         static BuiltInExplainer read(ObjectNode tree, String path) {
             Fields fields = new Fields(tree, path);
             return new BuiltInExplainer(fields.text("method", ""), fields.text("storageUri"), fields.map("config"));
@@ -365,7 +364,8 @@ public record InferenceService(
      *
      * @param behavior as of {@code autoscaling/v2}; null for none
      */
-    public record AutoScaling(List<Metric> metrics, @Nullable ObjectNode behavior) {
+    public record AutoScaling(
+            List<Metric> metrics, @Nullable ObjectNode behavior) {
         static AutoScaling read(ObjectNode tree, String path) {
             Fields fields = new Fields(tree, path);
             return new AutoScaling(fields.list("metrics", Metric::read), fields.tree("behavior"));
@@ -394,12 +394,11 @@ public record InferenceService(
         static Metric read(ObjectNode tree, String path) {
             Fields fields = new Fields(tree, path);
             String type = fields.text("type", "");
-            Fields block =
-                    switch (type) {
-                        case "External" -> fields.object("external");
-                        case "PodMetric" -> fields.object("podmetric");
-                        default -> fields.object("resource");
-                    };
+            Fields block = switch (type) {
+                case "External" -> fields.object("external");
+                case "PodMetric" -> fields.object("podmetric");
+                default -> fields.object("resource");
+            };
             Fields target = block.object("target");
             return new Metric(
                     type,

@@ -34,7 +34,9 @@ public record Kind(
     /** Whether the status is changed by itself, under {@code /status}. */
     public boolean hasStatus() {
         return group.equals(Kinds.SERVING)
-                && (kind.equals("InferenceService") || kind.equals("InferenceGraph") || kind.endsWith("ServingRuntime"));
+                && (kind.equals("InferenceService")
+                        || kind.equals("InferenceGraph")
+                        || kind.endsWith("ServingRuntime"));
     }
 
     /** The list's kind. */

@@ -32,7 +32,12 @@ public final class Kinds {
             true,
             List.of(
                     new Column("URL", "string", "where it answers", 0, ".status.url"),
-                    new Column("Ready", "string", "whether it answers", 0, ".status.conditions[?(@.type=='Ready')].status"),
+                    new Column(
+                            "Ready",
+                            "string",
+                            "whether it answers",
+                            0,
+                            ".status.conditions[?(@.type=='Ready')].status"),
                     new Column(
                             "Prev",
                             "integer",
@@ -76,7 +81,12 @@ public final class Kinds {
             true,
             List.of(
                     new Column("URL", "string", "where it answers", 0, ".status.url"),
-                    new Column("Ready", "string", "whether it answers", 0, ".status.conditions[?(@.type=='Ready')].status"),
+                    new Column(
+                            "Ready",
+                            "string",
+                            "whether it answers",
+                            0,
+                            ".status.conditions[?(@.type=='Ready')].status"),
                     age()));
 
     /** Who fetches which URIs. */
@@ -91,8 +101,12 @@ public final class Kinds {
             List.of(age()));
 
     /** Credentials. */
-    public static final Kind SECRET = core("Secret", "secrets", List.of(), true, List.of(
-            new Column("Type", "string", "what it is for", 0, ".type"), age()));
+    public static final Kind SECRET = core(
+            "Secret",
+            "secrets",
+            List.of(),
+            true,
+            List.of(new Column("Type", "string", "what it is for", 0, ".type"), age()));
 
     /** Settings. */
     public static final Kind CONFIG_MAP = core("ConfigMap", "configmaps", List.of("cm"), true, List.of(age()));
@@ -102,16 +116,25 @@ public final class Kinds {
             core("ServiceAccount", "serviceaccounts", List.of("sa"), true, List.of(age()));
 
     /** A space of names. */
-    public static final Kind NAMESPACE = core("Namespace", "namespaces", List.of("ns"), false, List.of(
-            new Column("Status", "string", "its phase", 0, ".status.phase"), age()));
+    public static final Kind NAMESPACE = core(
+            "Namespace",
+            "namespaces",
+            List.of("ns"),
+            false,
+            List.of(new Column("Status", "string", "its phase", 0, ".status.phase"), age()));
 
     /** Something that happened. */
-    public static final Kind EVENT = core("Event", "events", List.of("ev"), true, List.of(
-            new Column("Last Seen", "date", "when it was last seen", 0, ".lastTimestamp"),
-            new Column("Type", "string", "Normal or Warning", 0, ".type"),
-            new Column("Reason", "string", "in one word", 0, ".reason"),
-            new Column("Object", "string", "what it is about", 0, ".involvedObject.name"),
-            new Column("Message", "string", "for people", 0, ".message")));
+    public static final Kind EVENT = core(
+            "Event",
+            "events",
+            List.of("ev"),
+            true,
+            List.of(
+                    new Column("Last Seen", "date", "when it was last seen", 0, ".lastTimestamp"),
+                    new Column("Type", "string", "Normal or Warning", 0, ".type"),
+                    new Column("Reason", "string", "in one word", 0, ".reason"),
+                    new Column("Object", "string", "what it is about", 0, ".involvedObject.name"),
+                    new Column("Message", "string", "for people", 0, ".message")));
 
     private static final List<Kind> ALL = List.of(
             INFERENCE_SERVICE,
@@ -127,8 +150,10 @@ public final class Kinds {
 
     /** Kinds of KServe that are not here, and what to do instead. */
     private static final Map<String, String> ELSEWHERE = Map.ofEntries(
-            Map.entry("TrainedModel", "give every model an InferenceService of its own, or put the models into one"
-                    + " repository and serve that with the format triton"),
+            Map.entry(
+                    "TrainedModel",
+                    "give every model an InferenceService of its own, or put the models into one"
+                            + " repository and serve that with the format triton"),
             Map.entry("LLMInferenceService", LANGUAGE_MODELS),
             Map.entry("LLMInferenceServiceConfig", LANGUAGE_MODELS),
             Map.entry("LocalModelCache", CACHE),
@@ -224,7 +249,11 @@ public final class Kinds {
                 List.of(
                         new Column("Disabled", "boolean", "whether it is never chosen", 0, ".spec.disabled"),
                         new Column(
-                                "ModelType", "string", "the formats that it runs", 0, ".spec.supportedModelFormats[*].name"),
+                                "ModelType",
+                                "string",
+                                "the formats that it runs",
+                                0,
+                                ".spec.supportedModelFormats[*].name"),
                         new Column("Containers", "string", "its containers", 0, ".spec.containers[*].name"),
                         age()));
     }

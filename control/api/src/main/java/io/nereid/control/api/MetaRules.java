@@ -11,8 +11,8 @@ final class MetaRules {
     private static final Pattern SERVICE_NAME = Pattern.compile("[a-z]([-a-z0-9]*[a-z0-9])?");
 
     private static final Pattern DNS_LABEL = Pattern.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?");
-    private static final Pattern DNS_SUBDOMAIN = Pattern.compile(
-            "[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*");
+    private static final Pattern DNS_SUBDOMAIN =
+            Pattern.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*");
     private static final Pattern QUALIFIED = Pattern.compile("[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?");
 
     /** A service's parts are called after it, such as {@code name-predictor}, and a name in a host has 63 characters at most. */
@@ -64,7 +64,8 @@ final class MetaRules {
     static void labels(String path, Map<String, String> labels, Problems problems) {
         labels.forEach((key, value) -> {
             qualified(path, key, problems);
-            if (!value.isEmpty() && (value.length() > 63 || !QUALIFIED.matcher(value).matches())) {
+            if (!value.isEmpty()
+                    && (value.length() > 63 || !QUALIFIED.matcher(value).matches())) {
                 problems.add(
                         path + "." + Schema.clip(key),
                         "\"" + Schema.clip(value) + "\" must consist of letters, digits, '-', '_' or '.', begin and end"
@@ -88,7 +89,8 @@ final class MetaRules {
         if (name.length() > 63 || !DNS_LABEL.matcher(name).matches()) {
             problems.add(
                     path,
-                    "\"" + Schema.clip(name) + "\" must consist of lower case letters, digits or '-', begin and end with"
+                    "\"" + Schema.clip(name)
+                            + "\" must consist of lower case letters, digits or '-', begin and end with"
                             + " a letter or digit, and have 63 characters at most");
         }
     }

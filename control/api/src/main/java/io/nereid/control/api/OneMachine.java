@@ -97,7 +97,9 @@ final class OneMachine {
         }
         if (service.explainer() != null) {
             component(
-                    "spec.explainer", service.explainer().extension(), service.explainer().pod());
+                    "spec.explainer",
+                    service.explainer().extension(),
+                    service.explainer().pod());
             if (service.explainer().art() != null) {
                 warnings.add("spec.explainer.art runs from an image, which one machine does not do; write nereid:"
                         + " {method: shap}, or containers with a command");
@@ -112,7 +114,12 @@ final class OneMachine {
         }
         Fields spec = Fields.of(runtime.tree()).object("spec");
         for (String field : List.of(
-                "grpcEndpoint", "grpcDataEndpoint", "httpDataEndpoint", "replicas", "storageHelper", "builtInAdapter")) {
+                "grpcEndpoint",
+                "grpcDataEndpoint",
+                "httpDataEndpoint",
+                "replicas",
+                "storageHelper",
+                "builtInAdapter")) {
             if (spec.has(field)) {
                 warnings.add("spec." + field + " has no effect: it is for ModelMesh");
             }
@@ -174,8 +181,9 @@ final class OneMachine {
             String at = path + "[" + i + "]";
             container(at, one);
             if (one.command().isEmpty() && one.image() != null) {
-                warnings.add(at + " has an image and no command: one machine starts programs, not images; give the command"
-                        + " that the image runs");
+                warnings.add(
+                        at + " has an image and no command: one machine starts programs, not images; give the command"
+                                + " that the image runs");
             }
         }
     }
@@ -196,7 +204,8 @@ final class OneMachine {
         }
         for (String name : container.resources().limits().keySet()) {
             if (name.contains("/")) {
-                warnings.add(path + ".resources.limits." + Schema.clip(name) + NO_EFFECT + ": devices are not shared out");
+                warnings.add(
+                        path + ".resources.limits." + Schema.clip(name) + NO_EFFECT + ": devices are not shared out");
             }
         }
     }

@@ -22,10 +22,10 @@ import io.nereid.control.api.Schema.Shape;
 
 /** The shapes of Kubernetes that KServe's resources contain. Immutable. */
 final class PodSchemas {
-    private static final Shape KEY_REF = object().with(TEXT, "name", "key").with(FLAG, "optional").required("key");
+    private static final Shape KEY_REF =
+            object().with(TEXT, "name", "key").with(FLAG, "optional").required("key");
 
-    static final Shape ENV = object()
-            .with(TEXT, "name", "value")
+    static final Shape ENV = object().with(TEXT, "name", "value")
             .with(
                     object().with(KEY_REF, "secretKeyRef", "configMapKeyRef")
                             .with(object().with(TEXT, "apiVersion", "fieldPath").required("fieldPath"), "fieldRef")
@@ -34,40 +34,39 @@ final class PodSchemas {
                                             .with(QUANTITY, "divisor")
                                             .required("resource"),
                                     "resourceFieldRef")
-                            .with(object().with(TEXT, "volumeName", "path", "key").with(FLAG, "optional"), "fileKeyRef"),
+                            .with(
+                                    object().with(TEXT, "volumeName", "path", "key")
+                                            .with(FLAG, "optional"),
+                                    "fileKeyRef"),
                     "valueFrom")
             .required("name");
 
     private static final Shape SOURCE_REF = object().with(TEXT, "name").with(FLAG, "optional");
 
-    private static final Shape ENV_FROM =
-            object().with(TEXT, "prefix").with(SOURCE_REF, "secretRef", "configMapRef");
+    private static final Shape ENV_FROM = object().with(TEXT, "prefix").with(SOURCE_REF, "secretRef", "configMapRef");
 
     private static final Schema PROTOCOL = oneOf("TCP", "UDP", "SCTP");
 
-    private static final Shape CONTAINER_PORT = object()
-            .with(TEXT, "name", "hostIP")
+    private static final Shape CONTAINER_PORT = object().with(TEXT, "name", "hostIP")
             .with(PORT, "containerPort", "hostPort")
             .with(PROTOCOL, "protocol")
             .required("containerPort");
 
-    static final Shape RESOURCES = object()
-            .with(QUANTITIES, "limits", "requests")
+    static final Shape RESOURCES = object().with(QUANTITIES, "limits", "requests")
             .with(list(object().with(TEXT, "name", "request").required("name")), "claims");
 
-    private static final Shape HTTP_GET = object()
-            .with(TEXT, "path", "host")
+    private static final Shape HTTP_GET = object().with(TEXT, "path", "host")
             .with(INT_OR_TEXT, "port")
             .with(oneOf("HTTP", "HTTPS"), "scheme")
             .with(list(object().with(TEXT, "name", "value").required("name")), "httpHeaders")
             .required("port");
 
-    private static final Shape TCP_SOCKET = object().with(INT_OR_TEXT, "port").with(TEXT, "host").required("port");
+    private static final Shape TCP_SOCKET =
+            object().with(INT_OR_TEXT, "port").with(TEXT, "host").required("port");
 
     private static final Shape EXEC = object().with(TEXT_LIST, "command");
 
-    private static final Shape PROBE = object()
-            .with(HTTP_GET, "httpGet")
+    private static final Shape PROBE = object().with(HTTP_GET, "httpGet")
             .with(TCP_SOCKET, "tcpSocket")
             .with(EXEC, "exec")
             .with(object().with(PORT, "port").with(TEXT, "service").required("port"), "grpc")
@@ -80,37 +79,25 @@ final class PodSchemas {
                     "failureThreshold")
             .with(LONG, "terminationGracePeriodSeconds");
 
-    private static final Shape HANDLER = object()
-            .with(HTTP_GET, "httpGet")
+    private static final Shape HANDLER = object().with(HTTP_GET, "httpGet")
             .with(TCP_SOCKET, "tcpSocket")
             .with(EXEC, "exec")
             .with(object().with(LONG, "seconds"), "sleep");
 
-    private static final Shape SECURITY_CONTEXT = object()
-            .with(
-                    FLAG,
-                    "privileged",
-                    "allowPrivilegeEscalation",
-                    "readOnlyRootFilesystem",
-                    "runAsNonRoot")
+    private static final Shape SECURITY_CONTEXT = object().with(
+                    FLAG, "privileged", "allowPrivilegeEscalation", "readOnlyRootFilesystem", "runAsNonRoot")
             .with(LONG, "runAsUser", "runAsGroup")
             .with(TEXT, "procMount")
             .with(object().with(TEXT_LIST, "add", "drop"), "capabilities")
             .with(TREE, "seccompProfile", "seLinuxOptions", "windowsOptions", "appArmorProfile");
 
-    private static final Shape MOUNT = object()
-            .with(TEXT, "name", "mountPath", "subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly")
+    private static final Shape MOUNT = object().with(
+                    TEXT, "name", "mountPath", "subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly")
             .with(FLAG, "readOnly")
             .required("name", "mountPath");
 
     /** A container, whose name and image need not be given. */
-    static final Shape CONTAINER = object()
-            .with(
-                    TEXT,
-                    "name",
-                    "image",
-                    "workingDir",
-                    "terminationMessagePath")
+    static final Shape CONTAINER = object().with(TEXT, "name", "image", "workingDir", "terminationMessagePath")
             .with(TEXT_LIST, "command", "args")
             .with(list(ENV), "env")
             .with(list(ENV_FROM), "envFrom")
@@ -130,8 +117,7 @@ final class PodSchemas {
     private static final Schema ITEMS =
             list(object().with(TEXT, "key", "path").with(INT, "mode").required("key", "path"));
 
-    private static final Shape VOLUME = object()
-            .with(TEXT, "name")
+    private static final Shape VOLUME = object().with(TEXT, "name")
             .with(object().with(TEXT, "medium").with(QUANTITY, "sizeLimit"), "emptyDir")
             .with(
                     object().with(TEXT, "secretName")
@@ -145,7 +131,9 @@ final class PodSchemas {
                             .with(INT, "defaultMode")
                             .with(FLAG, "optional"),
                     "configMap")
-            .with(object().with(TEXT, "claimName").with(FLAG, "readOnly").required("claimName"), "persistentVolumeClaim")
+            .with(
+                    object().with(TEXT, "claimName").with(FLAG, "readOnly").required("claimName"),
+                    "persistentVolumeClaim")
             .with(object().with(TEXT, "path", "type").required("path"), "hostPath")
             .with(
                     TREE,
@@ -176,8 +164,7 @@ final class PodSchemas {
                     "vsphereVolume")
             .required("name");
 
-    static final Schema TOLERATIONS = list(object()
-            .with(TEXT, "key", "value")
+    static final Schema TOLERATIONS = list(object().with(TEXT, "key", "value")
             .with(oneOf("Exists", "Equal", "Lt", "Gt"), "operator")
             .with(oneOf("NoSchedule", "PreferNoSchedule", "NoExecute"), "effect")
             .with(LONG, "tolerationSeconds"));
@@ -185,8 +172,7 @@ final class PodSchemas {
     static final Shape AFFINITY = object().with(TREE, "nodeAffinity", "podAffinity", "podAntiAffinity");
 
     /** The fields of a pod's specification. */
-    static final Shape POD = object()
-            .with(list(CONTAINER.required("name")), "initContainers")
+    static final Shape POD = object().with(list(CONTAINER.required("name")), "initContainers")
             .with(list(CONTAINER), "containers")
             .with(list(TREE), "ephemeralContainers")
             .with(list(VOLUME), "volumes")
@@ -230,8 +216,8 @@ final class PodSchemas {
             .with(RESOURCES, "resources");
 
     /** The metadata of every resource. */
-    static final Shape METADATA = object()
-            .with(TEXT, "name", "generateName", "namespace", "uid", "resourceVersion", "selfLink")
+    static final Shape METADATA = object().with(
+                    TEXT, "name", "generateName", "namespace", "uid", "resourceVersion", "selfLink")
             .with(TEXTS, "labels", "annotations")
             .with(LONG, "generation", "deletionGracePeriodSeconds")
             .with(Schema.TIME, "creationTimestamp", "deletionTimestamp")
@@ -243,8 +229,9 @@ final class PodSchemas {
             .with(ANY, "managedFields");
 
     /** What every resource has. */
-    static final Shape RESOURCE =
-            object().with(TEXT, "apiVersion", "kind").with(METADATA, "metadata").required("apiVersion", "kind", "metadata");
+    static final Shape RESOURCE = object().with(TEXT, "apiVersion", "kind")
+            .with(METADATA, "metadata")
+            .required("apiVersion", "kind", "metadata");
 
     private PodSchemas() {}
 }

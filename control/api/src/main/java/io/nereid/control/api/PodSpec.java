@@ -74,11 +74,14 @@ public record PodSpec(
                     .filter(key -> !key.equals("name"))
                     .toList()) {
                 if (fields.has(kind)) {
-                    return new Volume(fields.text("name", ""), kind, fields.object(kind).tree());
+                    return new Volume(
+                            fields.text("name", ""), kind, fields.object(kind).tree());
                 }
             }
             return new Volume(
-                    fields.text("name", ""), "emptyDir", fields.object("emptyDir").tree());
+                    fields.text("name", ""),
+                    "emptyDir",
+                    fields.object("emptyDir").tree());
         }
     }
 

@@ -14,8 +14,8 @@ import java.util.regex.Pattern;
  * @param value in units: cores, bytes
  */
 public record Quantity(BigDecimal value) {
-    private static final Pattern SYNTAX =
-            Pattern.compile("([+-]?(?:[0-9]{1,30}(?:\\.[0-9]{0,30})?|\\.[0-9]{1,30}))(?:([eE][+-]?[0-9]{1,2})|([KMGTPE]i|[numkMGTPE]))?");
+    private static final Pattern SYNTAX = Pattern.compile(
+            "([+-]?(?:[0-9]{1,30}(?:\\.[0-9]{0,30})?|\\.[0-9]{1,30}))(?:([eE][+-]?[0-9]{1,2})|([KMGTPE]i|[numkMGTPE]))?");
 
     /**
      * Reads an amount.
@@ -31,7 +31,8 @@ public record Quantity(BigDecimal value) {
         }
         BigDecimal number = new BigDecimal(matcher.group(1));
         if (matcher.group(2) != null) {
-            return new Quantity(number.scaleByPowerOfTen(Integer.parseInt(matcher.group(2).substring(1))));
+            return new Quantity(
+                    number.scaleByPowerOfTen(Integer.parseInt(matcher.group(2).substring(1))));
         }
         String suffix = matcher.group(3);
         if (suffix == null) {

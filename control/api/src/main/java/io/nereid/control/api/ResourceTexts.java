@@ -27,9 +27,8 @@ public final class ResourceTexts {
 
     private static final ObjectMapper JSON = new ObjectMapper(JsonFactory.builder()
             .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
-            .streamReadConstraints(StreamReadConstraints.builder()
-                    .maxNestingDepth(MOST_DEPTH)
-                    .build())
+            .streamReadConstraints(
+                    StreamReadConstraints.builder().maxNestingDepth(MOST_DEPTH).build())
             .build());
 
     private ResourceTexts() {}

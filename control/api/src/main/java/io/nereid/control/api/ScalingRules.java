@@ -26,8 +26,8 @@ final class ScalingRules {
     private static final List<String> POD_METRICS = List.of("cpu", "memory");
     private static final BigDecimal MEBI = BigDecimal.valueOf(1 << 20);
 
-    private static final Pattern DURATION =
-            Pattern.compile("(?:(\\d{1,9}(?:\\.\\d{1,9})?)h)?(?:(\\d{1,9}(?:\\.\\d{1,9})?)m)?(?:(\\d{1,9}(?:\\.\\d{1,9})?)s)?(?:(\\d{1,9}(?:\\.\\d{1,9})?)ms)?");
+    private static final Pattern DURATION = Pattern.compile(
+            "(?:(\\d{1,9}(?:\\.\\d{1,9})?)h)?(?:(\\d{1,9}(?:\\.\\d{1,9})?)m)?(?:(\\d{1,9}(?:\\.\\d{1,9})?)s)?(?:(\\d{1,9}(?:\\.\\d{1,9})?)ms)?");
 
     private final Map<String, String> annotations;
     private final DeploymentMode mode;
@@ -125,7 +125,8 @@ final class ScalingRules {
             Metric one = several.metrics().get(i);
             String at = path + ".autoScaling.metrics[" + i + "]";
             if (!one.type().equals("Resource")) {
-                problems.add(at + ".type", "the autoscaler class hpa knows only Resource, found \"" + one.type() + "\"");
+                problems.add(
+                        at + ".type", "the autoscaler class hpa knows only Resource, found \"" + one.type() + "\"");
             } else {
                 resource(at, one);
             }
@@ -134,9 +135,7 @@ final class ScalingRules {
 
     private void keda(String path, ComponentExtensionSpec spec) {
         if (spec.scaleMetric() != null) {
-            problems.add(
-                    path + ".scaleMetric",
-                    "not for the autoscaler class keda; write autoScaling.metrics");
+            problems.add(path + ".scaleMetric", "not for the autoscaler class keda; write autoScaling.metrics");
         }
         AutoScaling several = spec.autoScaling();
         if (several == null) {
@@ -146,9 +145,12 @@ final class ScalingRules {
             Metric one = several.metrics().get(i);
             String at = path + ".autoScaling.metrics[" + i + "]";
             if (one.type().equals("Resource")) {
-                if ("cpu".equals(one.resource()) && one.targetType() != null && !one.targetType().equals("Utilization")) {
+                if ("cpu".equals(one.resource())
+                        && one.targetType() != null
+                        && !one.targetType().equals("Utilization")) {
                     problems.add(
-                            at + ".resource.target.type", "for cpu it must be Utilization, found \"" + one.targetType() + "\"");
+                            at + ".resource.target.type",
+                            "for cpu it must be Utilization, found \"" + one.targetType() + "\"");
                 }
                 if ("memory".equals(one.resource()) && "Value".equals(one.targetType())) {
                     problems.add(
@@ -158,7 +160,8 @@ final class ScalingRules {
                 resource(at, one);
             } else {
                 String block = at + (one.type().equals("External") ? ".external" : ".podmetric");
-                if (one.source() == null || one.source().path("query").asText("").isBlank()) {
+                if (one.source() == null
+                        || one.source().path("query").asText("").isBlank()) {
                     problems.add(block + ".metric.query", "missing; it must be given");
                 }
                 if (one.value() == null) {
@@ -205,15 +208,16 @@ final class ScalingRules {
                         problems.add(at, Schema.unknownValue(value, classes));
                     }
                 }
-                case "min-scale", "minScale", "max-scale", "maxScale", "initial-scale", "initialScale" -> number(
-                        at, value, "0", "2147483647", true);
+                case "min-scale", "minScale", "max-scale", "maxScale", "initial-scale", "initialScale" ->
+                    number(at, value, "0", "2147483647", true);
                 case "activation-scale", "activationScale" -> number(at, value, "2", "2147483647", true);
                 case "target" -> number(at, value, "0.01", "1000000000", false);
-                case "target-utilization-percentage", "targetUtilizationPercentage" -> number(
-                        at, value, "1", "100", false);
+                case "target-utilization-percentage", "targetUtilizationPercentage" ->
+                    number(at, value, "1", "100", false);
                 case "target-burst-capacity", "targetBurstCapacity" -> number(at, value, "-1", "1000000000", false);
                 case "panic-window-percentage", "panicWindowPercentage" -> number(at, value, "1", "100", false);
-                case "panic-threshold-percentage", "panicThresholdPercentage" -> number(at, value, "110", "1000", false);
+                case "panic-threshold-percentage", "panicThresholdPercentage" ->
+                    number(at, value, "110", "1000", false);
                 case "window" -> duration(at, value, 6, 3600);
                 case "scale-down-delay",
                         "scaleDownDelay",
@@ -242,8 +246,8 @@ final class ScalingRules {
                 || value.compareTo(new BigDecimal(to)) > 0) {
             problems.add(
                     path,
-                    "expected " + kind + " from " + from + " to " + to + ", found \"" + Schema.clip(String.valueOf(text))
-                            + "\"");
+                    "expected " + kind + " from " + from + " to " + to + ", found \""
+                            + Schema.clip(String.valueOf(text)) + "\"");
         }
     }
 

@@ -62,8 +62,8 @@ abstract class Schema {
         @Override
         void check(JsonNode node, String path, Problems problems) {
             if (!node.isBoolean()) {
-                problems.addShape(wrongType(path, "true or false", node)
-                        + (node.isTextual() ? "; leave out the quotes" : ""));
+                problems.addShape(
+                        wrongType(path, "true or false", node) + (node.isTextual() ? "; leave out the quotes" : ""));
             }
         }
     };
@@ -120,8 +120,8 @@ abstract class Schema {
             @Override
             void check(JsonNode node, String path, Problems problems) {
                 if (!node.isIntegralNumber()) {
-                    problems.addShape(wrongType(path, "an integer", node)
-                            + (node.isTextual() ? "; leave out the quotes" : ""));
+                    problems.addShape(
+                            wrongType(path, "an integer", node) + (node.isTextual() ? "; leave out the quotes" : ""));
                 } else if (!node.canConvertToLong() || node.longValue() < from || node.longValue() > to) {
                     problems.addShape(wrongType(path, "an integer from " + from + " to " + to, node));
                 }
@@ -165,8 +165,8 @@ abstract class Schema {
                     problems.addShape(wrongType(path, "an object", node));
                     return;
                 }
-                object.properties().forEach(entry ->
-                        value.check(entry.getValue(), path + "." + clip(entry.getKey()), problems));
+                object.properties()
+                        .forEach(entry -> value.check(entry.getValue(), path + "." + clip(entry.getKey()), problems));
             }
         };
     }
@@ -253,8 +253,7 @@ abstract class Schema {
                     return "unknown field; did you mean '" + known + "'?";
                 }
             }
-            String suggestion =
-                    name.length() > LONGEST_NAME ? "" : Suggestions.didYouMean(name, fields.keySet(), "");
+            String suggestion = name.length() > LONGEST_NAME ? "" : Suggestions.didYouMean(name, fields.keySet(), "");
             if (!suggestion.isEmpty()) {
                 return "unknown field; " + suggestion;
             }

@@ -35,20 +35,19 @@ final class Schemas {
 
     private static final Schema PROTOCOL = oneOf("v1", "v2", "grpc-v1", "grpc-v2");
 
-    private static final Shape STORAGE = object()
-            .with(TEXT, "path", "key", "schemaPath")
-            .with(TEXTS, "parameters");
+    private static final Shape STORAGE =
+            object().with(TEXT, "path", "key", "schemaPath").with(TEXTS, "parameters");
 
-    private static final Shape TARGET = object()
-            .with(oneOf("Utilization", "Value", "AverageValue"), "type")
+    private static final Shape TARGET = object().with(oneOf("Utilization", "Value", "AverageValue"), "type")
             .with(INT, "averageUtilization")
             .with(QUANTITY, "averageValue", "value");
 
-    private static final Shape AUTOSCALING = object()
-            .with(
+    private static final Shape AUTOSCALING = object().with(
                     list(object().with(oneOf("Resource", "External", "PodMetric"), "type")
                             .with(
-                                    object().with(oneOf("cpu", "memory"), "name").with(TARGET, "target").required("name"),
+                                    object().with(oneOf("cpu", "memory"), "name")
+                                            .with(TARGET, "target")
+                                            .required("name"),
                                     "resource")
                             .with(
                                     object().with(
@@ -85,16 +84,14 @@ final class Schemas {
                                     "scaleDown"),
                     "behavior");
 
-    private static final Shape LOGGER = object()
-            .with(TEXT, "url", "marshallerUrl")
+    private static final Shape LOGGER = object().with(TEXT, "url", "marshallerUrl")
             .with(oneOf("all", "request", "response"), "mode")
             .with(TEXT_LIST, "metadataHeaders", "metadataAnnotations")
             .with(STORAGE.with(TEXT, "serviceAccountName"), "storage")
             .with(INT, "batchSize")
             .with(LONG, "batchInterval");
 
-    private static final Shape EXTENSION = object()
-            .with(INT, "minReplicas", "maxReplicas", "scaleTarget")
+    private static final Shape EXTENSION = object().with(INT, "minReplicas", "maxReplicas", "scaleTarget")
             .with(oneOf("cpu", "memory", "concurrency", "rps"), "scaleMetric")
             .with(oneOf("Utilization", "AverageValue"), "scaleMetricType")
             .with(AUTOSCALING, "autoScaling")
@@ -110,8 +107,7 @@ final class Schemas {
     private static final Schema STORAGE_URIS =
             list(object().with(TEXT, "uri", "mountPath").required("uri"));
 
-    private static final Shape WORKERS =
-            PodSchemas.POD.with(INT, "pipelineParallelSize", "tensorParallelSize");
+    private static final Shape WORKERS = PodSchemas.POD.with(INT, "pipelineParallelSize", "tensorParallelSize");
 
     private static final Shape FRAMEWORK = PodSchemas.CONTAINER
             .with(TEXT, "storageUri", "runtimeVersion")
@@ -158,14 +154,15 @@ final class Schemas {
                             .with(TEXTS, "config"),
                     "art")
             .with(
-                    object().with(TEXT, "method", "storageUri").with(TEXTS, "config").required("method"),
+                    object().with(TEXT, "method", "storageUri")
+                            .with(TEXTS, "config")
+                            .required("method"),
                     "nereid")
             .hint("alibi", "alibi" + NO_EXPLAINER)
             .hint("aix", "aix" + NO_EXPLAINER)
             .hint("aif", "aif" + NO_EXPLAINER);
 
-    static final Shape INFERENCE_SERVICE = resource(object()
-                    .with(PREDICTOR, "predictor")
+    static final Shape INFERENCE_SERVICE = resource(object().with(PREDICTOR, "predictor")
                     .with(COMPONENT, "transformer")
                     .with(EXPLAINER, "explainer")
                     .with(
@@ -202,8 +199,7 @@ final class Schemas {
                     .required("containers"))
             .with(TREE, "status");
 
-    static final Shape INFERENCE_GRAPH = resource(object()
-                    .with(
+    static final Shape INFERENCE_GRAPH = resource(object().with(
                             map(object().with(oneOf("Sequence", "Splitter", "Ensemble", "Switch"), "routerType")
                                     .with(
                                             list(object().with(
@@ -234,8 +230,7 @@ final class Schemas {
                     .required("nodes"))
             .with(TREE, "status");
 
-    static final Shape STORAGE_CONTAINER = resource(object()
-                    .with(PodSchemas.CONTAINER.required("name"), "container")
+    static final Shape STORAGE_CONTAINER = resource(object().with(PodSchemas.CONTAINER.required("name"), "container")
                     .with(list(object().with(TEXT, "prefix", "regex")), "supportedUriFormats")
                     .with(oneOf("initContainer", "localModelDownloadJob"), "workloadType")
                     .with(FLAG, "supportsMultiModelDownload")
@@ -253,13 +248,21 @@ final class Schemas {
     static final Shape SERVICE_ACCOUNT = PodSchemas.RESOURCE
             .with(
                     list(object().with(
-                            TEXT, "apiVersion", "kind", "name", "namespace", "fieldPath", "resourceVersion", "uid")),
+                                    TEXT,
+                                    "apiVersion",
+                                    "kind",
+                                    "name",
+                                    "namespace",
+                                    "fieldPath",
+                                    "resourceVersion",
+                                    "uid")),
                     "secrets")
             .with(list(object().with(TEXT, "name")), "imagePullSecrets")
             .with(FLAG, "automountServiceAccountToken");
 
-    static final Shape NAMESPACE =
-            PodSchemas.RESOURCE.with(object().with(TEXT_LIST, "finalizers"), "spec").with(TREE, "status");
+    static final Shape NAMESPACE = PodSchemas.RESOURCE
+            .with(object().with(TEXT_LIST, "finalizers"), "spec")
+            .with(TREE, "status");
 
     static final Shape EVENT = PodSchemas.RESOURCE
             .with(TREE, "involvedObject", "source", "series", "related")

@@ -128,8 +128,7 @@ public record ServiceConfig(
         }
         ObjectNode all = new ObjectNode(JsonNodeFactory.instance);
         List<String> problems = new ArrayList<>();
-        for (Map.Entry<String, String> entry :
-                Fields.of(settings).map("data").entrySet()) {
+        for (Map.Entry<String, String> entry : Fields.of(settings).map("data").entrySet()) {
             if (entry.getKey().startsWith("_")) {
                 continue; // KServe's ConfigMap explains itself under _example
             }
@@ -152,8 +151,7 @@ public record ServiceConfig(
 
     private static void merge(ObjectNode into, ObjectNode from) {
         for (Map.Entry<String, JsonNode> entry : from.properties()) {
-            if (entry.getValue() instanceof ObjectNode other
-                    && into.get(entry.getKey()) instanceof ObjectNode there) {
+            if (entry.getValue() instanceof ObjectNode other && into.get(entry.getKey()) instanceof ObjectNode there) {
                 merge(there, other);
             } else {
                 into.set(entry.getKey(), entry.getValue());
@@ -229,8 +227,7 @@ public record ServiceConfig(
                 throw ServingException.invalidArgument(fields.at("defaultDeploymentMode") + ": \"" + mode
                         + "\" is no deployment mode; expected Knative or Standard");
             }
-            return new Deploy(
-                    known, fields.object("deploymentRolloutStrategy").quantities("defaultRollout"));
+            return new Deploy(known, fields.object("deploymentRolloutStrategy").quantities("defaultRollout"));
         }
     }
 
@@ -304,9 +301,7 @@ public record ServiceConfig(
             return new Credentials(
                     orElse(fields.text("storageSpecSecretName"), "storage-config"),
                     orElse(fields.text("storageSecretNameAnnotation"), "serving.kserve.io/storageSecretName"),
-                    orElse(
-                            fields.object("gcs").text("gcsCredentialFileName"),
-                            "gcloud-application-credentials.json"),
+                    orElse(fields.object("gcs").text("gcsCredentialFileName"), "gcloud-application-credentials.json"),
                     fields.map("s3"));
         }
     }

@@ -82,7 +82,8 @@ final class ServiceDefaults {
         framework(predictor);
         if (predictor.get("model") instanceof ObjectNode model) {
             if (!model.has("protocolVersion")
-                    && V2_FORMATS.contains(model.path("modelFormat").path("name").asText(""))) {
+                    && V2_FORMATS.contains(
+                            model.path("modelFormat").path("name").asText(""))) {
                 model.put("protocolVersion", "v2");
             }
         } else if (Schemas.FRAMEWORKS.stream().noneMatch(predictor::has)) {
@@ -93,8 +94,7 @@ final class ServiceDefaults {
 
     /** The block of a framework becomes {@code model}, if it is the only one. */
     private static void framework(ObjectNode predictor) {
-        List<String> blocks =
-                Schemas.FRAMEWORKS.stream().filter(predictor::has).toList();
+        List<String> blocks = Schemas.FRAMEWORKS.stream().filter(predictor::has).toList();
         if (blocks.size() != 1 || predictor.has("model")) {
             return;
         }
@@ -181,10 +181,18 @@ final class ServiceDefaults {
             boolean limited = limits.has(name);
             boolean requested = requests.has(name);
             if (!limited) {
-                limits.put(name, requested && less(limit, requests.get(name).asText()) ? requests.get(name).asText() : limit);
+                limits.put(
+                        name,
+                        requested && less(limit, requests.get(name).asText())
+                                ? requests.get(name).asText()
+                                : limit);
             }
             if (!requested) {
-                requests.put(name, limited && less(limits.get(name).asText(), request) ? limits.get(name).asText() : request);
+                requests.put(
+                        name,
+                        limited && less(limits.get(name).asText(), request)
+                                ? limits.get(name).asText()
+                                : request);
             }
         }
     }

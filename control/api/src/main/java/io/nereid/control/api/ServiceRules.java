@@ -124,12 +124,13 @@ final class ServiceRules {
             String protocol = main == null ? null : main.env("PROTOCOL");
             if (protocol != null && !protocol.equals("v1") && !protocol.equals("v2")) {
                 problems.add(
-                        path + ".containers", "the variable PROTOCOL must be v1 or v2, found \"" + Schema.clip(protocol)
-                                + "\"");
+                        path + ".containers",
+                        "the variable PROTOCOL must be v1 or v2, found \"" + Schema.clip(protocol) + "\"");
             }
         }
         Container transformer = pod.container(InferenceService.TRANSFORMER_CONTAINER);
-        if (transformer != null && transformer.env().stream().anyMatch(env -> env.name().equals("STORAGE_URI"))) {
+        if (transformer != null
+                && transformer.env().stream().anyMatch(env -> env.name().equals("STORAGE_URI"))) {
             problems.add(path + ".containers", "the transformer-container must not have the variable STORAGE_URI");
         }
         storage.uris(path + ".storageUris", predictor.storageUris(), predictor.storageContainerName());
@@ -234,7 +235,9 @@ final class ServiceRules {
                 missing.add("key");
             }
             if (!missing.isEmpty()) {
-                problems.add(path + ".storage", String.join(", ", missing) + " missing; path, parameters and key must be given");
+                problems.add(
+                        path + ".storage",
+                        String.join(", ", missing) + " missing; path, parameters and key must be given");
             }
         }
         if (logger.url() != null && !logger.url().matches("(?s)[A-Za-z][A-Za-z0-9+.-]*:.+")) {
@@ -321,10 +324,12 @@ final class ServiceRules {
                 }
             }
             Integer min = predictor.extension().minReplicas();
-            int stable = Objects.requireNonNullElse(service.predictor().extension().minReplicas(), 1);
+            int stable =
+                    Objects.requireNonNullElse(service.predictor().extension().minReplicas(), 1);
             if (min != null && min > stable) {
                 problems.add(
-                        path + ".predictor.minReplicas", min + " is more than the minReplicas of the predictor, " + stable);
+                        path + ".predictor.minReplicas",
+                        min + " is more than the minReplicas of the predictor, " + stable);
             }
             predictor(path + ".predictor", predictor, scaling);
         }

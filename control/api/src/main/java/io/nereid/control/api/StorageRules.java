@@ -140,7 +140,8 @@ final class StorageRules {
         for (String path : paths) {
             List<String> other = segments(path);
             int same = 0;
-            while (same < Math.min(common.size(), other.size()) && common.get(same).equals(other.get(same))) {
+            while (same < Math.min(common.size(), other.size())
+                    && common.get(same).equals(other.get(same))) {
                 same++;
             }
             common = common.subList(0, same);

@@ -50,7 +50,8 @@ final class WorkerRules {
         }
         if (!"none".equals(metadata.annotation(ScalingRules.CLASS_ANNOTATION))) {
             problems.add(
-                    "metadata.annotations." + ScalingRules.CLASS_ANNOTATION, "must be none, because there is a workerSpec");
+                    "metadata.annotations." + ScalingRules.CLASS_ANNOTATION,
+                    "must be none, because there is a workerSpec");
         }
     }
 
@@ -58,7 +59,8 @@ final class WorkerRules {
     void workers(String path, WorkerSpec workers) {
         if (workers.pod().containers().size() > 1) {
             problems.add(
-                    path + ".containers", "has " + workers.pod().containers().size() + " containers; expected one at most");
+                    path + ".containers",
+                    "has " + workers.pod().containers().size() + " containers; expected one at most");
         }
         size(path + ".pipelineParallelSize", workers.pipelineParallelSize());
         size(path + ".tensorParallelSize", workers.tensorParallelSize());

@@ -14,17 +14,14 @@ final class YamlScalars {
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
     private static final Set<String> NULLS = Set.of("", "~", "null", "Null", "NULL");
-    private static final Set<String> TRUES =
-            Set.of("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON");
-    private static final Set<String> FALSES =
-            Set.of("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF");
+    private static final Set<String> TRUES = Set.of("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON");
+    private static final Set<String> FALSES = Set.of("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF");
 
     private static final Pattern DECIMAL = Pattern.compile("[-+]?(0|[1-9][0-9_]*)");
     private static final Pattern HEX = Pattern.compile("[-+]?0x[0-9a-fA-F_]+");
     private static final Pattern BINARY = Pattern.compile("[-+]?0b[01_]+");
     private static final Pattern OCTAL = Pattern.compile("[-+]?0o?[0-7_]+");
-    private static final Pattern FLOAT =
-            Pattern.compile("[-+]?(\\.[0-9]+|[0-9]+(\\.[0-9]*)?)([eE][-+]?[0-9]+)?");
+    private static final Pattern FLOAT = Pattern.compile("[-+]?(\\.[0-9]+|[0-9]+(\\.[0-9]*)?)([eE][-+]?[0-9]+)?");
     private static final Pattern NO_NUMBER = Pattern.compile("[-+]?\\.(inf|Inf|INF)|\\.(nan|NaN|NAN)");
 
     private YamlScalars() {}

@@ -58,6 +58,7 @@ final class YamlTrees {
         final @Nullable Anchor anchor;
         final int firstNode;
         final int line;
+
         @Nullable String key;
 
         /** What {@code <<} brings, later ones weaker. */
@@ -66,7 +67,12 @@ final class YamlTrees {
         /** Keys with their lines, to find the same one again. */
         final Map<String, Integer> keys = new LinkedHashMap<>();
 
-        Frame(@Nullable ObjectNode object, @Nullable ArrayNode array, @Nullable Anchor anchor, int firstNode, int line) {
+        Frame(
+                @Nullable ObjectNode object,
+                @Nullable ArrayNode array,
+                @Nullable Anchor anchor,
+                int firstNode,
+                int line) {
             this.object = object;
             this.array = array;
             this.anchor = anchor;
@@ -167,7 +173,8 @@ final class YamlTrees {
         }
         Integer before = frame.keys.put(key, line(event));
         if (before != null) {
-            throw wrong(line(event), "the key \"" + Schema.clip(key) + "\" is there twice, before in line " + (before + 1));
+            throw wrong(
+                    line(event), "the key \"" + Schema.clip(key) + "\" is there twice, before in line " + (before + 1));
         }
         frame.key = key.equals("<<") ? "\"<<\"" : key; // a quoted one is a name like others; told apart in add
     }
@@ -176,8 +183,7 @@ final class YamlTrees {
         Anchored anchored = anchors.get(event.getAlias());
         if (anchored == null) {
             throw wrong(
-                    line(event),
-                    "the alias *" + event.getAlias().getValue() + " names no anchor that ends before it");
+                    line(event), "the alias *" + event.getAlias().getValue() + " names no anchor that ends before it");
         }
         Frame frame = stack.peek();
         if (frame != null && frame.object != null && frame.key == null) {
@@ -265,7 +271,8 @@ final class YamlTrees {
     private JsonNode plain(String text, ScalarEvent event) {
         JsonNode node = YamlScalars.resolve(text);
         if (node == null) {
-            throw wrong(line(event), Schema.clip(text) + " cannot be written in JSON; put it in quotes if it is a string");
+            throw wrong(
+                    line(event), Schema.clip(text) + " cannot be written in JSON; put it in quotes if it is a string");
         }
         return node;
     }

@@ -21,8 +21,8 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Runs the golden cases; {@link Cases} says how to add one. */
 class AdmissionCasesTest {
-    private static final Set<String> FIELDS = Set.of(
-            "case", "base", "resource", "patch", "old", "config", "beside", "becomes", "problems", "warnings");
+    private static final Set<String> FIELDS =
+            Set.of("case", "base", "resource", "patch", "old", "config", "beside", "becomes", "problems", "warnings");
 
     @TestFactory
     Stream<DynamicTest> everyCaseIsAdmittedOrRefusedAsWritten() {
@@ -48,11 +48,12 @@ class AdmissionCasesTest {
         } else {
             Admitted admitted = one.admission().admit(kind, one.input(), one.old());
             JsonNode becomes = one.tree().path("becomes");
-            ObjectNode expected =
-                    becomes instanceof ObjectNode patch ? Cases.patched(one.input(), patch) : one.input();
+            ObjectNode expected = becomes instanceof ObjectNode patch ? Cases.patched(one.input(), patch) : one.input();
             assertThat((JsonNode) admitted.resource()).isEqualTo(expected);
             assertThat(new TreeSet<>(admitted.warnings())).isEqualTo(new TreeSet<>(one.lines("warnings")));
-            assertThat(one.admission().admit(kind, admitted.resource(), one.old()).resource())
+            assertThat(one.admission()
+                            .admit(kind, admitted.resource(), one.old())
+                            .resource())
                     .as("admitted again")
                     .isEqualTo(admitted.resource());
         }

@@ -107,7 +107,10 @@ class AdmissionFuzzTest {
         JsonNode chosen = inner.get(random.nextInt(inner.size()));
         if (chosen instanceof ArrayNode array) {
             if (array.isEmpty() || random.nextInt(3) == 0) {
-                array.add(array.isEmpty() || random.nextBoolean() ? some(random) : array.get(0).deepCopy());
+                array.add(
+                        array.isEmpty() || random.nextBoolean()
+                                ? some(random)
+                                : array.get(0).deepCopy());
             } else if (random.nextBoolean()) {
                 array.remove(random.nextInt(array.size()));
             } else {

@@ -33,7 +33,12 @@ import org.jspecify.annotations.Nullable;
  *
  * Immutable.
  */
-record Cases(String topic, String name, ObjectNode input, @Nullable ObjectNode old, ObjectNode tree) {
+record Cases(
+        String topic,
+        String name,
+        ObjectNode input,
+        @Nullable ObjectNode old,
+        ObjectNode tree) {
     static final List<String> TOPICS = List.of(
             "metadata",
             "strictness",

@@ -92,7 +92,8 @@ class RecordsTest {
 
     @Test
     void aWrongTypeIsToldWithItsPath() {
-        assertThatThrownBy(() -> InferenceService.read(tree("spec: {predictor: {containers: [{name: a, env: [{name: 5}]}]}}")))
+        assertThatThrownBy(() ->
+                        InferenceService.read(tree("spec: {predictor: {containers: [{name: a, env: [{name: 5}]}]}}")))
                 .isInstanceOf(ServingException.class)
                 .hasMessage("spec.predictor.containers[0].env[0].name: expected a string, found 5");
     }
@@ -113,8 +114,18 @@ class RecordsTest {
 
     @ParameterizedTest
     @CsvSource({
-        "1,1", "500m,0.5", "2Gi,2147483648", "1k,1000", "1e3,1000", "1.5G,1500000000", "0,0", ".5,0.5", "100u,0.0001",
-        "1Ei,1152921504606846976", "3E2,300", "1E,1000000000000000000"
+        "1,1",
+        "500m,0.5",
+        "2Gi,2147483648",
+        "1k,1000",
+        "1e3,1000",
+        "1.5G,1500000000",
+        "0,0",
+        ".5,0.5",
+        "100u,0.0001",
+        "1Ei,1152921504606846976",
+        "3E2,300",
+        "1E,1000000000000000000"
     })
     void quantitiesAreRead(String text, String value) {
         assertThat(Quantity.parse(text).value()).isEqualByComparingTo(value);
@@ -163,7 +174,8 @@ class RecordsTest {
                   somethingNew: '{"a": 1}'
                 """));
         assertThat(config.deploy().defaultDeploymentMode()).isEqualTo(ServiceConfig.DeploymentMode.STANDARD);
-        assertThat(config.inferenceService().defaultResources().limits()).isEqualTo(Map.of("cpu", "4", "memory", "2Gi"));
+        assertThat(config.inferenceService().defaultResources().limits())
+                .isEqualTo(Map.of("cpu", "4", "memory", "2Gi"));
         assertThat(config.inferenceService().labelDisallowedList()).isEqualTo(List.of("x"));
         assertThat(config.metricsAggregator().enableMetricAggregation()).isTrue();
     }
@@ -205,11 +217,10 @@ class RecordsTest {
     void otherKindsAreRefusedWithWhatToDo(String apiVersion, String kind, String remedy) {
         ObjectNode resource = tree("a: 1");
         resource.put("apiVersion", apiVersion).put("kind", kind);
-        assertThatThrownBy(() -> Kinds.of(resource))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.getMessage()).isEqualTo("there is no " + apiVersion + " " + kind + " here");
-                    assertThat(e.remedy()).contains(remedy.equals("no such") ? "this server keeps" : remedy);
-                });
+        assertThatThrownBy(() -> Kinds.of(resource)).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.getMessage()).isEqualTo("there is no " + apiVersion + " " + kind + " here");
+            assertThat(e.remedy()).contains(remedy.equals("no such") ? "this server keeps" : remedy);
+        });
     }
 
     @Test
@@ -219,7 +230,8 @@ class RecordsTest {
                 .isFalse();
         assertThat(Admission.specChanged(before, tree("metadata: {name: a}\nspec: {x: 2}\nstatus: {y: 1}")))
                 .isTrue();
-        assertThat((JsonNode) before).hasToString("{\"metadata\":{\"name\":\"a\"},\"spec\":{\"x\":1},\"status\":{\"y\":1}}");
+        assertThat((JsonNode) before)
+                .hasToString("{\"metadata\":{\"name\":\"a\"},\"spec\":{\"x\":1},\"status\":{\"y\":1}}");
     }
 
     @Test

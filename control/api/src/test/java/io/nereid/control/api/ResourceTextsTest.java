@@ -75,8 +75,10 @@ class ResourceTextsTest {
     @Test
     void anchorsAndMergesAreFollowed() {
         String text = "base: &b {x: 1, y: {z: 2}}\nown: {<<: *b, x: 3}\nboth: {<<: [{x: 8}, *b]}\nsame: *b";
-        assertThat((JsonNode) ResourceTexts.parse(text, "f").get(0)).hasToString("{\"base\":{\"x\":1,\"y\":{\"z\":2}},"
-                + "\"own\":{\"x\":3,\"y\":{\"z\":2}},\"both\":{\"x\":8,\"y\":{\"z\":2}},\"same\":{\"x\":1,\"y\":{\"z\":2}}}");
+        assertThat((JsonNode) ResourceTexts.parse(text, "f").get(0))
+                .hasToString(
+                        "{\"base\":{\"x\":1,\"y\":{\"z\":2}},"
+                                + "\"own\":{\"x\":3,\"y\":{\"z\":2}},\"both\":{\"x\":8,\"y\":{\"z\":2}},\"same\":{\"x\":1,\"y\":{\"z\":2}}}");
     }
 
     @ParameterizedTest
@@ -107,7 +109,10 @@ class ResourceTextsTest {
         StringBuilder text = new StringBuilder("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
         for (int i = 1; i < 12; i++) {
             text.append("a").append(i).append(": &a").append(i).append(" [");
-            text.append(("*a" + (i - 1) + ", ").repeat(9)).append("*a").append(i - 1).append("]\n");
+            text.append(("*a" + (i - 1) + ", ").repeat(9))
+                    .append("*a")
+                    .append(i - 1)
+                    .append("]\n");
         }
         assertThatThrownBy(() -> ResourceTexts.parse(text.toString(), "f"))
                 .isInstanceOf(ServingException.class)

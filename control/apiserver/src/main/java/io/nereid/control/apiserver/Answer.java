@@ -56,21 +56,20 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
     /** What went wrong, in Kubernetes' words where it has any. */
     static ObjectNode failureStatus(ServingException e) {
         record Told(int code, String reason) {}
-        Told told =
-                switch (e.code()) {
-                    case INVALID_ARGUMENT -> new Told(400, "BadRequest");
-                    case UNAUTHENTICATED -> new Told(401, "Unauthorized");
-                    case PERMISSION_DENIED -> new Told(403, "Forbidden");
-                    case NOT_FOUND -> new Told(404, "NotFound");
-                    case UNIMPLEMENTED -> new Told(405, "MethodNotAllowed");
-                    case ALREADY_EXISTS -> new Told(409, "AlreadyExists");
-                    case ABORTED, FAILED_PRECONDITION -> new Told(409, "Conflict");
-                    case OUT_OF_RANGE -> new Told(410, "Expired");
-                    case RESOURCE_EXHAUSTED -> new Told(507, "InsufficientStorage");
-                    case UNAVAILABLE -> new Told(503, "ServiceUnavailable");
-                    case DEADLINE_EXCEEDED -> new Told(504, "Timeout");
-                    case OK, CANCELLED, UNKNOWN, INTERNAL, DATA_LOSS -> new Told(500, "InternalError");
-                };
+        Told told = switch (e.code()) {
+            case INVALID_ARGUMENT -> new Told(400, "BadRequest");
+            case UNAUTHENTICATED -> new Told(401, "Unauthorized");
+            case PERMISSION_DENIED -> new Told(403, "Forbidden");
+            case NOT_FOUND -> new Told(404, "NotFound");
+            case UNIMPLEMENTED -> new Told(405, "MethodNotAllowed");
+            case ALREADY_EXISTS -> new Told(409, "AlreadyExists");
+            case ABORTED, FAILED_PRECONDITION -> new Told(409, "Conflict");
+            case OUT_OF_RANGE -> new Told(410, "Expired");
+            case RESOURCE_EXHAUSTED -> new Told(507, "InsufficientStorage");
+            case UNAVAILABLE -> new Told(503, "ServiceUnavailable");
+            case DEADLINE_EXCEEDED -> new Told(504, "Timeout");
+            case OK, CANCELLED, UNKNOWN, INTERNAL, DATA_LOSS -> new Told(500, "InternalError");
+        };
         return failureStatus(told.code, told.reason, e.describe());
     }
 
@@ -89,7 +88,8 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
 
     /** A resource that cannot be as it is; a problem a line, {@code path: what}. */
     static Answer invalid(Kind kind, String name, String problems) {
-        List<String> lines = problems.lines().map(String::strip).filter(l -> !l.isEmpty()).toList();
+        List<String> lines =
+                problems.lines().map(String::strip).filter(l -> !l.isEmpty()).toList();
         ObjectNode status = failureStatus(
                 422,
                 "Invalid",

@@ -79,10 +79,9 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
 
         /** No logs and no explanations; for tests. */
         public static Options plain(Clock clock) {
-            return new Options(
-                    Set.of(), "test", clock, (namespace, service, component, most) -> List.of(), service -> {
-                        throw ServingException.of(Code.UNIMPLEMENTED, "no runtimes are known here");
-                    });
+            return new Options(Set.of(), "test", clock, (namespace, service, component, most) -> List.of(), service -> {
+                throw ServingException.of(Code.UNIMPLEMENTED, "no runtimes are known here");
+            });
         }
     }
 
@@ -143,8 +142,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         try {
             pool.execute(() -> run(exchange));
         } catch (RejectedExecutionException e) {
-            exchange.reply(
-                    Answer.failure(503, "ServiceUnavailable", "the server stops").reply());
+            exchange.reply(Answer.failure(503, "ServiceUnavailable", "the server stops")
+                    .reply());
         }
     }
 
@@ -264,7 +263,9 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         List<String> rest = path;
         boolean scoped = path.get(0).equals("namespaces")
                 && path.size() >= 3
-                && !(group.isEmpty() && path.size() == 3 && List.of("status", "finalize").contains(path.get(2)));
+                && !(group.isEmpty()
+                        && path.size() == 3
+                        && List.of("status", "finalize").contains(path.get(2)));
         if (scoped) {
             namespace = path.get(1);
             rest = path.subList(2, path.size());
@@ -379,7 +380,9 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     /** The first form among those accepted that there is. */
     private static String form(ApiRequest request) {
         for (String accepted : request.accepted()) {
-            if (accepted.startsWith("application/json") || accepted.startsWith("*/*") || accepted.startsWith("application/*")) {
+            if (accepted.startsWith("application/json")
+                    || accepted.startsWith("*/*")
+                    || accepted.startsWith("application/*")) {
                 if (accepted.contains("as=Table")) {
                     return "Table";
                 }
@@ -389,10 +392,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                 return "";
             }
         }
-        throw new Refused(Answer.failure(
-                406,
-                "NotAcceptable",
-                "only the following media types are accepted: application/json"));
+        throw new Refused(
+                Answer.failure(406, "NotAcceptable", "only the following media types are accepted: application/json"));
     }
 
     private Answer one(Target target, ApiRequest request) {
@@ -463,7 +464,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     /** Where a resource stands in its list: by namespace, then by name. */
     private static String place(JsonNode item) {
         JsonNode metadata = item.path("metadata");
-        return metadata.path("namespace").asText("") + "\u0000" + metadata.path("name").asText("");
+        return metadata.path("namespace").asText("") + "\u0000"
+                + metadata.path("name").asText("");
     }
 
     private static String after(@Nullable String token) {
@@ -482,17 +484,16 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
         String form = form(request);
         String include = request.query("includeObject");
-        Function<JsonNode, JsonNode> shape =
-                switch (form) {
-                    case "Table" ->
-                        resource -> {
-                            ObjectNode metadata = Answer.JSON.createObjectNode();
-                            metadata.set("resourceVersion", resource.path("metadata").get("resourceVersion"));
-                            return tables.table(kind, List.of(resource), metadata, include == null ? "" : include);
-                        };
-                    case "Metadata" -> Tables::metadataOnly;
-                    default -> resource -> Resources.complete(kind, (ObjectNode) resource);
+        Function<JsonNode, JsonNode> shape = switch (form) {
+            case "Table" ->
+                resource -> {
+                    ObjectNode metadata = Answer.JSON.createObjectNode();
+                    metadata.set("resourceVersion", resource.path("metadata").get("resourceVersion"));
+                    return tables.table(kind, List.of(resource), metadata, include == null ? "" : include);
                 };
+            case "Metadata" -> Tables::metadataOnly;
+            default -> resource -> Resources.complete(kind, (ObjectNode) resource);
+        };
         long from = request.number("resourceVersion", 0);
         boolean initial = request.flag("sendInitialEvents");
         boolean bookmarks = request.flag("allowWatchBookmarks");
@@ -508,17 +509,16 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             // before the head has gone: a version that is too old is an answer of its own
             store.watch(target.type(), null, from, change -> {}).close();
         }
-        HttpStream stream = request.exchange()
-                .stream(new HttpReply(200, HttpReply.JSON, new String[0], new Content(new byte[0], 0)));
-        WatchStream told =
-                new WatchStream(
-                        stream,
-                        selectors,
-                        shape,
-                        known,
-                        tellAll ? 0 : listing.version(),
-                        initial,
-                        tellAll ? listing.version() : from);
+        HttpStream stream = request.exchange().stream(
+                new HttpReply(200, HttpReply.JSON, new String[0], new Content(new byte[0], 0)));
+        WatchStream told = new WatchStream(
+                stream,
+                selectors,
+                shape,
+                known,
+                tellAll ? 0 : listing.version(),
+                initial,
+                tellAll ? listing.version() : from);
         watches.add(told);
         request.exchange().onCancel(() -> {
             watches.remove(told);

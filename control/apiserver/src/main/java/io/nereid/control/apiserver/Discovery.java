@@ -203,7 +203,9 @@ final class Discovery {
         for (Kind kind : kinds) {
             String path = root(kind);
             paths.putObject(path)
-                    .put("serverRelativeURL", "/openapi/v3/" + path + "?hash=" + Integer.toHexString(version.hashCode()));
+                    .put(
+                            "serverRelativeURL",
+                            "/openapi/v3/" + path + "?hash=" + Integer.toHexString(version.hashCode()));
         }
         return tree;
     }

@@ -101,7 +101,8 @@ final class Namespaces {
             if (kind.namespaced()) {
                 ResourceStore.Type type = new ResourceStore.Type(kind.group(), kind.plural());
                 for (ObjectNode item : store.list(type, name).items()) {
-                    remove(new ResourceStore.Key(type, name, item.path("metadata").path("name").asText()));
+                    remove(new ResourceStore.Key(
+                            type, name, item.path("metadata").path("name").asText()));
                 }
             }
         }

@@ -95,8 +95,8 @@ final class Ownership {
             Author author,
             boolean force,
             ObjectNode earlierConfig) {
-        ObjectNode allowed = subtract(
-                fields(managed(earlierConfig)), differences(managed(live), managed(earlierConfig)));
+        ObjectNode allowed =
+                subtract(fields(managed(earlierConfig)), differences(managed(live), managed(earlierConfig)));
         ObjectNode wanted = fields(managed(config));
         ObjectNode earlier = Answer.JSON.createObjectNode();
         ObjectNode others = Answer.JSON.createObjectNode();
@@ -114,9 +114,7 @@ final class Ownership {
             paths(subtract(contested, allowed), "", paths);
             for (String path : paths) {
                 conflicts.add(new Conflict(
-                        entry.path("manager").asText(),
-                        entry.path("apiVersion").asText(author.apiVersion()),
-                        path));
+                        entry.path("manager").asText(), entry.path("apiVersion").asText(author.apiVersion()), path));
             }
             fields = subtract(fields, contested);
             others = union(others, fields);
@@ -155,9 +153,7 @@ final class Ownership {
     }
 
     private static ObjectNode fieldsOf(JsonNode entry) {
-        return entry.path("fieldsV1") instanceof ObjectNode fields
-                ? fields.deepCopy()
-                : Answer.JSON.createObjectNode();
+        return entry.path("fieldsV1") instanceof ObjectNode fields ? fields.deepCopy() : Answer.JSON.createObjectNode();
     }
 
     /** A resource without what nobody manages. */
@@ -177,9 +173,7 @@ final class Ownership {
         ObjectNode fields = Answer.JSON.createObjectNode();
         for (Map.Entry<String, JsonNode> field : tree.properties()) {
             JsonNode value = field.getValue();
-            fields.set(
-                    "f:" + field.getKey(),
-                    value.isObject() ? fields(value) : Answer.JSON.createObjectNode());
+            fields.set("f:" + field.getKey(), value.isObject() ? fields(value) : Answer.JSON.createObjectNode());
         }
         return fields;
     }

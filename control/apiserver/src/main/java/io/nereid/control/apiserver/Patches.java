@@ -146,7 +146,8 @@ final class Patches {
                     result = add(
                             result,
                             path,
-                            require(result, operation.path("from").asText(""), op).deepCopy());
+                            require(result, operation.path("from").asText(""), op)
+                                    .deepCopy());
                 case "test" -> {
                     JsonNode found = at(result, path);
                     if (!found.equals(operation.path("value"))) {
@@ -155,8 +156,9 @@ final class Patches {
                     }
                 }
                 default ->
-                    throw ServingException.invalidArgument("'" + op
-                            + "' is not an operation of a JSON patch (expected add, remove, replace, move, copy or test)");
+                    throw ServingException.invalidArgument(
+                            "'" + op
+                                    + "' is not an operation of a JSON patch (expected add, remove, replace, move, copy or test)");
             }
         }
         return result;

@@ -89,10 +89,14 @@ final class Protobuf {
                     3, Field.of("status", Form.IGNORED)),
             "ServiceAccount",
             Map.of(
-                    1, META,
-                    2, new Field("secrets", Form.OBJECTS, REFERENCE),
-                    3, new Field("imagePullSecrets", Form.OBJECTS, Map.of(1, Field.of("name", Form.TEXT))),
-                    4, Field.of("automountServiceAccountToken", Form.FLAG)),
+                    1,
+                    META,
+                    2,
+                    new Field("secrets", Form.OBJECTS, REFERENCE),
+                    3,
+                    new Field("imagePullSecrets", Form.OBJECTS, Map.of(1, Field.of("name", Form.TEXT))),
+                    4,
+                    Field.of("automountServiceAccountToken", Form.FLAG)),
             "DeleteOptions",
             Map.of(
                     1, Field.of("gracePeriodSeconds", Form.NUMBER),

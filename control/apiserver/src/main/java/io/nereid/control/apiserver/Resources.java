@@ -141,8 +141,8 @@ final class Resources {
             name = target.name();
         }
         if (!target.name().isEmpty() && !name.equals(target.name())) {
-            throw ServingException.invalidArgument("the name of the object (" + name
-                    + ") does not match the name on the URL (" + target.name() + ")");
+            throw ServingException.invalidArgument(
+                    "the name of the object (" + name + ") does not match the name on the URL (" + target.name() + ")");
         }
         if (name.isEmpty()) {
             throw new Refused(
@@ -160,8 +160,9 @@ final class Resources {
         String namespace = metadata.path("namespace").asText("");
         if (kind.namespaced()) {
             if (!namespace.isEmpty() && !namespace.equals(target.namespace())) {
-                throw ServingException.invalidArgument("the namespace of the provided object does not match the namespace"
-                        + " sent on the request: " + namespace + " and " + target.namespace());
+                throw ServingException.invalidArgument(
+                        "the namespace of the provided object does not match the namespace" + " sent on the request: "
+                                + namespace + " and " + target.namespace());
             }
             metadata.put("namespace", target.namespace());
         } else {
@@ -182,7 +183,12 @@ final class Resources {
         }
         JsonNode managers = metadata.get("managedFields");
         metadata.remove(List.of(
-                "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "generation", "selfLink",
+                "uid",
+                "resourceVersion",
+                "creationTimestamp",
+                "deletionTimestamp",
+                "generation",
+                "selfLink",
                 "managedFields"));
         if (target.kind().hasStatus()) {
             resource.remove("status");
@@ -234,8 +240,7 @@ final class Resources {
         boolean strategic = type.equals("application/strategic-merge-patch+json");
         if (strategic && !target.kind().group().isEmpty()) {
             throw new ApiRequest.Unsupported(
-                    type,
-                    "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
+                    type, "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
         }
         if (!apply
                 && !strategic
@@ -265,12 +270,11 @@ final class Resources {
         }
         old = complete(target.kind(), old);
         JsonNode patch = request.json();
-        JsonNode patched =
-                switch (type) {
-                    case "application/json-patch+json" -> Patches.json(old, patch);
-                    case "application/merge-patch+json" -> Patches.merge(old, patch);
-                    default -> Patches.strategic(old, patch);
-                };
+        JsonNode patched = switch (type) {
+            case "application/json-patch+json" -> Patches.json(old, patch);
+            case "application/merge-patch+json" -> Patches.merge(old, patch);
+            default -> Patches.strategic(old, patch);
+        };
         if (!(patched instanceof ObjectNode resource)) {
             throw ServingException.invalidArgument("the patch leaves no object");
         }
@@ -350,7 +354,8 @@ final class Resources {
 
     /** What {@code kubectl apply} wrote down when it still merged by itself; these fields are its own, whoever else wrote them. */
     private static ObjectNode lastApplied(ObjectNode live) {
-        String text = live.path("metadata").path("annotations").path(LAST_APPLIED).asText("");
+        String text =
+                live.path("metadata").path("annotations").path(LAST_APPLIED).asText("");
         try {
             if (Answer.JSON.readTree(text) instanceof ObjectNode config) {
                 return config;
@@ -362,8 +367,8 @@ final class Resources {
     }
 
     private static Answer conflict(Target target, List<Conflict> conflicts) {
-        StringBuilder text = new StringBuilder("Apply failed with " + conflicts.size() + " conflict"
-                + (conflicts.size() == 1 ? ": " : "s: "));
+        StringBuilder text = new StringBuilder(
+                "Apply failed with " + conflicts.size() + " conflict" + (conflicts.size() == 1 ? ": " : "s: "));
         ObjectNode status = Answer.failureStatus(409, "Conflict", "");
         ArrayNode causes = Answer.about(status, target.kind(), target.name())
                 .withObject("/details")
@@ -425,7 +430,11 @@ final class Resources {
         }
         ObjectNode metadata = wanted.withObject("/metadata");
         for (String name : List.of(
-                "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion",
+                "uid",
+                "creationTimestamp",
+                "deletionTimestamp",
+                "deletionGracePeriodSeconds",
+                "resourceVersion",
                 "generation")) {
             if (before.has(name)) {
                 metadata.set(name, before.get(name));
@@ -514,7 +523,8 @@ final class Resources {
     Answer delete(Target target, ApiRequest request) {
         ObjectNode old = get(target);
         JsonNode options = request.hasBody() ? request.json() : Answer.JSON.createObjectNode();
-        boolean dryRun = request.dryRun() || options.path("dryRun").path(0).asText("").equals("All");
+        boolean dryRun =
+                request.dryRun() || options.path("dryRun").path(0).asText("").equals("All");
         JsonNode conditions = options.path("preconditions");
         String uid = conditions.path("uid").asText("");
         if (!uid.isEmpty() && !uid.equals(old.path("metadata").path("uid").asText())) {
@@ -550,9 +560,8 @@ final class Resources {
                 .put("apiVersion", collection.kind().apiVersion());
         ObjectNode metadata = list.putObject("metadata");
         ArrayNode items = list.putArray("items");
-        String namespace = collection.kind().namespaced() && !collection.namespace().isEmpty()
-                ? collection.namespace()
-                : null;
+        String namespace =
+                collection.kind().namespaced() && !collection.namespace().isEmpty() ? collection.namespace() : null;
         for (ObjectNode item : store.list(collection.type(), namespace).items()) {
             if (!selectors.matches(item)) {
                 continue;
@@ -573,17 +582,25 @@ final class Resources {
                 }
             }
         }
-        metadata.put("resourceVersion", Long.toString(store.list(collection.type(), null).version()));
+        metadata.put(
+                "resourceVersion",
+                Long.toString(store.list(collection.type(), null).version()));
         return Answer.ok(list);
     }
 
     private Author author(Target target, ApiRequest request, String operation) {
         return new Author(
-                request.fieldManager(), operation, target.subresource(), target.kind().apiVersion(), now());
+                request.fieldManager(),
+                operation,
+                target.subresource(),
+                target.kind().apiVersion(),
+                now());
     }
 
     private String now() {
-        return Instant.ofEpochMilli(clock.millis()).truncatedTo(ChronoUnit.SECONDS).toString();
+        return Instant.ofEpochMilli(clock.millis())
+                .truncatedTo(ChronoUnit.SECONDS)
+                .toString();
     }
 
     static String resourceName(Kind kind) {

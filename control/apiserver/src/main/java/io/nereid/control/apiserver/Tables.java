@@ -93,7 +93,9 @@ final class Tables {
             } else {
                 cells.add("");
             }
-        } else if (found.size() == 1 && found.get(0).isValueNode() && !column.type().equals("string")) {
+        } else if (found.size() == 1
+                && found.get(0).isValueNode()
+                && !column.type().equals("string")) {
             cells.add(found.get(0));
         } else {
             StringBuilder text = new StringBuilder();
@@ -106,8 +108,8 @@ final class Tables {
 
     private String age(String time) {
         try {
-            return shown(Duration.between(
-                    OffsetDateTime.parse(time).toInstant(), Instant.ofEpochMilli(clock.millis())));
+            return shown(
+                    Duration.between(OffsetDateTime.parse(time).toInstant(), Instant.ofEpochMilli(clock.millis())));
         } catch (DateTimeException e) {
             return "<unknown>";
         }

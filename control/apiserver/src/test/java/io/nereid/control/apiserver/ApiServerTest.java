@@ -69,7 +69,8 @@ class ApiServerTest {
     }
 
     private static String service(String name) {
-        return "{\"apiVersion\":\"serving.kserve.io/v1beta1\",\"kind\":\"InferenceService\",\"metadata\":{\"name\":\"" + name
+        return "{\"apiVersion\":\"serving.kserve.io/v1beta1\",\"kind\":\"InferenceService\",\"metadata\":{\"name\":\""
+                + name
                 + "\"},\"spec\":{\"predictor\":{\"model\":{\"modelFormat\":{\"name\":\"sklearn\"},\"storageUri\":\"gs://b/m\"}}},"
                 + "\"status\":{\"url\":\"mine\"}}";
     }
@@ -90,7 +91,9 @@ class ApiServerTest {
                         .path("message")
                         .asText())
                 .contains("requests of web pages are refused (Origin: http://evil.example)");
-        assertThat(raw("evil.example:80")).contains("403").contains("the host 'evil.example' is not one of this server's");
+        assertThat(raw("evil.example:80"))
+                .contains("403")
+                .contains("the host 'evil.example' is not one of this server's");
         assertThat(raw("169.254.0.1")).contains("403");
         assertThat(raw("localhost.evil.example")).contains("403");
         for (String host : new String[] {"localhost:8090", "127.0.0.1", "[::1]:8090", "models.example", "LOCALHOST."}) {
@@ -113,8 +116,12 @@ class ApiServerTest {
         JsonNode created = ok("POST", SERVICES, service("a"));
         assertThat(created.has("status")).isFalse();
         assertThat(created.at("/metadata/generation").asInt()).isEqualTo(1);
-        JsonNode told = ok("PUT", SERVICES + "/a/status", created.deepCopy().toString().replace("\"spec\":{",
-                "\"status\":{\"url\":\"http://a\"},\"spec\":{\"x\":1,"));
+        JsonNode told = ok(
+                "PUT",
+                SERVICES + "/a/status",
+                created.deepCopy()
+                        .toString()
+                        .replace("\"spec\":{", "\"status\":{\"url\":\"http://a\"},\"spec\":{\"x\":1,"));
         assertThat(told.at("/status/url").asText()).isEqualTo("http://a");
         assertThat(told.at("/spec/x").isMissingNode()).isTrue();
         assertThat(told.at("/metadata/generation").asInt()).isEqualTo(1);
@@ -133,13 +140,18 @@ class ApiServerTest {
         JsonNode invalid = failure(send("POST", SERVICES, "application/json", service("A")), 422, "Invalid");
         assertThat(invalid.at("/details/causes/0/field").asText()).isEqualTo("metadata.name");
         JsonNode two = failure(
-                send("POST", SERVICES, "application/json", service("b").replace("\"spec\":{\"predictor\":{", "\"spec\":{\"x\":1,\"predictor\":{\"y\":2,")),
+                send(
+                        "POST",
+                        SERVICES,
+                        "application/json",
+                        service("b").replace("\"spec\":{\"predictor\":{", "\"spec\":{\"x\":1,\"predictor\":{\"y\":2,")),
                 422,
                 "Invalid");
         assertThat(two.path("message").asText())
                 .startsWith("InferenceService.serving.kserve.io \"b\" is invalid: [spec.")
                 .doesNotContain("problems");
-        assertThat(two.at("/details/causes").findValuesAsText("field")).containsExactlyInAnyOrder("spec.x", "spec.predictor.y");
+        assertThat(two.at("/details/causes").findValuesAsText("field"))
+                .containsExactlyInAnyOrder("spec.x", "spec.predictor.y");
         failure(send("POST", SERVICES, "application/json", "{"), 400, "BadRequest");
         failure(send("POST", SERVICES, "application/json", service("b").replace("v1beta1", "v9")), 400, "BadRequest");
         failure(send("POST", SERVICES, "text/csv", "a,b"), 415, "UnsupportedMediaType");
@@ -150,7 +162,11 @@ class ApiServerTest {
         failure(send("GET", SERVICES + "?fieldSelector=spec.x%3D1", null, ""), 400, "BadRequest");
         failure(send("GET", SERVICES + "?watch=1&resourceVersion=99999", null, ""), 410, "Expired");
         failure(
-                send("PATCH", SERVICES + "/a", "application/json-patch+json", "[{\"op\":\"test\",\"path\":\"/kind\",\"value\":1}]"),
+                send(
+                        "PATCH",
+                        SERVICES + "/a",
+                        "application/json-patch+json",
+                        "[{\"op\":\"test\",\"path\":\"/kind\",\"value\":1}]"),
                 400,
                 "BadRequest");
     }
@@ -165,21 +181,26 @@ class ApiServerTest {
         int pages = 0;
         do {
             JsonNode page = ok("GET", SERVICES + "?limit=2&continue=" + next, "");
-            page.path("items").forEach(item -> names.append(item.at("/metadata/name").asText()));
+            page.path("items")
+                    .forEach(item -> names.append(item.at("/metadata/name").asText()));
             next = page.at("/metadata/continue").asText("");
             pages++;
         } while (!next.isEmpty());
         assertThat(names).hasToString("abcde");
         assertThat(pages).isEqualTo(3);
-        assertThat(ok("GET", SERVICES + "?fieldSelector=metadata.name%3Db", "").path("items")).hasSize(1);
-        assertThat(ok("GET", SERVICES + "?fieldSelector=metadata.name!%3Db", "").path("items")).hasSize(4);
+        assertThat(ok("GET", SERVICES + "?fieldSelector=metadata.name%3Db", "").path("items"))
+                .hasSize(1);
+        assertThat(ok("GET", SERVICES + "?fieldSelector=metadata.name!%3Db", "").path("items"))
+                .hasSize(4);
     }
 
     @Test
     void aWatchBySelectorSeesResourcesComeAndGo() throws Exception {
         JsonNode created = ok("POST", SERVICES, service("a"));
-        HttpRequest request = HttpRequest.newBuilder(URI.create(plane.url() + SERVICES
-                        + "?watch=true&labelSelector=team%3Da&allowWatchBookmarks=true&sendInitialEvents=true&timeoutSeconds=20"))
+        HttpRequest request = HttpRequest.newBuilder(
+                        URI.create(
+                                plane.url() + SERVICES
+                                        + "?watch=true&labelSelector=team%3Da&allowWatchBookmarks=true&sendInitialEvents=true&timeoutSeconds=20"))
                 .timeout(Duration.ofSeconds(20))
                 .build();
         HttpResponse<Stream<String>> response = http.send(request, HttpResponse.BodyHandlers.ofLines());
@@ -187,14 +208,19 @@ class ApiServerTest {
             Iterator<String> events = lines.iterator();
             JsonNode bookmark = JSON.readTree(events.next());
             assertThat(bookmark.path("type").asText()).isEqualTo("BOOKMARK");
-            assertThat(bookmark.at("/object/metadata/annotations/k8s.io~1initial-events-end").asText())
+            assertThat(bookmark.at("/object/metadata/annotations/k8s.io~1initial-events-end")
+                            .asText())
                     .isEqualTo("true");
             assertThat(bookmark.at("/object/metadata/resourceVersion"))
                     .isEqualTo(created.at("/metadata/resourceVersion"));
             label("\"a\"");
             assertThat(JSON.readTree(events.next()).path("type").asText()).isEqualTo("ADDED");
-            ok("PUT", SERVICES + "/a", service("a").replace("gs://b/m", "gs://b/n").replace("\"name\":\"a\"",
-                    "\"name\":\"a\",\"labels\":{\"team\":\"a\"}"));
+            ok(
+                    "PUT",
+                    SERVICES + "/a",
+                    service("a")
+                            .replace("gs://b/m", "gs://b/n")
+                            .replace("\"name\":\"a\"", "\"name\":\"a\",\"labels\":{\"team\":\"a\"}"));
             assertThat(JSON.readTree(events.next()).path("type").asText()).isEqualTo("MODIFIED");
             label("\"b\"");
             assertThat(JSON.readTree(events.next()).path("type").asText()).isEqualTo("DELETED");
@@ -209,17 +235,25 @@ class ApiServerTest {
     void aWatchFromAnEarlierVersionMissesNothing() throws Exception {
         ok("POST", SERVICES, service("a"));
         label("\"a\"");
-        String version = ok("GET", SERVICES + "?labelSelector=team%3Da", "").at("/metadata/resourceVersion").asText();
+        String version = ok("GET", SERVICES + "?labelSelector=team%3Da", "")
+                .at("/metadata/resourceVersion")
+                .asText();
         label("\"b\"");
         HttpResponse<String> response = send(
-                "GET", SERVICES + "?watch=true&timeoutSeconds=1&labelSelector=team%3Da&resourceVersion=" + version, null, "");
+                "GET",
+                SERVICES + "?watch=true&timeoutSeconds=1&labelSelector=team%3Da&resourceVersion=" + version,
+                null,
+                "");
         assertThat(response.body().lines()).hasSize(1);
         assertThat(JSON.readTree(response.body()).path("type").asText()).isEqualTo("DELETED");
     }
 
     private void label(String value) throws Exception {
         HttpResponse<String> response = send(
-                "PATCH", SERVICES + "/a", "application/merge-patch+json", "{\"metadata\":{\"labels\":{\"team\":" + value + "}}}");
+                "PATCH",
+                SERVICES + "/a",
+                "application/merge-patch+json",
+                "{\"metadata\":{\"labels\":{\"team\":" + value + "}}}");
         assertThat(response.statusCode()).isEqualTo(200);
     }
 
@@ -232,7 +266,10 @@ class ApiServerTest {
 
     @Test
     void nothingIsStoredInADryRun() throws Exception {
-        assertThat(ok("POST", SERVICES + "?dryRun=All", service("a")).at("/metadata/uid").asText()).isNotEmpty();
+        assertThat(ok("POST", SERVICES + "?dryRun=All", service("a"))
+                        .at("/metadata/uid")
+                        .asText())
+                .isNotEmpty();
         failure(send("GET", SERVICES + "/a", null, ""), 404, "NotFound");
         ok("POST", SERVICES, service("a"));
         ok("DELETE", SERVICES + "/a?dryRun=All", "");
@@ -243,7 +280,8 @@ class ApiServerTest {
     @Test
     void logsAndSelectionAreSubresources() throws Exception {
         ok("POST", SERVICES, service("a"));
-        assertThat(send("GET", SERVICES + "/a/logs?component=predictor", null, "").body())
+        assertThat(send("GET", SERVICES + "/a/logs?component=predictor", null, "")
+                        .body())
                 .isEqualTo("first of a\nlast of predictor\n");
         JsonNode selection = ok("GET", SERVICES + "/a/selection", "");
         assertThat(selection.path("chosen").asText()).isEqualTo("kserve-sklearnserver");
@@ -255,11 +293,18 @@ class ApiServerTest {
     @Test
     void versionTwoOfOpenApiIsDeclinedAndVersionThreeTold() throws Exception {
         failure(
-                send("GET", "/openapi/v2", null, "", "accept", "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"),
+                send(
+                        "GET",
+                        "/openapi/v2",
+                        null,
+                        "",
+                        "accept",
+                        "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"),
                 406,
                 "NotAcceptable");
         JsonNode index = ok("GET", "/openapi/v3", "");
-        String path = index.at("/paths/apis~1serving.kserve.io~1v1beta1/serverRelativeURL").asText();
+        String path = index.at("/paths/apis~1serving.kserve.io~1v1beta1/serverRelativeURL")
+                .asText();
         assertThat(ok("GET", path, "").at("/components/schemas").toString()).contains("InferenceService");
     }
 
@@ -278,12 +323,14 @@ class ApiServerTest {
             socket.getOutputStream()
                     .write(("GET " + SERVICES + "?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
                             .getBytes(StandardCharsets.US_ASCII));
-            BufferedReader in = new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
+            BufferedReader in =
+                    new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
             assertThat(in.readLine()).contains("200");
             for (int i = 0; i < 50; i++) {
                 ok("PUT", SERVICES + "/a", service("a").replace("gs://b/m", "gs://b/" + i));
             }
         }
-        assertThat(ok("GET", SERVICES + "/a", "").at("/metadata/generation").asInt()).isGreaterThan(40);
+        assertThat(ok("GET", SERVICES + "/a", "").at("/metadata/generation").asInt())
+                .isGreaterThan(40);
     }
 }

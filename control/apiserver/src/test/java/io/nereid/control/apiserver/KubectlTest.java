@@ -50,7 +50,8 @@ class KubectlTest {
         boolean there = Stream.of(System.getenv().getOrDefault("PATH", "").split(java.io.File.pathSeparator))
                 .anyMatch(p -> Files.isExecutable(Path.of(p, "kubectl")));
         if (!there) {
-            LoggerFactory.getLogger(KubectlTest.class).warn("SKIPPED: KubectlTest needs the program kubectl, which is not on the PATH");
+            LoggerFactory.getLogger(KubectlTest.class)
+                    .warn("SKIPPED: KubectlTest needs the program kubectl, which is not on the PATH");
         }
         Assumptions.assumeTrue(there, "kubectl is not on the PATH");
         plane = new TestPlane(dir.resolve("store"));
@@ -84,13 +85,17 @@ class KubectlTest {
 
     private String ok(String... args) throws Exception {
         Result result = run(args);
-        assertThat(result.code()).as("%s: %s", String.join(" ", args), result.text()).isZero();
+        assertThat(result.code())
+                .as("%s: %s", String.join(" ", args), result.text())
+                .isZero();
         return result.text();
     }
 
     private String refused(String... args) throws Exception {
         Result result = run(args);
-        assertThat(result.code()).as("%s: %s", String.join(" ", args), result.text()).isNotZero();
+        assertThat(result.code())
+                .as("%s: %s", String.join(" ", args), result.text())
+                .isNotZero();
         return result.text();
     }
 
@@ -175,7 +180,12 @@ class KubectlTest {
                 .containsPattern("NAME +URL +READY +PREV +LATEST +PREVROLLEDOUTREVISION +LATESTREADYREVISION +AGE")
                 .containsPattern("iris +http://iris.example +True");
         ok("patch", "isvc", "iris", "--type", "merge", "-p", "{\"spec\":{\"predictor\":{\"timeout\":4}}}");
-        ok("patch", "isvc", "iris", "--type=json", "-p",
+        ok(
+                "patch",
+                "isvc",
+                "iris",
+                "--type=json",
+                "-p",
                 "[{\"op\":\"replace\",\"path\":\"/spec/predictor/timeout\",\"value\":5}]");
         assertThat(iris().at("/spec/predictor/timeout").asInt()).isEqualTo(5);
         assertThat(iris().at("/status/url").asText()).isEqualTo("http://iris.example");
@@ -189,7 +199,13 @@ class KubectlTest {
         ok("replace", "-f", file);
         assertThat(iris().at("/spec/predictor/timeout").asInt()).isEqualTo(6);
         assertThat(refused("replace", "-f", file)).contains("the object has been modified");
-        assertThat(ok("patch", "isvc", "iris", "--subresource=status", "--type=merge", "-p",
+        assertThat(ok(
+                        "patch",
+                        "isvc",
+                        "iris",
+                        "--subresource=status",
+                        "--type=merge",
+                        "-p",
                         "{\"status\":{\"url\":\"http://new\"},\"spec\":{\"predictor\":{\"timeout\":1}}}"))
                 .contains("patched");
         assertThat(iris().at("/status/url").asText()).isEqualTo("http://new");
@@ -233,7 +249,8 @@ class KubectlTest {
         }
         assertThat(new String(wait.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
                 .isEqualTo("inferenceservice.serving.kserve.io/iris condition met\n");
-        assertThat(refused("wait", "--for=condition=Gone", "isvc/iris", "--timeout=1s")).contains("timed out");
+        assertThat(refused("wait", "--for=condition=Gone", "isvc/iris", "--timeout=1s"))
+                .contains("timed out");
     }
 
     @Test
@@ -247,7 +264,8 @@ class KubectlTest {
         }
         assertThat(delete.isAlive()).isTrue();
         ok("patch", "isvc", "iris", "--type=merge", "-p", "{\"metadata\":{\"finalizers\":null}}");
-        assertThat(new String(delete.getInputStream().readAllBytes(), StandardCharsets.UTF_8)).contains("deleted");
+        assertThat(new String(delete.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                .contains("deleted");
         assertThat(delete.waitFor()).isZero();
         assertThat(iris()).isNull();
         ok("apply", "-f", file);
@@ -258,7 +276,8 @@ class KubectlTest {
     @Test
     void coreResourcesAndNamespaces() throws Exception {
         ok("create", "secret", "generic", "s3", "--from-literal=AWS_ACCESS_KEY_ID=abc");
-        assertThat(ok("get", "secret", "s3", "-o", "jsonpath={.data.AWS_ACCESS_KEY_ID} {.type}")).isEqualTo("YWJj Opaque");
+        assertThat(ok("get", "secret", "s3", "-o", "jsonpath={.data.AWS_ACCESS_KEY_ID} {.type}"))
+                .isEqualTo("YWJj Opaque");
         ok("create", "configmap", "settings", "--from-literal=a=b");
         ok("patch", "cm", "settings", "-p", "{\"data\":{\"c\":\"d\",\"a\":null}}");
         assertThat(ok("get", "cm", "settings", "-o", "jsonpath={.data}")).isEqualTo("{\"c\":\"d\"}");

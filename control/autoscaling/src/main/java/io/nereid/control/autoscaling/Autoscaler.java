@@ -115,8 +115,8 @@ public final class Autoscaler {
     public void update(ScalingSettings changed, long now) {
         if (changed.metric() != settings.metric() || changed.aggregation() != settings.aggregation()) {
             throw ServingException.invalidArgument(
-                    "metric and aggregation of a running revision cannot change (expected "
-                            + settings.metric() + " and " + settings.aggregation() + ")",
+                    "metric and aggregation of a running revision cannot change (expected " + settings.metric()
+                            + " and " + settings.aggregation() + ")",
                     "make a new autoscaler");
         }
         settings = changed;
@@ -141,8 +141,7 @@ public final class Autoscaler {
         double s = stable.average(now);
         double p = panic.average(now);
         if (!stable.isEmpty(now)) {
-            Decider.Result result =
-                    Decider.decide(settings, decider, new Decider.Input(now, ready, s, p, reachable));
+            Decider.Result result = Decider.decide(settings, decider, new Decider.Input(now, ready, s, p, reachable));
             decider = result.state();
             asked = result.wanted();
             excessBurst = result.excessBurst();

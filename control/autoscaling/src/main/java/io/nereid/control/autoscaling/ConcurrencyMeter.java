@@ -111,7 +111,8 @@ public final class ConcurrencyMeter {
         if (seconds <= 0) {
             return new Report(inFlight, 0, 0, inFlight);
         }
-        // A segment that a writer has not added yet comes with the next report; the sum can lie a little below zero then.
+        // A segment that a writer has not added yet comes with the next report; the sum can lie a little below zero
+        // then.
         double concurrency = Math.max(0, (area - reportedArea) / UNITS_PER_SECOND / seconds);
         long arrived = requests - reportedRequests;
         reportedAt = now;

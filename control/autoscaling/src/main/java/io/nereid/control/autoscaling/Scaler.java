@@ -146,8 +146,7 @@ public final class Scaler {
             return Step.leave(0, 1_000_000_000L);
         }
         long grace = settings.scaleToZeroGracePeriod().toNanos();
-        long retention =
-                in.reachable ? settings.scaleToZeroPodRetentionPeriod().toNanos() : 0;
+        long retention = in.reachable ? settings.scaleToZeroPodRetentionPeriod().toNanos() : 0;
         if (elapsed >= Math.max(grace, retention)) {
             return Step.of(0);
         }
@@ -160,14 +159,15 @@ public final class Scaler {
 
     private static State activity(ScalingSettings settings, State state, Input in, int wanted) {
         int min = in.reachable ? settings.min() : 0;
-        int threshold =
-                state.initialReached ? Math.max(min, 1) : Math.max(min, settings.initialScale());
+        int threshold = state.initialReached ? Math.max(min, 1) : Math.max(min, settings.initialScale());
         boolean reached = state.initialReached || in.ready >= threshold;
         Activity activity = state.activity;
         String reason = state.reason;
         boolean inactive = state.activity == Activity.INACTIVE;
         if (wanted == 0 || threshold == 0) {
-            reason = state.activity == Activity.ACTIVATING && threshold > 0 ? "TimedOut" : inactive ? reason : "NoTraffic";
+            reason = state.activity == Activity.ACTIVATING && threshold > 0
+                    ? "TimedOut"
+                    : inactive ? reason : "NoTraffic";
             activity = Activity.INACTIVE;
         } else if (wanted > 0 || !inactive) {
             activity = in.ready < threshold ? Activity.ACTIVATING : Activity.ACTIVE;

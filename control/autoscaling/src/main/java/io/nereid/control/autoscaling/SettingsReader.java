@@ -92,7 +92,8 @@ final class SettingsReader {
             String kebab = kebab(name);
             if (!ANNOTATIONS.contains(kebab)) {
                 unknown.add("annotation " + key + " is none of the autoscaler's and changes nothing ("
-                        + Suggestions.didYouMean(kebab, ANNOTATIONS, "expected one of " + String.join(", ", ANNOTATIONS))
+                        + Suggestions.didYouMean(
+                                kebab, ANNOTATIONS, "expected one of " + String.join(", ", ANNOTATIONS))
                         + ")");
             } else if (name.equals(kebab)) {
                 annotations.put(kebab, entry.getValue());
@@ -127,8 +128,7 @@ final class SettingsReader {
         return List.copyOf(sentences);
     }
 
-    ScalingSettings read(
-            int min, int max, String metricName, @Nullable Double givenTarget, int containerConcurrency) {
+    ScalingSettings read(int min, int max, String metricName, @Nullable Double givenTarget, int containerConcurrency) {
         checkClass();
         Metric metric = metric(metricName);
         bounds(min, max, containerConcurrency);
@@ -266,11 +266,7 @@ final class SettingsReader {
 
     private Duration grace() {
         return duration(
-                "scale-to-zero-grace-period",
-                Duration.ofSeconds(30),
-                Duration.ofNanos(1),
-                Duration.ofDays(365),
-                false);
+                "scale-to-zero-grace-period", Duration.ofSeconds(30), Duration.ofNanos(1), Duration.ofDays(365), false);
     }
 
     private double rate(String key, double fallback) {

@@ -135,8 +135,7 @@ final class ScalerTest {
         }
 
         Scaler.Result apply() {
-            return Scaler.apply(
-                    settings.build(), state(), new Scaler.Input(NOW, asked, 0, ready, reachable, held));
+            return Scaler.apply(settings.build(), state(), new Scaler.Input(NOW, asked, 0, ready, reachable, held));
         }
 
         @Override
@@ -164,7 +163,11 @@ final class ScalerTest {
                         .is(Activity.ACTIVE, WINDOW)
                         .leaves(0)
                         .andLooksAgain(),
-                c("the same with a window of its own").window(45).is(Activity.ACTIVE, 45).leaves(0).andLooksAgain(),
+                c("the same with a window of its own")
+                        .window(45)
+                        .is(Activity.ACTIVE, 45)
+                        .leaves(0)
+                        .andLooksAgain(),
                 c("inactive for the grace period").is(Activity.INACTIVE, GRACE).has(0),
                 c("inactive for the grace period but not for the retention")
                         .retention(2 * GRACE)
@@ -198,7 +201,11 @@ final class ScalerTest {
                         .is(Activity.INACTIVE, GRACE)
                         .notHeld()
                         .has(0),
-                c("not held: it waits").is(Activity.INACTIVE, GRACE).notHeld().leaves(0).andLooksAgain(),
+                c("not held: it waits")
+                        .is(Activity.INACTIVE, GRACE)
+                        .notHeld()
+                        .leaves(0)
+                        .andLooksAgain(),
                 c("activating, within the deadline")
                         .is(Activity.ACTIVATING, DEADLINE / 2.0)
                         .leaves(Scaler.UNKNOWN)
@@ -236,7 +243,10 @@ final class ScalerTest {
                         .has(0),
                 c("up").asked(10).has(10),
                 c("up to the maximum").asked(10).bounds(0, 8).has(8),
-                c("up from inactive").asked(10).is(Activity.INACTIVE, GRACE / 2.0).has(10),
+                c("up from inactive")
+                        .asked(10)
+                        .is(Activity.INACTIVE, GRACE / 2.0)
+                        .has(10),
                 c("inactive without metrics").asked(-1).is(Activity.INACTIVE, 0).leaves(-1),
                 c("active without metrics").asked(-1).is(Activity.ACTIVE, 0).leaves(-1),
                 c("first scale reached, no traffic")
@@ -244,8 +254,14 @@ final class ScalerTest {
                         .is(Activity.ACTIVE, 120)
                         .has(1)
                         .andLooksAgain(),
-                c("first scale not reached: it is the minimum").initial(2, false).asked(1).has(2),
-                c("first scale not reached, without metrics").initial(5, false).asked(-1).has(5),
+                c("first scale not reached: it is the minimum")
+                        .initial(2, false)
+                        .asked(1)
+                        .has(2),
+                c("first scale not reached, without metrics")
+                        .initial(5, false)
+                        .asked(-1)
+                        .has(5),
                 c("first scale not reached but unreachable")
                         .initial(2, false)
                         .unreachable()
@@ -258,7 +274,11 @@ final class ScalerTest {
                         .leaves(0)
                         .andLooksAgain(),
                 c("never to zero").neverZero().is(Activity.ACTIVE, 0).has(1),
-                c("never to zero, minimum two").neverZero().bounds(2, 0).is(Activity.ACTIVE, 0).has(2),
+                c("never to zero, minimum two")
+                        .neverZero()
+                        .bounds(2, 0)
+                        .is(Activity.ACTIVE, 0)
+                        .has(2),
                 c("never to zero, without metrics")
                         .neverZero()
                         .asked(-1)

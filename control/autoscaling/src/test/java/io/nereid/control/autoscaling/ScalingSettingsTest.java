@@ -74,7 +74,8 @@ final class ScalingSettingsTest {
                 new Target("concurrency", null, 1, eighty, "", 0.8, 1),
                 new Target("concurrency", null, 1, all, "", 1, 1),
                 new Target("concurrency", null, 0, all, "target=1", 1, 1),
-                new Target("concurrency", null, 0, "container-concurrency-target-percentage=0.001", "target=1", 0.01, 1),
+                new Target(
+                        "concurrency", null, 0, "container-concurrency-target-percentage=0.001", "target=1", 0.01, 1),
                 new Target("concurrency", null, 0, "container-concurrency-target-percentage=75", "target=10", 7.5, 10),
                 new Target("concurrency", null, 10, all, "target=1", 1, 1),
                 new Target("concurrency", null, 0, all, "target=500", 500, 500),
@@ -240,11 +241,10 @@ final class ScalingSettingsTest {
                 "metric-aggregation-algorithm=random | metric-aggregation-algorithm is 'random'"
             })
     void badAnnotationsAreRefused(String annotation, String message) {
-        assertThatThrownBy(() -> of(annotation))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                    assertThat(e.getMessage()).contains(message).doesNotContain("\n");
-                });
+        assertThatThrownBy(() -> of(annotation)).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.getMessage()).contains(message).doesNotContain("\n");
+        });
     }
 
     @ParameterizedTest

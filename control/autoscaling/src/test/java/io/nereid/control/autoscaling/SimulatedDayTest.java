@@ -254,7 +254,8 @@ final class SimulatedDayTest {
         assertThat(day.cold).isPositive();
         assertThat(day.reachedZero).isGreaterThan(5);
         assertThat(day.autoscaler.wanted()).isZero();
-        // Held requests start as soon as the replica does; the rest of the allowance is for bursts before replicas come.
+        // Held requests start as soon as the replica does; the rest of the allowance is for bursts before replicas
+        // come.
         assertThat(day.worstColdWait).isLessThan(START_UP + SECOND);
         assertThat(day.worstWait).isLessThan(30 * SECOND);
         assertThat(day.most).isBetween(5, 50);

@@ -23,13 +23,7 @@ import org.jspecify.annotations.Nullable;
 /** Makes processes of containers, and says what of them has no effect here. Confined to one call of the planner. */
 final class Containers {
     private static final Set<String> OF_MODELS = Set.of(
-            "modelFormat",
-            "runtime",
-            "storageUri",
-            "storage",
-            "runtimeVersion",
-            "protocolVersion",
-            "confidential");
+            "modelFormat", "runtime", "storageUri", "storage", "runtimeVersion", "protocolVersion", "confidential");
 
     /** Fields of containers that mean something, or whose meaning is kept anyhow, where no container is. */
     private static final Set<String> QUIET = Set.of(
@@ -106,7 +100,8 @@ final class Containers {
         environment.put("INFERENCE_SERVICE_NAME", scene.name());
         environment(container, where, environment, sources);
         List<String> args = new ArrayList<>(container.args());
-        Set<String> given = new java.util.HashSet<>(Arguments.of(container.args()).keySet());
+        Set<String> given =
+                new java.util.HashSet<>(Arguments.of(container.args()).keySet());
         given.addAll(Arguments.of(container.command()).keySet());
         more.forEach((name, value) -> {
             if (!given.contains(name)) {
@@ -139,7 +134,9 @@ final class Containers {
     private static String refusal(Container container, String where) {
         String image = container.image();
         return where + ": the container \"" + container.name() + "\" has "
-                + (image == null || image.isEmpty() ? "neither an image nor a command" : "the image \"" + image + "\" only")
+                + (image == null || image.isEmpty()
+                        ? "neither an image nor a command"
+                        : "the image \"" + image + "\" only")
                 + "; images are not run on one machine. Give it a command, and it is run as a process of this server; or use "
                 + "one of the built-in runtimes ('nereid get clusterservingruntimes' lists them)";
     }
@@ -173,8 +170,8 @@ final class Containers {
                 case "secretKeyRef" ->
                     sources.add(new EnvironmentSource(one.name(), "Secret", from.name(), from.key(), from.optional()));
                 case "configMapKeyRef" ->
-                    sources.add(new EnvironmentSource(
-                            one.name(), "ConfigMap", from.name(), from.key(), from.optional()));
+                    sources.add(
+                            new EnvironmentSource(one.name(), "ConfigMap", from.name(), from.key(), from.optional()));
                 case "fieldRef" -> {
                     String value = field(from.key());
                     if (value != null) {
@@ -184,7 +181,10 @@ final class Containers {
                     }
                 }
                 case "resourceFieldRef" -> {
-                    JsonNode value = container.tree().path("resources").at("/" + from.key().replace('.', '/'));
+                    JsonNode value = container
+                            .tree()
+                            .path("resources")
+                            .at("/" + from.key().replace('.', '/'));
                     if (value.isValueNode()) {
                         environment.put(one.name(), units(from.key(), value.asText()));
                     } else {
@@ -202,8 +202,7 @@ final class Containers {
 
     private static String units(String resource, String quantity) {
         try {
-            return Long.toString(
-                    io.nereid.control.api.Quantity.parse(quantity).units());
+            return Long.toString(io.nereid.control.api.Quantity.parse(quantity).units());
         } catch (ServingException e) {
             throw ServingException.invalidArgument("resources." + resource + ": " + e.getMessage());
         }

@@ -110,7 +110,8 @@ final class Doors {
             if (!path().isEmpty()) {
                 doors.add(new Door("", path, null, null));
             }
-            for (Target target : backends.getOrDefault(front, new Backend(List.of(), List.of(), null)).targets()) {
+            for (Target target : backends.getOrDefault(front, new Backend(List.of(), List.of(), null))
+                    .targets()) {
                 if (target.tag() != null) {
                     add(doors, target.tag() + "-" + meta.name(), null, target.tag());
                 }

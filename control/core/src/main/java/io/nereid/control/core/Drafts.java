@@ -84,8 +84,10 @@ final class Drafts {
             List<Container> containers;
             List<Artifact> artifacts;
             if (spec == null) {
-                containers = List.of(here(filled(Container.read(Objects.requireNonNull(collocated)), predictor.selection())));
-                artifacts = Storages.artifacts(scene, List.of(), containers.get(0), host.pod(), host.storageContainerName());
+                containers = List.of(
+                        here(filled(Container.read(Objects.requireNonNull(collocated)), predictor.selection())));
+                artifacts = Storages.artifacts(
+                        scene, List.of(), containers.get(0), host.pod(), host.storageContainerName());
             } else {
                 Pods.advise(scene, spec.pod().tree(), where);
                 containers = mainFirst(spec.pod().containers());
@@ -103,8 +105,7 @@ final class Drafts {
                 more.put("workers", concurrency.toString());
             }
             Form form = new Workload.Process(artifacts, processes(containers, where, more, "transformer"));
-            return drafted(
-                    Component.TRANSFORMER, base, new Parts(form, modelName(containers)), extension, null, where);
+            return drafted(Component.TRANSFORMER, base, new Parts(form, modelName(containers)), extension, null, where);
         } catch (ServingException e) {
             Problem problem = new Problem("InvalidTransformerSpec", e.getMessage());
             return new Draft(Component.TRANSFORMER, base, null, problem, extension, null);
@@ -136,8 +137,9 @@ final class Drafts {
             @Nullable RuntimeSelection selection,
             String where) {
         if (spec.deploymentStrategy() != null) {
-            scene.advice.add(where + ".deploymentStrategy has no effect on one machine: a new revision takes over when it is "
-                    + "ready");
+            scene.advice.add(
+                    where + ".deploymentStrategy has no effect on one machine: a new revision takes over when it is "
+                            + "ready");
         }
         Long concurrency = spec.containerConcurrency();
         Workload template = new Workload(
@@ -197,7 +199,8 @@ final class Drafts {
         Integer latency = batcher.maxLatency();
         return new Workload.Batcher(
                 size == null || size <= 0 ? scene.config.batcher().maxBatchSize() : size,
-                Duration.ofMillis(latency == null || latency <= 0 ? scene.config.batcher().maxLatencyMillis() : latency));
+                Duration.ofMillis(
+                        latency == null || latency <= 0 ? scene.config.batcher().maxLatencyMillis() : latency));
     }
 
     /** The transformer's container in the predictor's pod: the runtime's, and the service's over it. */
@@ -229,8 +232,8 @@ final class Drafts {
         ObjectNode tree = container.tree().deepCopy();
         ArrayNode args = tree.putArray("args");
         rest.forEach(args::add);
-        scene.advice.add("the " + TRANSFORMER + "'s --predictor_host is replaced by the address at which the engine has the "
-                + "predictor");
+        scene.advice.add("the " + TRANSFORMER
+                + "'s --predictor_host is replaced by the address at which the engine has the " + "predictor");
         return Container.read(tree);
     }
 

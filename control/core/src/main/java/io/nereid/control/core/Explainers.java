@@ -24,43 +24,34 @@ final class Explainers {
         BuiltInExplainer own = spec.builtIn();
         if (own != null) {
             List<Artifact> artifacts = Storages.artifacts(
-                    scene,
-                    own.storageUri(),
-                    null,
-                    spec.storageUris(),
-                    null,
-                    spec.pod(),
-                    spec.storageContainerName());
+                    scene, own.storageUri(), null, spec.storageUris(), null, spec.pod(), spec.storageContainerName());
             return new Workload.Explainer(own.method(), own.config(), artifacts);
         }
         if (spec.art() != null) {
-            throw ServingException.invalidArgument("spec.explainer.art: " + spec.art().type()
-                    + " of the Adversarial Robustness Toolbox is not there on one machine" + REMEDY);
+            throw ServingException.invalidArgument(
+                    "spec.explainer.art: " + spec.art().type()
+                            + " of the Adversarial Robustness Toolbox is not there on one machine" + REMEDY);
         }
         List<Container> containers = Drafts.mainFirst(spec.pod().containers());
         if (containers.isEmpty()) {
             throw ServingException.invalidArgument("spec.explainer: expected nereid, or containers");
         }
         Container main = containers.get(0);
-        List<Artifact> artifacts = Storages.artifacts(
-                scene,
-                spec.storageUris(),
-                main,
-                spec.pod(),
-                spec.storageContainerName());
+        List<Artifact> artifacts =
+                Storages.artifacts(scene, spec.storageUris(), main, spec.pod(), spec.storageContainerName());
         String image = main.image() == null ? "" : main.image();
         if (main.command().isEmpty() && KnownImages.is(image, "nereid/explainer")) {
             Map<String, String> settings = new LinkedHashMap<>(Arguments.of(main.args()));
             String method = settings.remove("method");
             if (method == null) {
-                throw ServingException.invalidArgument(
-                        "spec.explainer.containers[" + main.name() + "].args: --method is missing; expected one such as shap");
+                throw ServingException.invalidArgument("spec.explainer.containers[" + main.name()
+                        + "].args: --method is missing; expected one such as shap");
             }
             return new Workload.Explainer(method, java.util.Collections.unmodifiableMap(settings), artifacts);
         }
         if (main.command().isEmpty() && KnownImages.lastPart(image).equals("art-explainer")) {
-            throw ServingException.invalidArgument("spec.explainer.containers[" + main.name() + "]: the image \"" + image
-                    + "\" is not run on one machine" + REMEDY);
+            throw ServingException.invalidArgument("spec.explainer.containers[" + main.name() + "]: the image \""
+                    + image + "\" is not run on one machine" + REMEDY);
         }
         return new Workload.Process(
                 artifacts,

@@ -92,12 +92,13 @@ final class GraphPlan {
             events.add(new Event("Normal", "InferenceGraphReady", "InferenceGraph [" + name + "] is Ready"));
         } else if (was && !is) {
             events.add(new Event(
-                    "Warning", "InferenceGraphNotReady", "InferenceGraph [" + name + "]: " + conditions.message("Ready")));
+                    "Warning",
+                    "InferenceGraphNotReady",
+                    "InferenceGraph [" + name + "]: " + conditions.message("Ready")));
         }
         status.set("conditions", conditions.tree());
         status.put("deploymentMode", config.deploy().defaultDeploymentMode().text());
-        return new Plan(
-                List.of(), route, List.of(), status, List.copyOf(events), waiting.isEmpty() ? null : AGAIN);
+        return new Plan(List.of(), route, List.of(), status, List.copyOf(events), waiting.isEmpty() ? null : AGAIN);
     }
 
     /** The nodes with a URL for every step that names a service. */

@@ -79,7 +79,9 @@ final class KnownImages {
             return true;
         }
         String program = command.get(0).substring(command.get(0).lastIndexOf('/') + 1);
-        if (program.startsWith("python") && command.size() >= 3 && command.get(1).equals("-m")) {
+        if (program.startsWith("python")
+                && command.size() >= 3
+                && command.get(1).equals("-m")) {
             return FORMATS.containsKey(command.get(2));
         }
         return COMMANDS.contains(program);

@@ -59,7 +59,8 @@ final class Predictors {
                 Container.read(own),
                 spec.pod(),
                 spec.storageContainerName());
-        Map<String, String> labels = ServerDefaults.apply(runtime, model, protocol, !artifacts.isEmpty(), scene, merged);
+        Map<String, String> labels =
+                ServerDefaults.apply(runtime, model, protocol, !artifacts.isEmpty(), scene, merged);
         if (model.runtimeVersion() != null && merged.hasNonNull("image")) {
             merged.put("image", KnownImages.withTag(merged.path("image").asText(), model.runtimeVersion()));
         }
@@ -71,8 +72,7 @@ final class Predictors {
             new Containers(scene, "predictor").advise(own, where + ".model", false);
             beside(runtime.pod());
             beside(spec.pod());
-            form = engine(
-                    artifacts, model.formatName(), model.formatVersion(), protocol, runtime.name(), container);
+            form = engine(artifacts, model.formatName(), model.formatVersion(), protocol, runtime.name(), container);
         } else {
             List<Container> all = new ArrayList<>(List.of(container));
             ObjectNode transformer = Drafts.collocated(spec, selection);
@@ -103,8 +103,7 @@ final class Predictors {
             containers.stream().skip(1).filter(Predictors::isBeside).forEach(this::notRun);
             String protocol = Objects.requireNonNullElse(main.env("PROTOCOL"), "v1");
             String runtime = KnownImages.lastPart(Objects.requireNonNull(main.image()));
-            return new Parts(
-                    engine(artifacts, format, null, protocol, runtime, main), drafts.modelName(List.of(main)));
+            return new Parts(engine(artifacts, format, null, protocol, runtime, main), drafts.modelName(List.of(main)));
         }
         List<Container> all = Drafts.first(containers, Drafts.TRANSFORMER);
         return new Parts(
@@ -136,8 +135,9 @@ final class Predictors {
             String runtime,
             Container container) {
         if (artifacts.isEmpty()) {
-            throw ServingException.invalidArgument(where + ": the model has no files; set storageUri, storageUris or storage "
-                    + "(TrainedModel, which would bring them later, is not served)");
+            throw ServingException.invalidArgument(
+                    where + ": the model has no files; set storageUri, storageUris or storage "
+                            + "(TrainedModel, which would bring them later, is not served)");
         }
         Map<String, String> environment = new LinkedHashMap<>();
         List<EnvironmentSource> sources = new ArrayList<>();

@@ -150,11 +150,14 @@ final class Rollout {
         used.addAll(List.of(created, ready, rolledOut, previous));
         Map<String, State> canaryStates = new LinkedHashMap<>();
         canaries.forEach(one -> canaryStates.put(one.name(), revisions.state(one.revision())));
-        Backend backend = targets.isEmpty() ? null : new Backend(targets, mirrors(), annotation("nereid.io/sticky-header"));
+        Backend backend =
+                targets.isEmpty() ? null : new Backend(targets, mirrors(), annotation("nereid.io/sticky-header"));
         return new Outcome(
                 draft,
                 created,
-                !created.isEmpty() && created.equals(ready) && !(revisions.state(created).phase() == Observed.Phase.FAILED),
+                !created.isEmpty()
+                        && created.equals(ready)
+                        && !(revisions.state(created).phase() == Observed.Phase.FAILED),
                 revisions.state(rolledBack == null ? created : rolledOut),
                 backend,
                 List.copyOf(workloads),
@@ -241,8 +244,10 @@ final class Rollout {
                     .put("generation", generation)
                     .put("time", Conditions.time(now))
                     .put("message", rolledBack);
-            events.add(new Event("Warning", "RolledBack", rolledBack + ". All requests go to " + rolledOut
-                    + "; change the specification to try again"));
+            events.add(new Event(
+                    "Warning",
+                    "RolledBack",
+                    rolledBack + ". All requests go to " + rolledOut + "; change the specification to try again"));
         }
     }
 
@@ -345,7 +350,9 @@ final class Rollout {
         if (shares.isEmpty()) {
             for (JsonNode one : before.path("traffic")) {
                 String name = revisions.known(one.path("revisionName").asText());
-                if (!name.isEmpty() && canaries.stream().noneMatch(canary -> canary.revision().equals(name))) {
+                if (!name.isEmpty()
+                        && canaries.stream()
+                                .noneMatch(canary -> canary.revision().equals(name))) {
                     shares.merge(name, one.path("percent").asInt(), Integer::sum);
                 }
             }

@@ -44,9 +44,7 @@ public record RuntimeSelection(
     /** The runtime of the service's predictor; null when it has containers of its own instead of a model. */
     public static @Nullable RuntimeSelection of(InferenceService service, Catalog catalog) {
         ModelSpec model = service.predictor().model();
-        return model == null
-                ? null
-                : of(model, service.predictor().workerSpec() != null, catalog);
+        return model == null ? null : of(model, service.predictor().workerSpec() != null, catalog);
     }
 
     static RuntimeSelection of(ModelSpec model, boolean workers, Catalog catalog) {
@@ -68,14 +66,16 @@ public record RuntimeSelection(
         String message;
         if (found.isEmpty()) {
             reason = "RuntimeNotRecognized";
-            message = "Waiting for runtime " + name + " to become available; there is no ServingRuntime in the namespace and "
+            message = "Waiting for runtime " + name
+                    + " to become available; there is no ServingRuntime in the namespace and "
                     + "no ClusterServingRuntime of this name. Apply it, or leave model.runtime out to have one chosen";
         } else {
             ServingRuntime runtime = found.get();
             String protocol = model.protocolVersion();
             if (runtime.disabled()) {
                 reason = "RuntimeDisabled";
-                message = "Specified runtime " + name + " is disabled. Set spec.disabled of the runtime to false, or name another";
+                message = "Specified runtime " + name
+                        + " is disabled. Set spec.disabled of the runtime to false, or name another";
             } else if (protocol != null && !speaks(runtime, protocol)) {
                 reason = "NoSupportingRuntime";
                 message = "Specified runtime " + name + " does not support specified protocol version " + protocol
@@ -131,8 +131,7 @@ public record RuntimeSelection(
                 chosen, protocolOf(model, chosen), null, fitting.get(0).why(), List.copyOf(fitting));
     }
 
-    private static @Nullable String whyNot(
-            ServingRuntime runtime, ModelSpec model, String protocol, boolean workers) {
+    private static @Nullable String whyNot(ServingRuntime runtime, ModelSpec model, String protocol, boolean workers) {
         if (runtime.disabled()) {
             return "it is disabled";
         }
@@ -198,8 +197,9 @@ public record RuntimeSelection(
                     .append(String.join("; ", others))
                     .toString();
         }
-        return text.append(". Look at what each runtime says with 'nereid explain-selection', or apply a ServingRuntime whose "
-                        + "container has a command")
+        return text.append(
+                        ". Look at what each runtime says with 'nereid explain-selection', or apply a ServingRuntime whose "
+                                + "container has a command")
                 .toString();
     }
 

@@ -33,9 +33,8 @@ final class Scales {
                 0,
                 where + ".maxReplicas",
                 "max-scale");
-        String metric = spec.scaleMetric() != null
-                ? spec.scaleMetric()
-                : settings.getOrDefault("metric", "concurrency");
+        String metric =
+                spec.scaleMetric() != null ? spec.scaleMetric() : settings.getOrDefault("metric", "concurrency");
         Double target = spec.scaleTarget() != null
                 ? (Double) spec.scaleTarget().doubleValue()
                 : number(scene, settings.get("target"), "target");
@@ -68,8 +67,9 @@ final class Scales {
             return "none";
         }
         if ("external".equals(found)) {
-            scene.advice.add(where + ": the autoscaler is external; the number of replicas stays at minReplicas until it is "
-                    + "changed there");
+            scene.advice.add(
+                    where + ": the autoscaler is external; the number of replicas stays at minReplicas until it is "
+                            + "changed there");
             return "none";
         }
         if (found != null || settings.getOrDefault("class", "").startsWith("hpa.")) {
@@ -102,8 +102,9 @@ final class Scales {
             policies |= !entry.getKey().equals("stabilizationWindowSeconds");
         }
         if (policies) {
-            scene.advice.add(where + ".autoScaling.behavior: of it, only scaleDown.stabilizationWindowSeconds has an effect on "
-                    + "one machine; see " + PREFIX + "scale-down-delay and " + PREFIX + "window");
+            scene.advice.add(
+                    where + ".autoScaling.behavior: of it, only scaleDown.stabilizationWindowSeconds has an effect on "
+                            + "one machine; see " + PREFIX + "scale-down-delay and " + PREFIX + "window");
         }
     }
 

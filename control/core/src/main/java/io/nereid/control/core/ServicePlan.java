@@ -84,8 +84,7 @@ final class ServicePlan {
         Statuses statuses = new Statuses(scene, before, now, outcomes, doors, noDoors, front);
         ObjectNode status = statuses.write();
         statuses.events(events);
-        return new Plan(
-                List.copyOf(workloads), route, List.copyOf(revisions), status, List.copyOf(events), requeue);
+        return new Plan(List.copyOf(workloads), route, List.copyOf(revisions), status, List.copyOf(events), requeue);
     }
 
     private Map<Component, Outcome> outcomes(JsonNode before) {
@@ -96,7 +95,8 @@ final class ServicePlan {
         add(all, drafts.explainer());
         Map<String, Map.Entry<Draft, Integer>> canaries = new LinkedHashMap<>();
         for (CanarySpec canary : service.canary()) {
-            String name = canary.predictor().name() == null ? "" : canary.predictor().name();
+            String name =
+                    canary.predictor().name() == null ? "" : canary.predictor().name();
             Draft draft = drafts.predictor(canary.predictor(), "spec.canary[" + name + "].predictor");
             canaries.put(name, Map.entry(draft, canary.trafficPercent()));
         }
@@ -108,8 +108,7 @@ final class ServicePlan {
         for (Draft draft : all) {
             Revisions revisions = new Revisions(draft.component(), observed, frozen, now, events);
             JsonNode last = before.path("components").path(Drafts.part(draft.component()));
-            Map<String, Map.Entry<Draft, Integer>> own =
-                    draft.component() == Component.PREDICTOR ? canaries : Map.of();
+            Map<String, Map.Entry<Draft, Integer>> own = draft.component() == Component.PREDICTOR ? canaries : Map.of();
             outcomes.put(
                     draft.component(),
                     new Rollout(

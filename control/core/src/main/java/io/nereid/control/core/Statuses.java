@@ -223,8 +223,7 @@ final class Statuses {
             conditions.advise("RolledBack", Conditions.TRUE, "CanaryFailed", String.join("; ", back));
         }
         if (!scene.advice.isEmpty()) {
-            conditions.advise(
-                    "FieldsWithoutEffect", Conditions.TRUE, "OneMachine", String.join("; ", scene.advice));
+            conditions.advise("FieldsWithoutEffect", Conditions.TRUE, "OneMachine", String.join("; ", scene.advice));
         }
         if (!conditions.statusBefore("Stopped").isEmpty()) {
             conditions.set("Stopped", Conditions.FALSE, null, null);
@@ -245,7 +244,9 @@ final class Statuses {
                     }
                 }
                 Catalog.Gateway gateway = scene.catalog.gateway();
-                if (component == front && gateway.http() != null && !doors.path().isEmpty()) {
+                if (component == front
+                        && gateway.http() != null
+                        && !doors.path().isEmpty()) {
                     one.put("restUrl", scene.config.ingress().urlScheme() + "://" + gateway.http() + doors.path());
                 }
                 if (component == front && gateway.grpc() != null) {
@@ -345,19 +346,19 @@ final class Statuses {
             status.put("trafficPercent", ready ? one.percent() : 0);
             Problem problem = one.draft().problem();
             State state = predictor.canaryState(one);
-            String target =
-                    switch (state.phase()) {
-                        case PENDING -> "Pending";
-                        case LOADING -> "Loading";
-                        case READY -> "Loaded";
-                        case STANDBY -> "Standby";
-                        case FAILED -> "FailedToLoad";
-                    };
+            String target = switch (state.phase()) {
+                case PENDING -> "Pending";
+                case LOADING -> "Loading";
+                case READY -> "Loaded";
+                case STANDBY -> "Standby";
+                case FAILED -> "FailedToLoad";
+            };
             ObjectNode model = status.putObject("modelStatus");
             model.putObject("states")
                     .put("activeModelState", ready ? target : "")
                     .put("targetModelState", target);
-            String transition = state.phase() == Phase.FAILED ? "BlockedByFailedLoad" : ready ? "UpToDate" : "InProgress";
+            String transition =
+                    state.phase() == Phase.FAILED ? "BlockedByFailedLoad" : ready ? "UpToDate" : "InProgress";
             model.put("transitionStatus", problem != null ? "InvalidSpec" : transition);
             if (problem != null) {
                 model.putObject("lastFailureInfo")
@@ -386,7 +387,8 @@ final class Statuses {
             events.add(new Event("Normal", "InferenceServiceReady", name + " is Ready"));
         } else if (conditions.status("Ready").equals(Conditions.FALSE)
                 && !conditions.statusBefore("Ready").equals(Conditions.FALSE)) {
-            events.add(new Event("Warning", "InferenceServiceNotReady", name + " is not Ready: " + conditions.message("Ready")));
+            events.add(new Event(
+                    "Warning", "InferenceServiceNotReady", name + " is not Ready: " + conditions.message("Ready")));
         }
         if (!conditions.message("FieldsWithoutEffect").equals(conditions.messageBefore("FieldsWithoutEffect"))) {
             scene.advice.forEach(one -> events.add(new Event("Warning", "FieldWithoutEffect", one)));

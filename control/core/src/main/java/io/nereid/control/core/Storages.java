@@ -76,8 +76,7 @@ final class Storages {
         String env = container == null ? null : container.env("STORAGE_URI");
         String own = uri == null || uri.isEmpty() ? env : uri;
         if (storage != null && uri != null && !uri.isEmpty() && storage.path() != null) {
-            throw ServingException.invalidArgument(
-                    "storageUri and storage.path are both set; leave one of them out");
+            throw ServingException.invalidArgument("storageUri and storage.path are both set; leave one of them out");
         }
         if (storage != null) {
             String path = storage.path() == null ? "" : storage.path();

@@ -102,7 +102,8 @@ record Templates(Map<String, String> fields, Map<String, Map<String, String>> ma
         @Nullable String value = entries.get(key);
         if (value == null) {
             throw ServingException.invalidArgument(where + ": {{" + expression + "}}: the service has no "
-                    + (map.equals("Labels") ? "label" : "annotation") + " \"" + key + "\"; add it to the service's metadata");
+                    + (map.equals("Labels") ? "label" : "annotation") + " \"" + key
+                    + "\"; add it to the service's metadata");
         }
         return value;
     }
@@ -112,8 +113,11 @@ record Templates(Map<String, String> fields, Map<String, Map<String, String>> ma
         fields.keySet().stream().sorted().forEach(name -> known.append(", .").append(name));
         maps.keySet().stream()
                 .sorted()
-                .forEach(name ->
-                        known.append(", .").append(name).append(".key, index .").append(name).append(" \"key\""));
+                .forEach(name -> known.append(", .")
+                        .append(name)
+                        .append(".key, index .")
+                        .append(name)
+                        .append(" \"key\""));
         return ServingException.invalidArgument(
                 where + ": {{" + expression + "}} is no field of templates; there are " + known.substring(2));
     }

@@ -64,7 +64,8 @@ final class WorkloadTrees {
                         ? null
                         : new Workload.Batcher(
                                 batcher.path("maxBatchSize").asInt(),
-                                Duration.ofMillis(batcher.path("maxLatencyMillis").asLong())),
+                                Duration.ofMillis(
+                                        batcher.path("maxLatencyMillis").asLong())),
                 map(tree.path("labels")),
                 map(tree.path("annotations")));
     }

@@ -18,8 +18,7 @@ import org.junit.jupiter.api.Test;
 class GraphPlanTest {
     private static final Instant NOW = PlanCases.START;
 
-    private static final String GRAPH =
-            """
+    private static final String GRAPH = """
             metadata: {name: chain, namespace: team, generation: 3}
             spec:
               nodes:
@@ -29,7 +28,8 @@ class GraphPlanTest {
 
     @Test
     void stepsGetTheAddressesOfTheirServicesByProtocol() {
-        Plan plan = plan(Map.of("one", service("one", "sklearn", null, true), "two", service("two", "sklearn", "v2", true)));
+        Plan plan = plan(
+                Map.of("one", service("one", "sklearn", null, true), "two", service("two", "sklearn", "v2", true)));
         ObjectNode tree = PlanCases.tree(plan);
         assertThat(tree.at("/conditions/Ready").asText()).isEqualTo("True");
         assertThat(tree.at("/route/kind").asText()).isEqualTo("InferenceGraph");
@@ -45,7 +45,8 @@ class GraphPlanTest {
 
     @Test
     void fieldsWithoutEffectAreTold() {
-        Plan plan = plan(Map.of("one", service("one", "sklearn", null, true), "two", service("two", "sklearn", "v2", true)));
+        Plan plan = plan(
+                Map.of("one", service("one", "sklearn", null, true), "two", service("two", "sklearn", "v2", true)));
         assertThat(PlanCases.tree(plan).path("status").toString()).contains("spec.resources has no effect");
     }
 

@@ -49,9 +49,8 @@ final class PlanCases {
         }
         List<StorageContainer> containers = new ArrayList<>();
         one.path("storageContainers").forEach(tree -> containers.add(StorageContainer.read((ObjectNode) tree)));
-        ServiceConfig config = one.has("config")
-                ? ServiceConfig.read((ObjectNode) one.get("config"))
-                : ServiceConfig.defaults();
+        ServiceConfig config =
+                one.has("config") ? ServiceConfig.read((ObjectNode) one.get("config")) : ServiceConfig.defaults();
         catalog = Catalog.of(own, cluster, containers, config, new Catalog.Gateway("localhost:8080", "localhost:8081"));
     }
 
@@ -85,8 +84,7 @@ final class PlanCases {
         List<Plan.Event> events = new ArrayList<>(last.events());
         last = plan(now);
         events.addAll(last.events());
-        return new Plan(
-                last.workloads(), last.route(), last.revisions(), last.status(), events, last.requeueAfter());
+        return new Plan(last.workloads(), last.route(), last.revisions(), last.status(), events, last.requeueAfter());
     }
 
     /** The plan of what is now, which changes nothing. */
@@ -159,9 +157,11 @@ final class PlanCases {
                 }
             });
             var doors = routed.putArray("doors");
-            route.doors().forEach(door -> doors.add(door.host() + door.pathPrefix()
-                    + (door.component() == null ? "" : " " + Drafts.part(door.component()))
-                    + (door.tag() == null ? "" : " #" + door.tag())));
+            route.doors()
+                    .forEach(door -> doors.add(door.host()
+                            + door.pathPrefix()
+                            + (door.component() == null ? "" : " " + Drafts.part(door.component()))
+                            + (door.tag() == null ? "" : " #" + door.tag())));
             if (!route.graph().isEmpty()) {
                 routed.put("graph", route.graph());
             }

@@ -86,15 +86,14 @@ class PlannerTest {
         if (route == null) {
             return;
         }
-        List<String> running =
-                plan.workloads().stream().map(Workload::revision).toList();
+        List<String> running = plan.workloads().stream().map(Workload::revision).toList();
         route.components().values().forEach(backend -> {
-            assertThat(backend.targets().stream().mapToInt(Route.Target::percent).sum())
+            assertThat(backend.targets().stream()
+                            .mapToInt(Route.Target::percent)
+                            .sum())
                     .isEqualTo(100);
-            backend.targets()
-                    .forEach(target -> assertThat(running).contains(target.revision()));
-            backend.mirrors()
-                    .forEach(target -> assertThat(running).contains(target.revision()));
+            backend.targets().forEach(target -> assertThat(running).contains(target.revision()));
+            backend.mirrors().forEach(target -> assertThat(running).contains(target.revision()));
         });
     }
 
@@ -108,7 +107,9 @@ class PlannerTest {
         String text = found.isValueNode() ? found.asText() : found.isMissingNode() ? "" : found.toString();
         String wanted = expected.isValueNode() ? expected.asText() : expected.toString();
         if (expected.isNull()) {
-            assertThat(found.isMissingNode()).as(where + ": " + path + " = " + found).isTrue();
+            assertThat(found.isMissingNode())
+                    .as(where + ": " + path + " = " + found)
+                    .isTrue();
         } else if (wanted.startsWith("~")) {
             assertThat(text).as(where + ": " + path).contains(wanted.substring(1));
         } else {

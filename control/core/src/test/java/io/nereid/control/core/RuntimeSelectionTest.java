@@ -26,9 +26,14 @@ class RuntimeSelectionTest {
         for (JsonNode row : table) {
             RuntimeSelection selection = select(row);
             JsonNode expected = row.path("expect");
-            assertThat(selection.reason()).as(row.toString()).isEqualTo(expected.path("reason").asText(null));
-            String chosen = selection.chosen() == null ? null : selection.chosen().name();
-            assertThat(chosen).as(row.toString()).isEqualTo(expected.path("runtime").asText(null));
+            assertThat(selection.reason())
+                    .as(row.toString())
+                    .isEqualTo(expected.path("reason").asText(null));
+            String chosen =
+                    selection.chosen() == null ? null : selection.chosen().name();
+            assertThat(chosen)
+                    .as(row.toString())
+                    .isEqualTo(expected.path("runtime").asText(null));
             assertThat(selection.protocol())
                     .as(row.toString())
                     .isEqualTo(expected.path("protocol").asText(null));
@@ -40,32 +45,36 @@ class RuntimeSelectionTest {
     void everyRuntimeIsExplainedAndTheChosenOneOnce() throws IOException {
         for (JsonNode row : new ObjectMapper().readTree(PlanCases.text("selection.json"))) {
             RuntimeSelection selection = select(row);
-            assertThat(selection.considered()).as(row.toString()).hasSize(catalog(row)
-                            .namespaceRuntimes()
-                            .size()
-                    + catalog(row).clusterRuntimes().size());
+            assertThat(selection.considered())
+                    .as(row.toString())
+                    .hasSize(catalog(row).namespaceRuntimes().size()
+                            + catalog(row).clusterRuntimes().size());
             assertThat(selection.considered().stream()
                             .filter(RuntimeSelection.Considered::chosen)
                             .count())
                     .isEqualTo(selection.chosen() == null ? 0 : 1);
-            assertThat(selection.considered()).allSatisfy(one -> assertThat(one.why()).isNotEmpty());
+            assertThat(selection.considered())
+                    .allSatisfy(one -> assertThat(one.why()).isNotEmpty());
         }
     }
 
     @Test
     void theExplanationSaysWhatStandsInTheWay() throws IOException {
-        JsonNode row = new ObjectMapper().readTree("{\"builtIn\":true,\"format\":{\"name\":\"sklearn\"},\"protocol\":\"v2\"}");
+        JsonNode row =
+                new ObjectMapper().readTree("{\"builtIn\":true,\"format\":{\"name\":\"sklearn\"},\"protocol\":\"v2\"}");
         assertThat(why(row, "kserve-mlserver")).contains("priority 2", "comes first");
         assertThat(why(row, "kserve-sklearnserver")).contains("priority 1 where kserve-mlserver has 2");
         assertThat(why(row, "kserve-predictiveserver")).contains("only chosen by name");
-        assertThat(why(row, "kserve-tensorflow-serving")).contains("does not support sklearn; it supports tensorflow:1");
+        assertThat(why(row, "kserve-tensorflow-serving"))
+                .contains("does not support sklearn; it supports tensorflow:1");
     }
 
     @Test
     void namespaceRuntimesGoFirstWhateverTheirPriority() throws IOException {
         JsonNode row = new ObjectMapper()
-                .readTree("{\"builtIn\":true,\"format\":{\"name\":\"sklearn\"},\"namespace\":[{\"name\":\"own\",\"created\":1,"
-                        + "\"supportedModelFormats\":[{\"name\":\"sklearn\",\"autoSelect\":true}]}]}");
+                .readTree(
+                        "{\"builtIn\":true,\"format\":{\"name\":\"sklearn\"},\"namespace\":[{\"name\":\"own\",\"created\":1,"
+                                + "\"supportedModelFormats\":[{\"name\":\"sklearn\",\"autoSelect\":true}]}]}");
         assertThat(select(row).chosen().name()).isEqualTo("own");
         assertThat(why(row, "kserve-sklearnserver")).contains("go before ClusterServingRuntimes");
     }
@@ -121,9 +130,11 @@ class RuntimeSelectionTest {
                             Instant.ofEpochSecond(row.path("created").asLong()).toString());
             ObjectNode spec = tree.putObject("spec");
             spec.set("supportedModelFormats", row.path("supportedModelFormats"));
-            spec.set("protocolVersions", row.path("protocolVersions").isArray()
-                    ? row.path("protocolVersions")
-                    : JsonNodeFactory.instance.arrayNode());
+            spec.set(
+                    "protocolVersions",
+                    row.path("protocolVersions").isArray()
+                            ? row.path("protocolVersions")
+                            : JsonNodeFactory.instance.arrayNode());
             spec.put("disabled", row.path("disabled").asBoolean());
             spec.put("multiModel", row.path("multiModel").asBoolean());
             if (row.path("worker").asBoolean()) {

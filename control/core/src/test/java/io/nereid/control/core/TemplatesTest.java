@@ -17,7 +17,8 @@ class TemplatesTest {
     private static final Templates TEMPLATES = new Templates(
             Map.of("Name", "iris", "Namespace", "team-a"),
             Map.of(
-                    "Labels", Map.of("modelClass", "a.B", "x/y", "slashed", "evil", "\",\"command\":[\"sh\"]}{{.Name}}"),
+                    "Labels",
+                            Map.of("modelClass", "a.B", "x/y", "slashed", "evil", "\",\"command\":[\"sh\"]}{{.Name}}"),
                     "Annotations", Map.of("modelFormat", "sklearn")));
 
     @ParameterizedTest

@@ -72,11 +72,18 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             Upstream upstream,
             Clock clock,
             WakeListener listener) {
-        ThreadPoolExecutor resumed = Threads.pool(
-                "gateway", Math.max(2, Runtime.getRuntime().availableProcessors() / 2));
+        ThreadPoolExecutor resumed =
+                Threads.pool("gateway", Math.max(2, Runtime.getRuntime().availableProcessors() / 2));
         this.context = new GatewayContext(
-                engine, control, codecs, upstream, clock, listener, resumed, new ByteBudget(BYTES_HELD), bound ->
-                        ThreadLocalRandom.current().nextInt(bound));
+                engine,
+                control,
+                codecs,
+                upstream,
+                clock,
+                listener,
+                resumed,
+                new ByteBudget(BYTES_HELD),
+                bound -> ThreadLocalRandom.current().nextInt(bound));
         this.pool = resumed;
         ScheduledThreadPoolExecutor sweeps = Threads.timer("gateway-sweep");
         Object unused = sweeps.scheduleWithFixedDelay(
@@ -135,9 +142,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         if (next != null) {
             for (Lane lane : next.lanes.values()) {
                 for (GateSlot slot : lane.targets()) {
-                    slot.mirrors(lane.mirrors.stream()
-                            .filter(m -> m.target != slot)
-                            .toList());
+                    slot.mirrors(
+                            lane.mirrors.stream().filter(m -> m.target != slot).toList());
                     kept.add(slot);
                 }
             }

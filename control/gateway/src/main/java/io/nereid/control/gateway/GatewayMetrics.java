@@ -23,18 +23,49 @@ final class GatewayMetrics {
                 }
             }
         }
-        family(b, gates, "nereid_gateway_in_flight", "gauge", "Requests under way, those that wait included.", g ->
-                g.activeNow());
-        family(b, gates, "nereid_gateway_waiting", "gauge", "Requests that are held or wait in line.", g -> g.waitingNow());
-        family(b, gates, "nereid_gateway_held_total", "counter", "Requests that came while there was no replica.", g ->
-                g.held.sum());
-        family(b, gates, "nereid_gateway_refused_total", "counter", "Requests that were refused by the gateway.", g ->
-                g.refused.sum());
-        family(b, gates, "nereid_gateway_retried_total", "counter", "Requests that another process was tried for.", g ->
-                g.retried.sum());
+        family(
+                b,
+                gates,
+                "nereid_gateway_in_flight",
+                "gauge",
+                "Requests under way, those that wait included.",
+                g -> g.activeNow());
+        family(
+                b,
+                gates,
+                "nereid_gateway_waiting",
+                "gauge",
+                "Requests that are held or wait in line.",
+                g -> g.waitingNow());
+        family(
+                b,
+                gates,
+                "nereid_gateway_held_total",
+                "counter",
+                "Requests that came while there was no replica.",
+                g -> g.held.sum());
+        family(
+                b,
+                gates,
+                "nereid_gateway_refused_total",
+                "counter",
+                "Requests that were refused by the gateway.",
+                g -> g.refused.sum());
+        family(
+                b,
+                gates,
+                "nereid_gateway_retried_total",
+                "counter",
+                "Requests that another process was tried for.",
+                g -> g.retried.sum());
         family(b, gates, "nereid_gateway_mirrored_total", "counter", "Copies that were sent.", g -> g.mirrored.sum());
-        family(b, gates, "nereid_gateway_mirror_dropped_total", "counter", "Copies that were not sent.", g ->
-                g.unmirrored.sum());
+        family(
+                b,
+                gates,
+                "nereid_gateway_mirror_dropped_total",
+                "counter",
+                "Copies that were not sent.",
+                g -> g.unmirrored.sum());
         return b.toString();
     }
 

@@ -73,7 +73,9 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         if (tap != null) {
             passage.tapped = tap.begin(new TappedHead(passage));
         }
-        if (!gate.flowing() || gate.settings().containerConcurrency() > 0 || !gate.mirrors().isEmpty()) {
+        if (!gate.flowing()
+                || gate.settings().containerConcurrency() > 0
+                || !gate.mirrors().isEmpty()) {
             passage.readMetadata();
         }
         gate.enter(passage);
@@ -105,7 +107,8 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
             if (!copies.isEmpty() && metadata != null && metadata(MirroredRequest.MARK) == null) {
                 mirrors = copies;
             }
-            keepsFirst = !mirrors.isEmpty() || (handler == null && gate.replicas().size() > 1);
+            keepsFirst =
+                    !mirrors.isEmpty() || (handler == null && gate.replicas().size() > 1);
             if (keepsFirst && messages == 1 && kept.peek() instanceof MemoryRegion region) {
                 first = region.retain();
             }
@@ -296,7 +299,9 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
                 return null;
             }
         }
-        close(Code.UNAVAILABLE, "pending request queue full (messages that wait take too much memory; try again later)");
+        close(
+                Code.UNAVAILABLE,
+                "pending request queue full (messages that wait take too much memory; try again later)");
         return null;
     }
 

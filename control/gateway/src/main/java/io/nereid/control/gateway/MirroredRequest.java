@@ -134,7 +134,8 @@ final class MirroredRequest {
     private void send(Mirror mirror, RevisionGate to) {
         try {
             if (grpc) {
-                DiscardingCall call = new DiscardingCall(target, headers, to.context().clock.nanos(), mirror.underWay);
+                DiscardingCall call =
+                        new DiscardingCall(target, headers, to.context().clock.nanos(), mirror.underWay);
                 try {
                     sendCall(call, to);
                 } catch (RuntimeException e) {

@@ -4,8 +4,8 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpRoute.HttpHandler;
 import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpRoute.HttpHandler;
 import io.nereid.endpoint.Upstream.Terms;
 import java.net.ConnectException;
 import java.util.ArrayList;
@@ -52,7 +52,10 @@ final class ProxiedExchange extends HttpPassage {
     @Override
     public void fail(ServingException e) {
         Replicas.Member failed = member;
-        if (failed == null || isEnded() || !neverSent(e) || tried.size() + 1 >= MOST_TRIES
+        if (failed == null
+                || isEnded()
+                || !neverSent(e)
+                || tried.size() + 1 >= MOST_TRIES
                 || tried.size() + 1 >= gate.replicas().size()) {
             super.fail(e);
             return;

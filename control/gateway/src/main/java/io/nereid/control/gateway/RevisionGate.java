@@ -197,7 +197,8 @@ public final class RevisionGate {
             } else {
                 replicas = Replicas.NONE;
             }
-            boolean another = !(next instanceof Processes && destination instanceof Processes) && !next.equals(destination);
+            boolean another =
+                    !(next instanceof Processes && destination instanceof Processes) && !next.equals(destination);
             destination = next;
             if (another) {
                 site.rebuild();

@@ -122,7 +122,8 @@ final class RevisionView implements InferenceEngine, ModelControl {
             return unknown(asked);
         }
         String remedy = e.remedy();
-        boolean names = e.getMessage().contains(models.prefix()) || (remedy != null && remedy.contains(models.prefix()));
+        boolean names =
+                e.getMessage().contains(models.prefix()) || (remedy != null && remedy.contains(models.prefix()));
         if (!names) {
             return e;
         }

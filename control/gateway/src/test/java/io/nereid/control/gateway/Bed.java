@@ -79,8 +79,9 @@ final class Bed {
 
     /** Iris under its host, one predictor. */
     void route(String revision) {
-        route(List.of(new Door("iris.example.com", "", null, null)), Map.of(
-                Component.PREDICTOR, backend(target(revision, 100))));
+        route(
+                List.of(new Door("iris.example.com", "", null, null)),
+                Map.of(Component.PREDICTOR, backend(target(revision, 100))));
     }
 
     @Nullable TestSite find(@Nullable String host, String path) {
@@ -90,8 +91,7 @@ final class Bed {
     /** Sends a request to iris. */
     TestExchange predict() {
         TestExchange exchange = TestExchange.post("/v1/models/iris:predict", "0123456789");
-        ((TestSite) java.util.Objects.requireNonNull(
-                        gateway.find(TestHead.of("iris.example.com", exchange.path()))))
+        ((TestSite) java.util.Objects.requireNonNull(gateway.find(TestHead.of("iris.example.com", exchange.path()))))
                 .handle(exchange);
         return exchange;
     }

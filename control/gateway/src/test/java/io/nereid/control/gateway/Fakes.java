@@ -272,8 +272,11 @@ final class Fakes {
         final String path;
         final Map<String, String> metadata = new HashMap<>();
         final List<String> sent = new ArrayList<>();
+
         @Nullable Code code;
+
         @Nullable String message;
+
         long deadline = Long.MAX_VALUE;
 
         TestCall(String path) {
@@ -341,6 +344,7 @@ final class Fakes {
     /** Sites whose routes the test calls by itself. Thread-safe as far as tests need. */
     static final class TestSites implements VirtualHosts.SiteFactory {
         final List<TestSite> made = new ArrayList<>();
+
         @Nullable VirtualHosts doors;
 
         @Override
@@ -498,8 +502,7 @@ final class Fakes {
         }
 
         @Override
-        public CompletionStage<Answer> send(
-                String method, String url, List<Header> headers, byte[] body, Terms terms) {
+        public CompletionStage<Answer> send(String method, String url, List<Header> headers, byte[] body, Terms terms) {
             throw new UnsupportedOperationException();
         }
 

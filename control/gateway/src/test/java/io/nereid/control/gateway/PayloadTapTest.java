@@ -69,7 +69,8 @@ class PayloadTapTest {
         gate.tap(this::listen);
         gate.refuse("broken");
         bed.predict();
-        assertThat(heard).contains("request 0123456789", "response application/json {\"error\":\"broken\"}", "end 503 0");
+        assertThat(heard)
+                .contains("request 0123456789", "response application/json {\"error\":\"broken\"}", "end 503 0");
     }
 
     @Test
@@ -97,8 +98,7 @@ class PayloadTapTest {
         HttpStream stream = bed.parking.requests.get(0).stream(HttpReply.json(200, "["));
         stream.send(Fakes.content("1]"));
         stream.end();
-        assertThat(heard)
-                .endsWith("response application/json [", "response application/json 1]", "end 200 0");
+        assertThat(heard).endsWith("response application/json [", "response application/json 1]", "end 200 0");
     }
 
     @Test
@@ -131,8 +131,7 @@ class PayloadTapTest {
         listener.onHalfClose();
         bed.later.runAll();
         assertThat(bed.parking.calls).hasSize(2);
-        assertThat(bed.parking.events)
-                .containsExactly("message hello", "half-close", "message hello", "half-close");
+        assertThat(bed.parking.events).containsExactly("message hello", "half-close", "message hello", "half-close");
         assertThat(bed.parking.calls.get(1).metadata("kserve-mirrored")).isEqualTo("true");
         bed.parking.calls.get(1).fail(io.nereid.base.ServingException.invalidArgument("no"));
         assertThat(shadow.activeNow()).isZero();

@@ -61,7 +61,8 @@ class ProxyTest {
         assertThat(sent(0).address().port()).isEqualTo(9001);
         assertThat(sent(0).terms().timeout()).isEqualTo(Duration.ofSeconds(30));
         assertThat(sent(0).terms().added())
-                .containsExactly(new Header("KServe-Isvc-Name", "iris"), new Header("KServe-Isvc-Namespace", "default"));
+                .containsExactly(
+                        new Header("KServe-Isvc-Name", "iris"), new Header("KServe-Isvc-Namespace", "default"));
         sent(0).exchange().reply(HttpReply.json(418, "teapot"));
         assertThat(x.status()).isEqualTo(418);
         assertThat(x.replyText()).isEqualTo("teapot");
@@ -190,7 +191,8 @@ class ProxyTest {
         bed.upstream.calls.get(0).call().fail(refusedConnection());
         listener.onHalfClose();
         assertThat(bed.upstream.calls).hasSize(2);
-        assertThat(bed.upstream.calls.get(1).address()).isNotEqualTo(bed.upstream.calls.get(0).address());
+        assertThat(bed.upstream.calls.get(1).address())
+                .isNotEqualTo(bed.upstream.calls.get(0).address());
         assertThat(bed.upstream.calls.get(1).events()).containsExactly("message one", "half-close");
         bed.upstream.calls.get(1).call().fail(refusedConnection());
         assertThat(call.code).isEqualTo(Code.UNAVAILABLE);
@@ -239,7 +241,9 @@ class ProxyTest {
         bed.clock.forward(1000);
         bed.gateway.sweep(bed.clock.nanos());
         assertThat(call.code).isEqualTo(Code.UNAVAILABLE);
-        assertThat(call.message).contains("no replica of revision r1 was ready in time").contains("try again in");
+        assertThat(call.message)
+                .contains("no replica of revision r1 was ready in time")
+                .contains("try again in");
     }
 
     @Test

@@ -30,7 +30,8 @@ class RevisionGateTest {
         assertThat(x.status()).isEqualTo(200);
         assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
         assertThat(bed.gateway.metrics())
-                .contains("nereid_gateway_requests_total{namespace=\"default\",service=\"iris\",revision=\"r1\",code=\"2xx\"} 1\n")
+                .contains(
+                        "nereid_gateway_requests_total{namespace=\"default\",service=\"iris\",revision=\"r1\",code=\"2xx\"} 1\n")
                 .contains("nereid_gateway_in_flight{namespace=\"default\",service=\"iris\",revision=\"r1\"} 0\n");
     }
 

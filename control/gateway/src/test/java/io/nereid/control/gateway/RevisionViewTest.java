@@ -134,12 +134,14 @@ class RevisionViewTest {
         assertThat(view.index()).extracting(s -> s.model()).containsExactly("a", "b");
         view.infer(request(ModelRef.latest("b"), Long.MAX_VALUE), sink);
         assertThat(bed.engine.asked.get(0).request().model().model()).isEqualTo("default/r1/b");
-        bed.engine.asked.get(0).sink().next(
-                new InferenceResponse(new ServableId("default/r1/b", 1), "", List.of(), Map.of()), true);
+        bed.engine
+                .asked
+                .get(0)
+                .sink()
+                .next(new InferenceResponse(new ServableId("default/r1/b", 1), "", List.of(), Map.of()), true);
         assertThat(answers.get(0).servable().model()).isEqualTo("b");
         assertThat(view.metadata(ModelRef.latest("a")).id().model()).isEqualTo("a");
-        assertThatThrownBy(() -> view.metadata(ModelRef.latest("c")))
-                .hasMessage("Model with name c does not exist.");
+        assertThatThrownBy(() -> view.metadata(ModelRef.latest("c"))).hasMessage("Model with name c does not exist.");
     }
 
     @Test
@@ -161,8 +163,8 @@ class RevisionViewTest {
         assertThat(view.ready()).isTrue();
         gate.refuse("broken");
         assertThat(view.ready()).isFalse();
-        RevisionGate fresh = bed.gateway.open(
-                "default", "r9", Bed.settings(0, 1), new Models("default/r9", false, "iris"));
+        RevisionGate fresh =
+                bed.gateway.open("default", "r9", Bed.settings(0, 1), new Models("default/r9", false, "iris"));
         assertThat(new RevisionView(fresh, new Models("default/r9", false, "iris"), bed.engine, bed.engine).ready())
                 .isFalse();
     }

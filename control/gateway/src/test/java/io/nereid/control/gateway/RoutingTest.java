@@ -35,9 +35,11 @@ class RoutingTest {
     void aHostIsFoundWhateverItsCaseAndPort() {
         RevisionGate gate = bed.open("r1", 0, 1);
         bed.route("r1");
-        for (String host : List.of(
-                "iris.example.com", "IRIS.example.COM", "iris.example.com:8080", "iris.example.com.:8080")) {
-            assertThat(bed.find(host, "/v1/models")).as(host).isSameAs(gate.site().at(""));
+        for (String host :
+                List.of("iris.example.com", "IRIS.example.COM", "iris.example.com:8080", "iris.example.com.:8080")) {
+            assertThat(bed.find(host, "/v1/models"))
+                    .as(host)
+                    .isSameAs(gate.site().at(""));
         }
         assertThat(bed.find("iris.example.org", "/v1/models")).isNull();
         assertThat(bed.find(null, "/v1/models")).isNull();
@@ -86,7 +88,8 @@ class RoutingTest {
                         List.of(new Door("", "/v1", null, null)),
                         Map.of(Component.PREDICTOR, Bed.backend(Bed.target("r2", 100))),
                         ""));
-        assertThat(bed.find("iris.example.com", "/v1/models")).isSameAs(one.site().at(""));
+        assertThat(bed.find("iris.example.com", "/v1/models"))
+                .isSameAs(one.site().at(""));
         assertThat(bed.find("unknown", "/v1/models")).isNotNull();
     }
 
@@ -121,8 +124,10 @@ class RoutingTest {
                         Component.PREDICTOR,
                         Bed.backend(new Target("old", 100, "prev"), new Target("new", 0, "latest"))));
         for (int i = 0; i < 50; i++) {
-            assertThat(bed.find("latest-iris.example.com", "/v1")).isSameAs(canary.site().at(""));
-            assertThat(bed.find("iris.example.com", "/v1")).isNotSameAs(canary.site().at(""));
+            assertThat(bed.find("latest-iris.example.com", "/v1"))
+                    .isSameAs(canary.site().at(""));
+            assertThat(bed.find("iris.example.com", "/v1"))
+                    .isNotSameAs(canary.site().at(""));
         }
     }
 
@@ -130,8 +135,8 @@ class RoutingTest {
     void sharesAreKept() {
         bed.open("old", 0, 1);
         RevisionGate canary = bed.open("new", 0, 1);
-        bed.route(List.of(FRONT), Map.of(
-                Component.PREDICTOR, Bed.backend(Bed.target("old", 90), Bed.target("new", 10))));
+        bed.route(
+                List.of(FRONT), Map.of(Component.PREDICTOR, Bed.backend(Bed.target("old", 90), Bed.target("new", 10))));
         int hits = 0;
         for (int i = 0; i < 10_000; i++) {
             hits += bed.find("iris.example.com", "/v1") == canary.site().at("") ? 1 : 0;
@@ -144,9 +149,11 @@ class RoutingTest {
     void theSameValueOfTheStickyHeaderKeepsItsRevision() {
         bed.open("old", 0, 1);
         RevisionGate canary = bed.open("new", 0, 1);
-        bed.route(List.of(FRONT), Map.of(
-                Component.PREDICTOR,
-                new Backend(List.of(Bed.target("old", 70), Bed.target("new", 30)), List.of(), "X-User")));
+        bed.route(
+                List.of(FRONT),
+                Map.of(
+                        Component.PREDICTOR,
+                        new Backend(List.of(Bed.target("old", 70), Bed.target("new", 30)), List.of(), "X-User")));
         Map<String, Set<Site>> seen = new HashMap<>();
         int hits = 0;
         for (int i = 0; i < 3000; i++) {
@@ -164,8 +171,8 @@ class RoutingTest {
         RevisionGate old = bed.open("old", 0, 1);
         RevisionGate canary = bed.open("new", 0, 1);
         canary.refuse("broken");
-        bed.route(List.of(FRONT), Map.of(
-                Component.PREDICTOR, Bed.backend(Bed.target("new", 50), Bed.target("old", 50))));
+        bed.route(
+                List.of(FRONT), Map.of(Component.PREDICTOR, Bed.backend(Bed.target("new", 50), Bed.target("old", 50))));
         for (int i = 0; i < 50; i++) {
             assertThat(bed.find("iris.example.com", "/v1")).isSameAs(old.site().at(""));
         }
@@ -185,8 +192,9 @@ class RoutingTest {
     void aServiceThatEndedIsNotFoundAndItsOldNamesGoWhenTheyChange() {
         bed.open("r1", 0, 1);
         bed.route("r1");
-        bed.route(List.of(new Door("iris2.example.com", "", null, null)), Map.of(
-                Component.PREDICTOR, Bed.backend(Bed.target("r1", 100))));
+        bed.route(
+                List.of(new Door("iris2.example.com", "", null, null)),
+                Map.of(Component.PREDICTOR, Bed.backend(Bed.target("r1", 100))));
         assertThat(bed.find("iris.example.com", "/v1")).isNull();
         assertThat(bed.find("iris2.example.com", "/v1")).isNotNull();
         bed.gateway.route("default", "iris", null);
@@ -278,13 +286,22 @@ class RoutingTest {
     }
 
     private void mirrored(int percent) {
-        bed.route(List.of(FRONT), Map.of(
-                Component.PREDICTOR,
-                new Backend(List.of(Bed.target("r1", 100)), List.of(Bed.target("shadow", percent)), null)));
+        bed.route(
+                List.of(FRONT),
+                Map.of(
+                        Component.PREDICTOR,
+                        new Backend(List.of(Bed.target("r1", 100)), List.of(Bed.target("shadow", percent)), null)));
     }
 
     private String metric(String name, String revision) {
-        String start = "nereid_gateway_" + name + "{namespace=\"default\",service=\"iris\",revision=\"" + revision + "\"} ";
-        return bed.gateway.metrics().lines().filter(l -> l.startsWith(start)).findFirst().orElseThrow().substring(start.length());
+        String start =
+                "nereid_gateway_" + name + "{namespace=\"default\",service=\"iris\",revision=\"" + revision + "\"} ";
+        return bed.gateway
+                .metrics()
+                .lines()
+                .filter(l -> l.startsWith(start))
+                .findFirst()
+                .orElseThrow()
+                .substring(start.length());
     }
 }

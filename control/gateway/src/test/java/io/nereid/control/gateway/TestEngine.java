@@ -32,7 +32,9 @@ final class TestEngine implements InferenceEngine, ModelControl {
     private void check(ModelRef ref) {
         if (!models.contains(ref.model())) {
             throw ServingException.of(
-                    Code.NOT_FOUND, "Request for unknown model: '" + ref.model() + "'", "is '" + ref.model() + "' right?");
+                    Code.NOT_FOUND,
+                    "Request for unknown model: '" + ref.model() + "'",
+                    "is '" + ref.model() + "' right?");
         }
     }
 

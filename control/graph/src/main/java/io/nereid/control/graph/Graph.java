@@ -51,8 +51,8 @@ record Graph(Map<String, Node> nodes) {
                 case "Ensemble" -> Kind.ENSEMBLE;
                 case "Splitter" -> Kind.SPLITTER;
                 default ->
-                    throw ServingException.invalidArgument("node '" + name + "' has the routerType '" + node.routerType()
-                            + "' (expected Sequence, Splitter, Ensemble or Switch)");
+                    throw ServingException.invalidArgument("node '" + name + "' has the routerType '"
+                            + node.routerType() + "' (expected Sequence, Splitter, Ensemble or Switch)");
             };
             List<Place> steps = new ArrayList<>();
             for (Step step : node.steps()) {
@@ -80,7 +80,8 @@ record Graph(Map<String, Node> nodes) {
         try {
             return new Place(step, key, JsonPath.parse(step.condition()));
         } catch (ServingException e) {
-            throw ServingException.of(e.code(), "step " + key + " of node '" + node + "': " + e.getMessage(), e.remedy());
+            throw ServingException.of(
+                    e.code(), "step " + key + " of node '" + node + "': " + e.getMessage(), e.remedy());
         }
     }
 }

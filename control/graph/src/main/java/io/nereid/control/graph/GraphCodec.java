@@ -91,7 +91,9 @@ public final class GraphCodec implements ProtocolCodec {
         byte[] body = bytes(exchange.body());
         GraphRun run = new GraphRun(graph, settings, caller, List.copyOf(headers));
         exchange.onCancel(run::cancel);
-        run.start(body).whenComplete((result, failure) -> exchange.reply(reply(result == null ? Outcome.of(failure) : result)));
+        run.start(body)
+                .whenComplete(
+                        (result, failure) -> exchange.reply(reply(result == null ? Outcome.of(failure) : result)));
     }
 
     static byte[] bytes(MemoryRegion region) {
@@ -113,7 +115,8 @@ public final class GraphCodec implements ProtocolCodec {
             return true;
         }
         for (Pattern pattern : settings.propagate) {
-            if (pattern.matcher(canonical(name)).matches() || pattern.matcher(name).matches()) {
+            if (pattern.matcher(canonical(name)).matches()
+                    || pattern.matcher(name).matches()) {
                 return true;
             }
         }

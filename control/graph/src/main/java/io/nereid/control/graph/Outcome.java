@@ -53,9 +53,13 @@ record Outcome(int status, byte[] body) {
 
     /** What is told when there is no answer. */
     static Outcome of(@Nullable Throwable failure) {
-        Throwable cause = failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+        Throwable cause =
+                failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
         return cause instanceof ServingException e
                 ? error(StatusCodes.http(e.code()), e.describe())
-                : error(500, "a step failed: " + (cause == null ? "" : cause.getClass().getSimpleName()));
+                : error(
+                        500,
+                        "a step failed: "
+                                + (cause == null ? "" : cause.getClass().getSimpleName()));
     }
 }

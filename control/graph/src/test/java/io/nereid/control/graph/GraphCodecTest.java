@@ -81,9 +81,7 @@ class GraphCodecTest {
     @Test
     void aHardStepThatFailsEndsTheSequence() throws Exception {
         is(
-                run(
-                        sequence("{\"serviceName\":\"bad\",\"dependency\":\"Hard\"}", "{\"serviceName\":\"good\"}"),
-                        "{}"),
+                run(sequence("{\"serviceName\":\"bad\",\"dependency\":\"Hard\"}", "{\"serviceName\":\"good\"}"), "{}"),
                 404,
                 REFUSED);
         assertThat(calls).hasSize(1);
@@ -97,8 +95,7 @@ class GraphCodecTest {
                         "{\"serviceName\":\"x\"}",
                         "{\"serviceName\":\"y\",\"data\":\"$response\",\"mapPredictionsToInstances\":true}"),
                 "{\"instances\":[7]}");
-        assertThat(calls)
-                .containsExactly("abc {\"instances\":[7]}", "x {\"instances\":[7]}", "y {\"instances\":[1]}");
+        assertThat(calls).containsExactly("abc {\"instances\":[7]}", "x {\"instances\":[7]}", "y {\"instances\":[1]}");
     }
 
     @Test
@@ -119,9 +116,7 @@ class GraphCodecTest {
                         "{}"),
                 404,
                 REFUSED);
-        assertThat(run(
-                                sequence("{\"serviceName\":\"text\"}", "{\"serviceName\":\"good\",\"condition\":\"a\"}"),
-                                "{}")
+        assertThat(run(sequence("{\"serviceName\":\"text\"}", "{\"serviceName\":\"good\",\"condition\":\"a\"}"), "{}")
                         .status())
                 .isEqualTo(500);
     }

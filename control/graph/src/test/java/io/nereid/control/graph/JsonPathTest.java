@@ -87,7 +87,19 @@ class JsonPathTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "", " ", ".", "a.", "a..b", "a.#(", "a.#(b==", "a.#(b==c d)x", "[a", "{a", "@nothing", "@pretty:{}", "!true",
+                "",
+                " ",
+                ".",
+                "a.",
+                "a..b",
+                "a.#(",
+                "a.#(b==",
+                "a.#(b==c d)x",
+                "[a",
+                "{a",
+                "@nothing",
+                "@pretty:{}",
+                "!true",
                 "a.#(b~true)"
             })
     void whatIsNoPathIsRefusedWithThePlace(String path) {

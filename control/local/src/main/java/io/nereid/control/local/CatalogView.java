@@ -54,13 +54,12 @@ final class CatalogView {
         String key = namespace + "/" + resource.path("metadata").path("name").asText();
         lock.lock();
         try {
-            Map<String, ObjectNode> of =
-                    switch (role) {
-                        case RUNTIME -> runtimes;
-                        case CLUSTER_RUNTIME -> clusterRuntimes;
-                        case STORAGE_CONTAINER -> containers;
-                        case CONFIG -> configs;
-                    };
+            Map<String, ObjectNode> of = switch (role) {
+                case RUNTIME -> runtimes;
+                case CLUSTER_RUNTIME -> clusterRuntimes;
+                case STORAGE_CONTAINER -> containers;
+                case CONFIG -> configs;
+            };
             if (gone) {
                 of.remove(role == Role.CONFIG ? namespace : key);
             } else {

@@ -39,7 +39,8 @@ final class Cgroups {
             Path beside = own.equals("/") ? here : here.getParent();
             if (beside == null
                     || !Files.isWritable(beside)
-                    || !Files.readString(beside.resolve("cgroup.subtree_control")).contains("memory")) {
+                    || !Files.readString(beside.resolve("cgroup.subtree_control"))
+                            .contains("memory")) {
                 return null;
             }
             return beside;
@@ -66,7 +67,8 @@ final class Cgroups {
                 Files.writeString(group.resolve("memory.max"), Long.toString(memoryBytes));
             }
             if (cpus > 0 && Files.exists(group.resolve("cpu.max"))) {
-                Files.writeString(group.resolve("cpu.max"), String.format(Locale.ROOT, "%d 100000", (long) (cpus * 100_000)));
+                Files.writeString(
+                        group.resolve("cpu.max"), String.format(Locale.ROOT, "%d 100000", (long) (cpus * 100_000)));
             }
             return group;
         } catch (IOException e) {

@@ -63,7 +63,9 @@ final class Child {
         boolean over;
         int successes;
         int failures;
+
         @Nullable String killedFor;
+
         boolean outOfMemory;
         volatile String lastLine = "";
 
@@ -103,8 +105,10 @@ final class Child {
         this.log = log;
         this.prefix = prefix;
         this.changed = changed;
-        this.memoryLimit = Quantities.bytes(container.resources().path("limits").path("memory").asText(""));
-        this.cpuLimit = Quantities.number(container.resources().path("limits").path("cpu").asText(""));
+        this.memoryLimit = Quantities.bytes(
+                container.resources().path("limits").path("memory").asText(""));
+        this.cpuLimit = Quantities.number(
+                container.resources().path("limits").path("cpu").asText(""));
     }
 
     boolean ready() {
@@ -145,10 +149,12 @@ final class Child {
                 Run life = new Run(result, loop.clock().nanos());
                 Threads.named("nereid-output").newThread(() -> copy(life)).start();
                 loop.execute(() -> started(life));
-                var unused = result.process().onExit().thenRun(() -> loop.io(() -> {
-                    table.sweep(result);
-                    loop.execute(() -> exited(life));
-                }));
+                var unused = result.process()
+                        .onExit()
+                        .thenRun(() -> loop.io(() -> {
+                            table.sweep(result);
+                            loop.execute(() -> exited(life));
+                        }));
             } else {
                 loop.execute(() -> notStarted(ModelForm.text(problem)));
             }
@@ -189,13 +195,14 @@ final class Child {
             return;
         }
         run = life;
-        log.add(prefix + "started as process " + life.started.process().pid() + ": " + String.join(" ", start.command()));
+        log.add(prefix + "started as process " + life.started.process().pid() + ": "
+                + String.join(" ", start.command()));
         if (memoryLimit > 0 && !table.limits()) {
             watch(life);
         }
         if (cpuLimit > 0 && !table.limits() && ends == 0) {
-            log.add(prefix + "warning: the limit of " + cpuLimit + " processors is not enforced, for this server may make no"
-                    + " control groups");
+            log.add(prefix + "warning: the limit of " + cpuLimit
+                    + " processors is not enforced, for this server may make no" + " control groups");
         }
         if (stopping) {
             terminate(life);
@@ -285,7 +292,9 @@ final class Child {
             }
             Duration next = life.ready
                     ? (probe.spec().isMissingNode() ? CALM : probe.period())
-                    : probe.spec().has("exec") || before || probe.period().compareTo(EAGER) < 0 ? probe.period() : EAGER;
+                    : probe.spec().has("exec") || before || probe.period().compareTo(EAGER) < 0
+                            ? probe.period()
+                            : EAGER;
             Loop.Timer unused = loop.after(next, () -> readiness(life, probe));
         });
     }
@@ -309,8 +318,10 @@ final class Child {
                     loop.execute(() -> {
                         if (current(life) && held > memoryLimit) {
                             life.outOfMemory = true;
-                            kill(life, "it held " + Units.formatBytes(held) + " of memory, its limit is "
-                                    + Units.formatBytes(memoryLimit) + " (OOMKilled)");
+                            kill(
+                                    life,
+                                    "it held " + Units.formatBytes(held) + " of memory, its limit is "
+                                            + Units.formatBytes(memoryLimit) + " (OOMKilled)");
                         } else if (current(life)) {
                             watch(life);
                         }
@@ -350,15 +361,16 @@ final class Child {
         String last = life.lastLine.isEmpty() ? "it wrote nothing" : life.lastLine;
         failure = failed(
                 killedFor == null && !everReady ? "ModelLoadFailed" : NOT_READY,
-                "container '" + container.name() + "' ended with " + code + ": " + (killedFor == null ? last : killedFor),
+                "container '" + container.name() + "' ended with " + code + ": "
+                        + (killedFor == null ? last : killedFor),
                 life.outOfMemory ? Integer.valueOf(OUT_OF_MEMORY) : Integer.valueOf(code));
         if (ends == 1) {
             log.add(prefix + "ended with " + code + ", is started again");
             start();
         } else {
             Duration wait = backoff.next();
-            log.add(prefix + "ended with " + code + " for the " + ends + ". time, is started again in " + wait.toSeconds()
-                    + " s");
+            log.add(prefix + "ended with " + code + " for the " + ends + ". time, is started again in "
+                    + wait.toSeconds() + " s");
             waiting = true;
             timer = loop.after(wait, this::start);
         }

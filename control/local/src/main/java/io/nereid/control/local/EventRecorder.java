@@ -58,7 +58,9 @@ final class EventRecorder {
                         Locale.ROOT,
                         "%016x",
                         hash(about.path("kind").asText() + uid + event.type() + event.reason() + message));
-        String now = Instant.ofEpochMilli(clock.millis()).truncatedTo(ChronoUnit.SECONDS).toString();
+        String now = Instant.ofEpochMilli(clock.millis())
+                .truncatedTo(ChronoUnit.SECONDS)
+                .toString();
         ObjectNode old = store.get(new ResourceStore.Key(EVENTS, namespace, key));
         if (old != null) {
             if (!old.path("lastTimestamp").asText().equals(now)) {
@@ -103,7 +105,10 @@ final class EventRecorder {
         List<ObjectNode> all = store.list(EVENTS, null).items().stream()
                 .sorted(Comparator.comparing(e -> e.path("lastTimestamp").asText()))
                 .toList();
-        String until = Instant.ofEpochMilli(clock.millis()).minus(KEPT).truncatedTo(ChronoUnit.SECONDS).toString();
+        String until = Instant.ofEpochMilli(clock.millis())
+                .minus(KEPT)
+                .truncatedTo(ChronoUnit.SECONDS)
+                .toString();
         for (int i = 0; i < all.size(); i++) {
             ObjectNode event = all.get(i);
             if (all.size() - i <= MOST && event.path("lastTimestamp").asText().compareTo(until) >= 0) {

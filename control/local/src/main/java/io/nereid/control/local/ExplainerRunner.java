@@ -80,7 +80,10 @@ final class ExplainerRunner implements Runner {
             } else {
                 String reason = ModelForm.text(problem);
                 failure = new Failure(
-                        "ModelLoadFailed", reason, Instant.ofEpochMilli(loop.clock().millis()), null);
+                        "ModelLoadFailed",
+                        reason,
+                        Instant.ofEpochMilli(loop.clock().millis()),
+                        null);
                 log.add("the explainer cannot be made: " + reason);
             }
             changed.run();

@@ -65,9 +65,12 @@ public final class LocalInfrastructure implements Infrastructure {
         final String namespace;
         final String name;
         List<Workload> workloads = List.of();
+
         @Nullable Route route;
+
         BuiltIns.@Nullable Running graph;
         Front.@Nullable Gate graphGate;
+
         @Nullable String graphText;
 
         Service(String namespace, String name) {
@@ -154,7 +157,8 @@ public final class LocalInfrastructure implements Infrastructure {
     @Override
     public void apply(String namespace, String service, Plan plan) {
         if (!closed) {
-            loop.execute(() -> applied(namespace, service, plan));
+            // What a status says of routes is true when it can be read.
+            loop.call(() -> applied(namespace, service, plan));
         }
     }
 
@@ -170,7 +174,9 @@ public final class LocalInfrastructure implements Infrastructure {
         route(service);
         for (Unit unit : List.copyOf(units.values())) {
             Workload w = unit.workload();
-            if (w.namespace().equals(namespace) && w.service().equals(name) && !wanted.contains(key(namespace, w.revision()))) {
+            if (w.namespace().equals(namespace)
+                    && w.service().equals(name)
+                    && !wanted.contains(key(namespace, w.revision()))) {
                 end(unit);
             }
         }
@@ -194,7 +200,10 @@ public final class LocalInfrastructure implements Infrastructure {
         }
         String file = workload.namespace() + "." + workload.revision() + ".log";
         RevisionLog log = new RevisionLog(
-                settings.directory().resolve("logs").resolve(file), settings.logLines(), settings.logBytes(), loop.clock());
+                settings.directory().resolve("logs").resolve(file),
+                settings.logLines(),
+                settings.logBytes(),
+                loop.clock());
         logs.put(key, log);
         Unit made = new Unit(
                 loop,
@@ -212,8 +221,7 @@ public final class LocalInfrastructure implements Infrastructure {
         made.start();
     }
 
-    private Runner runner(
-            Workload workload, List<Path> files, Front.Gate gate, RevisionLog log, Runnable changed) {
+    private Runner runner(Workload workload, List<Path> files, Front.Gate gate, RevisionLog log, Runnable changed) {
         if (workload.form() instanceof Workload.Model) {
             return new ModelRunner(loop, placer, workload, files, gate, log, changed);
         }
@@ -261,7 +269,11 @@ public final class LocalInfrastructure implements Infrastructure {
                 closeGraph(service);
             }
         } catch (RuntimeException e) {
-            LOG.error("service {}/{} has no route: {}", service.namespace, service.name, ServingException.from(e).describe());
+            LOG.error(
+                    "service {}/{} has no route: {}",
+                    service.namespace,
+                    service.name,
+                    ServingException.from(e).describe());
         }
     }
 
@@ -284,14 +296,12 @@ public final class LocalInfrastructure implements Infrastructure {
         Map<Component, Route.Backend> components = route.components().isEmpty()
                 ? Map.of(
                         Component.PREDICTOR,
-                        new Route.Backend(
-                                List.of(new Route.Target(graphRevision(route), 100, null)), List.of(), null))
+                        new Route.Backend(List.of(new Route.Target(graphRevision(route), 100, null)), List.of(), null))
                 : route.components();
         front.route(
                 service.namespace,
                 service.name,
-                new Route(
-                        route.namespace(), route.name(), route.kind(), route.doors(), components, route.graph()));
+                new Route(route.namespace(), route.name(), route.kind(), route.doors(), components, route.graph()));
     }
 
     private static String graphRevision(Route route) {

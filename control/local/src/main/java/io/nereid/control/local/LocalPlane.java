@@ -309,9 +309,8 @@ public final class LocalPlane implements AutoCloseable {
         Instant now = Instant.ofEpochMilli(clock.millis());
         Catalog catalog = catalogs.of(item.namespace);
         String uid = resource.path("metadata").path("uid").asText();
-        JsonNode status = resource.path("status").isObject()
-                ? resource.path("status")
-                : JsonNodeFactory.instance.objectNode();
+        JsonNode status =
+                resource.path("status").isObject() ? resource.path("status") : JsonNodeFactory.instance.objectNode();
         List<Revision> before = item.graph ? List.of() : revisions.read(item.namespace, item.name, uid);
         Observed observed = new Observed(infrastructure.observe(item.namespace, item.name), before, status);
         Plan plan = item.graph

@@ -5,12 +5,15 @@ package io.nereid.control.local;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import java.time.Duration;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -18,6 +21,11 @@ import org.slf4j.LoggerFactory;
 interface Loop extends AutoCloseable {
     /** Runs a task on the deciding thread, after those that came before. Never blocks. */
     void execute(Runnable task);
+
+    /** Runs a task on the deciding thread and waits until it has; not to be called on that thread. */
+    default void call(Runnable task) {
+        execute(task);
+    }
 
     /** Runs a task on the deciding thread after a time. */
     Timer after(Duration time, Runnable task);
@@ -50,6 +58,8 @@ interface Loop extends AutoCloseable {
     final class Threaded implements Loop {
         private static final Logger LOG = LoggerFactory.getLogger(Loop.class);
         private static final int IO_THREADS = 16;
+        /** Much longer than what is decided ever takes. */
+        private static final long LONGEST_SECONDS = 10;
 
         private final Clock clock;
         private final ScheduledThreadPoolExecutor decider = Threads.timer("nereid-control");
@@ -62,6 +72,24 @@ interface Loop extends AutoCloseable {
         @Override
         public void execute(Runnable task) {
             run(decider, task);
+        }
+
+        @Override
+        public void call(Runnable task) {
+            Future<?> done;
+            try {
+                done = decider.submit(guarded(task));
+            } catch (RejectedExecutionException e) {
+                LOG.debug("the control plane has ended, a task is dropped");
+                return;
+            }
+            try {
+                done.get(LONGEST_SECONDS, TimeUnit.SECONDS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            } catch (CancellationException | ExecutionException | TimeoutException e) {
+                LOG.debug("a task of the control plane is not waited for", e);
+            }
         }
 
         @Override

@@ -141,10 +141,12 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
         Format format = FORMATS.get(formatName);
         if (format == null) {
             format = new Format("", List.of());
-            warnings.add("the format '" + model.format() + "' has no backend of its own here; the files say what runs it");
+            warnings.add(
+                    "the format '" + model.format() + "' has no backend of its own here; the files say what runs it");
         }
         if (!model.limits().path("limits").isEmpty()) {
-            warnings.add("the limits " + model.limits().path("limits") + " are not enforced on a model in the server's process");
+            warnings.add("the limits " + model.limits().path("limits")
+                    + " are not enforced on a model in the server's process");
         }
         boolean proba = environment.getOrDefault("PREDICT_PROBA", "").equalsIgnoreCase("true");
         if (proba && format.backend.equals("sklearn")) {
@@ -159,9 +161,8 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
             warnings.add("--model-control-mode=explicit: every model of the repository is loaded nevertheless");
         }
         Workload.Batcher batcher = workload.batcher();
-        Batching batching = batcher == null
-                ? null
-                : new Batching(List.of(batcher.maxBatchSize()), batcher.maxLatency(), true);
+        Batching batching =
+                batcher == null ? null : new Batching(List.of(batcher.maxBatchSize()), batcher.maxLatency(), true);
         if (batcher != null) {
             // answers say which batch they are of, as those of KServe's batcher do
             parameters.put("nereid.batch_id", "true");
@@ -198,7 +199,9 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
                 return files.get(i);
             }
             if (asked.startsWith(mount + "/")) {
-                Path inside = files.get(i).resolve(asked.substring(mount.length() + 1)).normalize();
+                Path inside = files.get(i)
+                        .resolve(asked.substring(mount.length() + 1))
+                        .normalize();
                 if (inside.startsWith(files.get(i)) && Files.exists(inside)) {
                     return inside;
                 }
@@ -248,8 +251,8 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
             JsonNode tree = JSON.readTree(settings.toFile());
             String uri = tree.path("parameters").path("uri").asText("");
             if (tree.hasNonNull("name")) {
-                warnings.add("model-settings.json calls the model '" + tree.path("name").asText()
-                        + "'; its name is that of the service");
+                warnings.add("model-settings.json calls the model '"
+                        + tree.path("name").asText() + "'; its name is that of the service");
             }
             Path file = directory.resolve(uri).normalize();
             return uri.isEmpty() || !file.startsWith(directory) || !Files.isRegularFile(file)

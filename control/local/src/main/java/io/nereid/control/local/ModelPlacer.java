@@ -165,8 +165,9 @@ final class ModelPlacer {
     boolean available(String placed) {
         List<String> all = names(placed);
         return !all.isEmpty()
-                && all.stream().allMatch(n -> states.getOrDefault(n, Map.of()).values().stream()
-                        .anyMatch(s -> s.phase() == Phase.AVAILABLE));
+                && all.stream()
+                        .allMatch(n -> states.getOrDefault(n, Map.of()).values().stream()
+                                .anyMatch(s -> s.phase() == Phase.AVAILABLE));
     }
 
     /** Why it cannot be served, or null while it may be. */

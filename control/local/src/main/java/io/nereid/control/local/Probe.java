@@ -66,7 +66,9 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
                 return grpc(spec.path("grpc"), process, ports);
             }
             JsonNode port = spec.path("tcpSocket").path("port");
-            int number = port.isMissingNode() ? (process.http() == 0 ? process.grpc() : process.http()) : port(port, process, ports);
+            int number = port.isMissingNode()
+                    ? (process.http() == 0 ? process.grpc() : process.http())
+                    : port(port, process, ports);
             try (Socket socket = new Socket()) {
                 socket.connect(new InetSocketAddress(host(spec.path("tcpSocket")), number), millis());
                 return null;
@@ -131,9 +133,8 @@ record Probe(JsonNode spec, Duration initialDelay, Duration period, Duration tim
     private @Nullable String exec(JsonNode exec, ProcessForm.Start process) throws IOException {
         List<String> command = new ArrayList<>();
         exec.path("command").forEach(c -> command.add(ProcessForm.expand(c.asText(), process.environment(), 1)));
-        ProcessBuilder builder = new ProcessBuilder(command)
-                .redirectErrorStream(true)
-                .redirectOutput(ProcessBuilder.Redirect.DISCARD);
+        ProcessBuilder builder =
+                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(ProcessBuilder.Redirect.DISCARD);
         builder.environment().clear();
         builder.environment().putAll(process.environment());
         Path directory = process.workingDirectory();

@@ -157,7 +157,8 @@ final class ProcessForm {
                 assigned.put(number, port);
                 if (!told) {
                     warnings.add("port " + number + " of container '" + container.name()
-                            + "' is taken, and PORT=" + port + " is set instead; let the command take its port from $(PORT)"
+                            + "' is taken, and PORT=" + port
+                            + " is set instead; let the command take its port from $(PORT)"
                             + " or --http_port=$(PORT)");
                 }
             }

@@ -81,10 +81,12 @@ final class ProcessRunner implements Runner {
         this.changed = changed;
         String seconds = workload.annotations().get(GRACE_ANNOTATION);
         if (most() == 1 && workload.scaling().max() != 1) {
-            log.add("warning: the command listens on a port of its own, of which there is one, so there is one replica at"
-                    + " most; let it take the port from $(PORT) or --http_port=$(PORT) to have more");
+            log.add(
+                    "warning: the command listens on a port of its own, of which there is one, so there is one replica at"
+                            + " most; let it take the port from $(PORT) or --http_port=$(PORT) to have more");
         }
-        this.grace = seconds == null || !seconds.matches("\\d{1,5}") ? GRACE : Duration.ofSeconds(Long.parseLong(seconds));
+        this.grace =
+                seconds == null || !seconds.matches("\\d{1,5}") ? GRACE : Duration.ofSeconds(Long.parseLong(seconds));
     }
 
     @Override
@@ -107,7 +109,10 @@ final class ProcessRunner implements Runner {
         } catch (RuntimeException e) {
             failing = true;
             failure = new Failure(
-                    "ModelLoadFailed", ModelForm.text(e), Instant.ofEpochMilli(loop.clock().millis()), null);
+                    "ModelLoadFailed",
+                    ModelForm.text(e),
+                    Instant.ofEpochMilli(loop.clock().millis()),
+                    null);
             log.add("not started: " + ModelForm.text(e));
             retry = loop.after(backoff.next(), () -> scale(wanted));
         }
@@ -131,7 +136,8 @@ final class ProcessRunner implements Runner {
             children.add(new Child(
                     loop,
                     table,
-                    where + "." + start.container() + "." + Long.toString(loop.clock().nanos(), 36),
+                    where + "." + start.container() + "."
+                            + Long.toString(loop.clock().nanos(), 36),
                     form.containers().get(i),
                     start,
                     settings.directory().resolve("work").resolve(workload.namespace() + "." + workload.revision()),

@@ -48,7 +48,11 @@ final class ProcessTable {
     }
 
     /** A process that was started. */
-    record Started(java.lang.Process process, String mark, Path file, @Nullable Path cgroup) {}
+    record Started(
+            java.lang.Process process,
+            String mark,
+            Path file,
+            @Nullable Path cgroup) {}
 
     /**
      * Ends what an earlier server with this directory left running.
@@ -69,7 +73,8 @@ final class ProcessTable {
             }
             Set<Long> orphans = new LinkedHashSet<>();
             try (Stream<Path> files = Files.list(directory)) {
-                for (Path file : files.filter(f -> f.toString().endsWith(".pid")).toList()) {
+                for (Path file :
+                        files.filter(f -> f.toString().endsWith(".pid")).toList()) {
                     Long pid = alive(file);
                     if (pid != null) {
                         orphans.add(pid);
@@ -87,7 +92,8 @@ final class ProcessTable {
                 ended++;
             }
             try (Stream<Path> files = Files.list(directory)) {
-                for (Path file : files.filter(f -> f.toString().endsWith(".pid")).toList()) {
+                for (Path file :
+                        files.filter(f -> f.toString().endsWith(".pid")).toList()) {
                     Files.deleteIfExists(file);
                 }
             }
@@ -148,7 +154,8 @@ final class ProcessTable {
 
     private static boolean hasMark(Path process, byte[] wanted) {
         try {
-            String environment = new String(Files.readAllBytes(process.resolve("environ")), StandardCharsets.ISO_8859_1);
+            String environment =
+                    new String(Files.readAllBytes(process.resolve("environ")), StandardCharsets.ISO_8859_1);
             String mark = new String(wanted, StandardCharsets.ISO_8859_1);
             return environment.startsWith(mark) || environment.contains("\0" + mark);
         } catch (IOException | RuntimeException e) {
@@ -176,7 +183,8 @@ final class ProcessTable {
         if (program == null) {
             throw ServingException.of(
                     Code.FAILED_PRECONDITION,
-                    "the program '" + given.get(0) + "' of container '" + start.container() + "' is not on this machine",
+                    "the program '" + given.get(0) + "' of container '" + start.container()
+                            + "' is not on this machine",
                     "install it, or correct the container's command; images are not run here");
         }
         String mark = server + "/" + UUID.randomUUID();
@@ -187,7 +195,11 @@ final class ProcessTable {
                 command.add(setsid.toString());
             }
             if (cgroup != null) {
-                command.addAll(List.of("/bin/sh", "-c", "echo $$ > \"$0\" && exec \"$@\"", cgroup.resolve("cgroup.procs").toString()));
+                command.addAll(List.of(
+                        "/bin/sh",
+                        "-c",
+                        "echo $$ > \"$0\" && exec \"$@\"",
+                        cgroup.resolve("cgroup.procs").toString()));
             }
             command.add(program.toString());
             command.addAll(given.subList(1, given.size()));

@@ -54,7 +54,9 @@ final class Scale {
         Scaling s = workload.scaling();
         Map<String, String> annotations = new LinkedHashMap<>();
         s.settings().forEach((name, value) -> annotations.put(name.startsWith(PREFIX) ? name : PREFIX + name, value));
-        boolean byLoad = s.metric().isEmpty() || s.metric().equals("concurrency") || s.metric().equals("rps");
+        boolean byLoad = s.metric().isEmpty()
+                || s.metric().equals("concurrency")
+                || s.metric().equals("rps");
         fixed = Math.max(1, s.min());
         if (s.autoscaler().equals("none") || s.autoscaler().equals("external") || !byLoad) {
             if (!byLoad) {

@@ -47,7 +47,8 @@ final class Unit {
     private volatile Snapshot snapshot = new Snapshot(Phase.PENDING, 0, 0, null);
 
     /** What is told of it. */
-    private record Snapshot(Phase phase, int replicas, int wanted, @Nullable Failure failure) {}
+    private record Snapshot(
+            Phase phase, int replicas, int wanted, @Nullable Failure failure) {}
 
     Unit(
             Loop loop,
@@ -67,8 +68,8 @@ final class Unit {
         this.workload = workload;
         this.changed = changed;
         this.scale = new Scale(workload, settings.mostReplicas(), loop.clock().nanos());
-        this.gate = front.open(
-                workload.namespace(), workload.revision(), Front.settings(workload), destination(workload));
+        this.gate =
+                front.open(workload.namespace(), workload.revision(), Front.settings(workload), destination(workload));
         gate.capacity(0);
         capacity = 0;
     }
@@ -125,9 +126,7 @@ final class Unit {
         if (form instanceof Workload.Model model) {
             return model.artifacts();
         }
-        return form instanceof Workload.Process process
-                ? process.artifacts()
-                : ((Workload.Explainer) form).artifacts();
+        return form instanceof Workload.Process process ? process.artifacts() : ((Workload.Explainer) form).artifacts();
     }
 
     /** Fetches what is still missing, one after the other. */
@@ -167,7 +166,8 @@ final class Unit {
             log.add("fetched " + artifact.uri());
             fetch();
         } else if (!ending) {
-            Throwable cause = e instanceof java.util.concurrent.CompletionException && e.getCause() != null ? e.getCause() : e;
+            Throwable cause =
+                    e instanceof java.util.concurrent.CompletionException && e.getCause() != null ? e.getCause() : e;
             String reason = ModelForm.text(cause);
             fetchFailure = new Failure(
                     "ModelLoadFailed", reason, Instant.ofEpochMilli(loop.clock().millis()), 1);
@@ -274,7 +274,8 @@ final class Unit {
         if (!Front.settings(next).equals(Front.settings(workload))) {
             return false;
         }
-        boolean logger = !java.util.Objects.equals(next.logger(), workload.logger());
+        boolean logger = !java.util.Objects.equals(next.logger(), workload.logger())
+                || next.logger() != null && !next.annotations().equals(workload.annotations());
         boolean scaled = !next.scaling().equals(workload.scaling());
         workload = next;
         if (scaled) {
@@ -336,7 +337,11 @@ final class Unit {
     State state() {
         Snapshot s = ending ? new Snapshot(Phase.PENDING, 0, 0, null) : snapshot;
         return new State(
-                s.phase, s.replicas, s.wanted, s.failure, gate.traffic(loop.clock().nanos()));
+                s.phase,
+                s.replicas,
+                s.wanted,
+                s.failure,
+                gate.traffic(loop.clock().nanos()));
     }
 
     // ---- the end ----

@@ -83,7 +83,10 @@ final class WorkQueue<K> implements AutoCloseable {
 
     private void dispatch() {
         while (working.size() < WORKERS) {
-            K next = waiting.stream().filter(k -> !working.contains(k)).findFirst().orElse(null);
+            K next = waiting.stream()
+                    .filter(k -> !working.contains(k))
+                    .findFirst()
+                    .orElse(null);
             if (next == null) {
                 return;
             }
@@ -121,7 +124,12 @@ final class WorkQueue<K> implements AutoCloseable {
             lock.unlock();
         }
         if (wait != null && error != null) {
-            LOG.warn("{}: {}; tried again in {} ms", key, ServingException.from(error).describe(), wait.toMillis(), error);
+            LOG.warn(
+                    "{}: {}; tried again in {} ms",
+                    key,
+                    ServingException.from(error).describe(),
+                    wait.toMillis(),
+                    error);
             addAfter(key, wait);
         }
     }

@@ -230,14 +230,18 @@ final class Fakes {
     static final class FakeGate implements Front.Gate {
         Destination destination;
         int capacity = -1;
+
         @Nullable String refusal;
+
         boolean direct = true;
         boolean closed;
         double concurrency;
         double rps;
         int active;
         int samples;
+
         @Nullable Runnable drained;
+
         boolean busy;
 
         FakeGate(Destination destination) {
@@ -311,8 +315,7 @@ final class Fakes {
         }
 
         @Override
-        public Gate open(
-                String namespace, String revision, RevisionGate.Settings settings, Destination destination) {
+        public Gate open(String namespace, String revision, RevisionGate.Settings settings, Destination destination) {
             FakeGate gate = new FakeGate(destination);
             gates.put(namespace + "/" + revision, gate);
             return gate;
@@ -388,8 +391,7 @@ final class Fakes {
     }
 
     static Plan plan(@Nullable Route route, Workload... workloads) {
-        return new Plan(
-                List.of(workloads), route, List.of(), JsonNodeFactory.instance.objectNode(), List.of(), null);
+        return new Plan(List.of(workloads), route, List.of(), JsonNodeFactory.instance.objectNode(), List.of(), null);
     }
 
     static LocalSettings settings(Path directory) {

@@ -49,8 +49,7 @@ class LocalInfrastructureTest {
 
     @BeforeEach
     void start() {
-        infrastructure =
-                new LocalInfrastructure(Fakes.settings(disk), models, artifacts, builtIns, front, loop);
+        infrastructure = new LocalInfrastructure(Fakes.settings(disk), models, artifacts, builtIns, front, loop);
         models.listener = infrastructure::modelState;
         infrastructure.onChange((namespace, service) -> changes.add(namespace + "/" + service));
         infrastructure.start();
@@ -64,8 +63,7 @@ class LocalInfrastructureTest {
     }
 
     private State state(String revision) {
-        return Objects.requireNonNull(
-                infrastructure.observe("default", "iris").get(revision), revision);
+        return Objects.requireNonNull(infrastructure.observe("default", "iris").get(revision), revision);
     }
 
     @Test
@@ -82,8 +80,7 @@ class LocalInfrastructureTest {
         assertThat(state("iris-1").phase()).isEqualTo(Phase.READY);
         assertThat(state("iris-1").replicas()).isEqualTo(1);
         assertThat(front.gate("iris-1").capacity).isEqualTo(1);
-        assertThat(front.gate("iris-1").destination)
-                .isEqualTo(new Destination.Models("default/iris-1", false, "iris"));
+        assertThat(front.gate("iris-1").destination).isEqualTo(new Destination.Models("default/iris-1", false, "iris"));
         assertThat(models.placed.get("default/iris-1").directory()).isEqualTo(disk);
         assertThat(changes).contains("default/iris");
     }
@@ -158,8 +155,7 @@ class LocalInfrastructureTest {
         models.failing.clear();
         loop.seconds(11);
 
-        assertThat(front.gate("iris-1").destination)
-                .isEqualTo(new Destination.Models("default/iris-1", true, "iris"));
+        assertThat(front.gate("iris-1").destination).isEqualTo(new Destination.Models("default/iris-1", true, "iris"));
     }
 
     @Test
@@ -332,7 +328,8 @@ class LocalInfrastructureTest {
         loop.run();
 
         assertThat(state("iris-e-1").phase()).isEqualTo(Phase.FAILED);
-        assertThat(Objects.requireNonNull(state("iris-e-1").failure()).message()).contains("magic");
+        assertThat(Objects.requireNonNull(state("iris-e-1").failure()).message())
+                .contains("magic");
     }
 
     @Test

@@ -76,8 +76,13 @@ class LocalPlaneTest {
     private static ObjectNode tree(String json) {
         try {
             ObjectNode tree = (ObjectNode) JSON.readTree(json.replace('\'', '"'));
-            var kind = Kinds.byKind(tree.path("apiVersion").asText(), tree.path("kind").asText());
-            return kind == null ? tree : new Admission(Admission.Surroundings.NONE).admit(kind, tree, null).resource();
+            var kind = Kinds.byKind(
+                    tree.path("apiVersion").asText(), tree.path("kind").asText());
+            return kind == null
+                    ? tree
+                    : new Admission(Admission.Surroundings.NONE)
+                            .admit(kind, tree, null)
+                            .resource();
         } catch (IOException e) {
             throw new AssertionError(e);
         }
@@ -118,7 +123,10 @@ class LocalPlaneTest {
         assertThat(machine.models.placed).hasSize(1);
         assertThat(store.list(EventRecorder.EVENTS, null).items())
                 .anyMatch(e -> e.path("reason").asText().equals("InferenceServiceReady"));
-        assertThat(Objects.requireNonNull(current()).path("metadata").path("finalizers").toString())
+        assertThat(Objects.requireNonNull(current())
+                        .path("metadata")
+                        .path("finalizers")
+                        .toString())
                 .contains("inferenceservice.finalizers");
     }
 
@@ -134,12 +142,14 @@ class LocalPlaneTest {
 
     @Test
     void filesThatCannotBeHadAreInTheStatus() {
-        machine.artifacts.failing.put(
-                "s3://models/iris", ServingException.of(Code.NOT_FOUND, "no bucket 'models'"));
+        machine.artifacts.failing.put("s3://models/iris", ServingException.of(Code.NOT_FOUND, "no bucket 'models'"));
         apply(service("s3://models/iris"));
 
         assertThat(condition("Ready").path("status").asText()).isNotEqualTo("True");
-        assertThat(Objects.requireNonNull(current()).path("status").path("modelStatus").path("lastFailureInfo")
+        assertThat(Objects.requireNonNull(current())
+                        .path("status")
+                        .path("modelStatus")
+                        .path("lastFailureInfo")
                         .path("message")
                         .asText())
                 .contains("no bucket 'models'");
@@ -152,7 +162,9 @@ class LocalPlaneTest {
         machine.artifacts.failing.put("s3://models/iris2", ServingException.of(Code.NOT_FOUND, "no iris2"));
 
         apply(service("s3://models/iris2"));
-        assertThat(machine.front.routes.get("default/iris").toString()).contains("00001").doesNotContain("00002");
+        assertThat(machine.front.routes.get("default/iris").toString())
+                .contains("00001")
+                .doesNotContain("00002");
         assertThat(machine.models.placed.keySet()).anyMatch(n -> n.contains("00001"));
 
         machine.artifacts.failing.clear();
@@ -177,7 +189,8 @@ class LocalPlaneTest {
         machine.loop.seconds(5);
         assertThat(current()).isNull();
         assertThat(machine.models.placed).isEmpty();
-        assertThat(store.get(new Key(RevisionStore.REVISIONS, "default", "iris"))).isNull();
+        assertThat(store.get(new Key(RevisionStore.REVISIONS, "default", "iris")))
+                .isNull();
     }
 
     @Test
@@ -223,18 +236,22 @@ class LocalPlaneTest {
         ObjectNode service = service("s3://models/iris");
         ((ObjectNode) service.at("/spec/predictor/model")).put("runtime", "mine");
         apply(service);
-        assertThat(Objects.requireNonNull(current()).path("status").path("modelStatus").path("lastFailureInfo")
+        assertThat(Objects.requireNonNull(current())
+                        .path("status")
+                        .path("modelStatus")
+                        .path("lastFailureInfo")
                         .path("reason")
                         .asText())
                 .isEqualTo("RuntimeNotRecognized");
 
         store.create(
                 new Type("serving.kserve.io", "clusterservingruntimes"),
-                tree("{'apiVersion':'serving.kserve.io/v1alpha1','kind':'ClusterServingRuntime',"
-                        + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
-                        + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],"
-                        + "'protocolVersions':['v1'],"
-                        + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
+                tree(
+                        "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'ClusterServingRuntime',"
+                                + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
+                                + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],"
+                                + "'protocolVersions':['v1'],"
+                                + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
         machine.loop.seconds(5);
 
         assertThat(condition("Ready").path("status").asText()).isEqualTo("True");

@@ -33,8 +33,7 @@ class ModelFormTest {
                 arguments,
                 environment,
                 JsonNodeFactory.instance.objectNode());
-        return ModelForm.of(
-                Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), model, List.of(disk));
+        return ModelForm.of(Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), model, List.of(disk));
     }
 
     private ModelForm sklearn(List<String> arguments, Map<String, String> environment) {
@@ -43,8 +42,7 @@ class ModelFormTest {
 
     @Test
     void aSklearnModelHasItsBackendAndItsFiles() {
-        ModelForm form = sklearn(
-                List.of("--model_name=iris", "--model_dir=/mnt/models", "--http_port=8080"), Map.of());
+        ModelForm form = sklearn(List.of("--model_name=iris", "--model_dir=/mnt/models", "--http_port=8080"), Map.of());
 
         assertThat(form.placed().backend()).isEqualTo("sklearn");
         assertThat(form.placed().expectedFiles()).contains("*.joblib", "*.pkl", "*.pickle");
@@ -72,7 +70,9 @@ class ModelFormTest {
     void modelDirMayBeADirectoryOfTheFilesButNoneOutside() throws Exception {
         Files.createDirectories(disk.resolve("sub"));
 
-        assertThat(sklearn(List.of("--model_dir", "/mnt/models/sub"), Map.of()).placed().directory())
+        assertThat(sklearn(List.of("--model_dir", "/mnt/models/sub"), Map.of())
+                        .placed()
+                        .directory())
                 .isEqualTo(disk.resolve("sub"));
         assertThatThrownBy(() -> sklearn(List.of("--model_dir=/etc"), Map.of()))
                 .isInstanceOf(ServingException.class)
@@ -98,9 +98,13 @@ class ModelFormTest {
     @Test
     void tritonsStoreIsARepositoryUnlessAModelLiesInItItself() throws Exception {
         List<String> arguments = List.of("--model-store=/mnt/models", "--grpc-port=9000", "--http-port=8080");
-        assertThat(of("triton", "kserve-tritonserver", arguments, Map.of()).placed().repository())
+        assertThat(of("triton", "kserve-tritonserver", arguments, Map.of())
+                        .placed()
+                        .repository())
                 .isTrue();
-        assertThat(of("onnx", "kserve-tritonserver", arguments, Map.of()).placed().repository())
+        assertThat(of("onnx", "kserve-tritonserver", arguments, Map.of())
+                        .placed()
+                        .repository())
                 .isTrue();
 
         Files.writeString(disk.resolve("style.onnx"), "x");
@@ -132,7 +136,9 @@ class ModelFormTest {
 
         assertThat(form.modelName()).isEqualTo("other");
         assertThat(form.placed().modelFile()).isEqualTo("a.joblib");
-        assertThat(form.warnings()).anyMatch(w -> w.contains("MLSERVER_HTTP_PORT")).anyMatch(w -> w.contains("'x'"));
+        assertThat(form.warnings())
+                .anyMatch(w -> w.contains("MLSERVER_HTTP_PORT"))
+                .anyMatch(w -> w.contains("'x'"));
     }
 
     @Test
@@ -148,8 +154,8 @@ class ModelFormTest {
         Model model = new Model(
                 List.of(), "sklearn", null, "v1", "x", List.of(), Map.of(), JsonNodeFactory.instance.objectNode());
 
-        assertThatThrownBy(() -> ModelForm.of(
-                        Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), model, List.of()))
+        assertThatThrownBy(() ->
+                        ModelForm.of(Fakes.workload("iris-1", Component.PREDICTOR, model, Fakes.ONE), model, List.of()))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("storageUri");
     }
@@ -172,7 +178,8 @@ class ModelFormTest {
                 Map.of(),
                 Map.of());
 
-        var placed = ModelForm.of(batched, (Model) batched.form(), List.of(disk)).placed();
+        var placed =
+                ModelForm.of(batched, (Model) batched.form(), List.of(disk)).placed();
         assertThat(placed.parameters()).containsEntry("nereid.batch_id", "true");
 
         assertThat(Objects.requireNonNull(placed.batching()).maxQueueDelay()).isEqualTo(Duration.ofMillis(500));

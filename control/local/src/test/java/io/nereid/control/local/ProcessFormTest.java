@@ -20,7 +20,8 @@ class ProcessFormTest {
     private final Ports ports = new Ports(33_000, 33_100);
     private final List<String> warnings = new ArrayList<>();
 
-    private static ProcessContainer container(String name, List<String> arguments, Map<String, String> env, Port... ports) {
+    private static ProcessContainer container(
+            String name, List<String> arguments, Map<String, String> env, Port... ports) {
         return new ProcessContainer(
                 name,
                 List.of("serve"),
@@ -49,7 +50,8 @@ class ProcessFormTest {
 
     @Test
     void aPortFlagGetsAFreePortWhateverItSaid() {
-        var start = starts(Component.PREDICTOR, "", container("c", List.of("--http_port=8080"), Map.of())).get(0);
+        var start = starts(Component.PREDICTOR, "", container("c", List.of("--http_port=8080"), Map.of()))
+                .get(0);
 
         assertThat(start.http()).isBetween(33_000, 33_100);
         assertThat(start.command()).containsExactly("serve", "--http_port=" + start.http());
@@ -122,10 +124,14 @@ class ProcessFormTest {
         var two = starts(
                 Component.PREDICTOR,
                 "",
-                container("transformer-container", List.of("--predictor_host=localhost:33070", "--http_port=8080"), Map.of()),
+                container(
+                        "transformer-container",
+                        List.of("--predictor_host=localhost:33070", "--http_port=8080"),
+                        Map.of()),
                 container("kserve-container", List.of(), Map.of(), new Port(null, 33_070)));
 
-        assertThat(two.get(0).command()).contains("--predictor_host=localhost:" + two.get(1).http());
+        assertThat(two.get(0).command())
+                .contains("--predictor_host=localhost:" + two.get(1).http());
         assertThat(two.get(1).http()).isNotEqualTo(33_070);
     }
 
@@ -134,7 +140,10 @@ class ProcessFormTest {
         var start = starts(
                         Component.PREDICTOR,
                         "",
-                        container("c", List.of("--dir=/mnt/models/a"), Map.of("STORAGE_URI", "s3://m", "X", "/mnt/modelsx")))
+                        container(
+                                "c",
+                                List.of("--dir=/mnt/models/a"),
+                                Map.of("STORAGE_URI", "s3://m", "X", "/mnt/modelsx")))
                 .get(0);
 
         assertThat(start.command()).contains("--dir=/cache/abc/a");

@@ -129,7 +129,8 @@ class ProcessRunnerTest {
     private static final String ALWAYS = "{'exec':{'command':['true']}}";
     private static final String NEVER = "{'exec':{'command':['false']},'periodSeconds':1}";
 
-    private void run(Component component, Scaling scaling, List<Workload.Artifact> files, ProcessContainer... containers) {
+    private void run(
+            Component component, Scaling scaling, List<Workload.Artifact> files, ProcessContainer... containers) {
         infrastructure.apply(
                 "default",
                 "iris",
@@ -221,11 +222,19 @@ class ProcessRunnerTest {
                 two,
                 List.of(),
                 container(
-                        List.of("sleep", "60"), List.of(), Map.of(), List.of(new Port(null, 31_999)), ALWAYS, null, null, null));
+                        List.of("sleep", "60"),
+                        List.of(),
+                        Map.of(),
+                        List.of(new Port(null, 31_999)),
+                        ALWAYS,
+                        null,
+                        null,
+                        null));
         until("ready", () -> is(Phase.READY));
 
         assertThat(replicas()).containsExactly(new Replica("127.0.0.1", 31_999, 0));
-        assertThat(logged("the command listens on a port of its own, of which there is one")).isTrue();
+        assertThat(logged("the command listens on a port of its own, of which there is one"))
+                .isTrue();
     }
 
     @Test
@@ -272,7 +281,8 @@ class ProcessRunnerTest {
         run(shell("echo no such model; exit 3", NEVER));
         until("failed", () -> is(Phase.FAILED));
 
-        var failure = java.util.Objects.requireNonNull(java.util.Objects.requireNonNull(state()).failure());
+        var failure = java.util.Objects.requireNonNull(
+                java.util.Objects.requireNonNull(state()).failure());
         assertThat(failure.exitCode()).isEqualTo(3);
         assertThat(failure.reason()).isEqualTo("ModelLoadFailed");
         assertThat(failure.message()).contains("ended with 3").contains("no such model");
@@ -285,7 +295,8 @@ class ProcessRunnerTest {
         run(container(List.of("no-such-program"), List.of(), Map.of(), List.of(), null, null, null, null));
         until("failed", () -> is(Phase.FAILED));
 
-        assertThat(java.util.Objects.requireNonNull(java.util.Objects.requireNonNull(state()).failure())
+        assertThat(java.util.Objects.requireNonNull(
+                                java.util.Objects.requireNonNull(state()).failure())
                         .message())
                 .contains("'no-such-program'")
                 .contains("images are not run here");
@@ -312,7 +323,9 @@ class ProcessRunnerTest {
                 null,
                 null));
         until("ended for it", () -> logged("its liveness exec probe ended with 1"));
-        until("started again", () -> logs().stream().filter(l -> l.endsWith(" begin")).count() >= 2);
+        until(
+                "started again",
+                () -> logs().stream().filter(l -> l.endsWith(" begin")).count() >= 2);
     }
 
     @Test
@@ -346,21 +359,28 @@ class ProcessRunnerTest {
         infrastructure.apply("default", "iris", plan(null));
         until("the end", () -> state() == null);
 
-        until("the grandchild's end", () -> ProcessHandle.of(number).filter(ProcessHandle::isAlive).isEmpty());
+        until(
+                "the grandchild's end",
+                () -> ProcessHandle.of(number).filter(ProcessHandle::isAlive).isEmpty());
     }
 
     @Test
     void whatAnEarlierServerLeftIsEndedAtTheStart() {
         run(shell("echo here; sleep 300", ALWAYS));
         until("ready", () -> is(Phase.READY));
-        String line = logs().stream().filter(l -> l.contains("started as process")).findFirst().orElseThrow();
+        String line = logs().stream()
+                .filter(l -> l.contains("started as process"))
+                .findFirst()
+                .orElseThrow();
         long number = Long.parseLong(line.replaceAll(".*started as process (\\d+):.*", "$1"));
 
         // As after a kill -9: nobody has ended anything, and another server begins.
         ProcessTable next = new ProcessTable(disk.resolve("plane"));
 
         assertThat(next.killOrphans()).isPositive();
-        until("its end", () -> ProcessHandle.of(number).filter(ProcessHandle::isAlive).isEmpty());
+        until(
+                "its end",
+                () -> ProcessHandle.of(number).filter(ProcessHandle::isAlive).isEmpty());
     }
 
     @Test

@@ -49,7 +49,8 @@ public final class DiskStore implements ResourceStore {
     private long last;
     private boolean closed;
 
-    private DiskStore(Path directory, Clock clock, StoreFiles files, int history, long compactAfter) throws IOException {
+    private DiskStore(Path directory, Clock clock, StoreFiles files, int history, long compactAfter)
+            throws IOException {
         this.directory = directory;
         this.clock = clock;
         Files.createDirectories(directory);
@@ -202,8 +203,7 @@ public final class DiskStore implements ResourceStore {
                     present.add(new Entry(entry.key(), Change.Kind.ADDED, entry.version(), entry.resource()));
                 }
             }
-            return watchers.add(
-                            type, namespace, listener, present, fromVersion == 0 ? durable : fromVersion, durable)
+            return watchers.add(type, namespace, listener, present, fromVersion == 0 ? durable : fromVersion, durable)
                     .onClose(watcher -> {
                         synchronized (lock) {
                             watchers.remove(watcher);
@@ -258,8 +258,7 @@ public final class DiskStore implements ResourceStore {
     private Entry require(Key key, @Nullable String expectedVersion) {
         Entry old = latest(key);
         if (old == null) {
-            throw ServingException.of(
-                    Code.NOT_FOUND, resourceName(key.type()) + " \"" + key.name() + "\" not found");
+            throw ServingException.of(Code.NOT_FOUND, resourceName(key.type()) + " \"" + key.name() + "\" not found");
         }
         if (expectedVersion != null && !expectedVersion.equals(Long.toString(old.version()))) {
             throw ServingException.of(
@@ -410,7 +409,9 @@ public final class DiskStore implements ResourceStore {
     }
 
     private String now() {
-        return Instant.ofEpochMilli(clock.millis()).truncatedTo(ChronoUnit.SECONDS).toString();
+        return Instant.ofEpochMilli(clock.millis())
+                .truncatedTo(ChronoUnit.SECONDS)
+                .toString();
     }
 
     private static String resourceName(Type type) {

@@ -47,15 +47,16 @@ record Entry(ResourceStore.Key key, Change.Kind kind, long version, ObjectNode r
         }
         List<Entry> entries = new ArrayList<>(list.size());
         for (JsonNode node : list) {
-            ResourceStore.Type type = new ResourceStore.Type(node.path("g").asText(), node.path("p").asText());
-            Change.Kind kind =
-                    switch (node.path("k").asText()) {
-                        case "A" -> Change.Kind.ADDED;
-                        case "D" -> Change.Kind.DELETED;
-                        default -> Change.Kind.MODIFIED;
-                    };
+            ResourceStore.Type type = new ResourceStore.Type(
+                    node.path("g").asText(), node.path("p").asText());
+            Change.Kind kind = switch (node.path("k").asText()) {
+                case "A" -> Change.Kind.ADDED;
+                case "D" -> Change.Kind.DELETED;
+                default -> Change.Kind.MODIFIED;
+            };
             entries.add(new Entry(
-                    new ResourceStore.Key(type, node.path("s").asText(), node.path("n").asText()),
+                    new ResourceStore.Key(
+                            type, node.path("s").asText(), node.path("n").asText()),
                     kind,
                     node.path("v").asLong(),
                     (ObjectNode) node.path("r")));

@@ -45,12 +45,12 @@ final class StoreLock implements AutoCloseable {
             String owner = Files.readString(path).strip();
             throw ServingException.of(
                     Code.FAILED_PRECONDITION,
-                    "'" + directory + "' is used by another server" + (owner.isEmpty() ? "" : " (process " + owner + ")"),
+                    "'" + directory + "' is used by another server"
+                            + (owner.isEmpty() ? "" : " (process " + owner + ")"),
                     "stop that server, or give this one a directory of its own");
         }
         file.truncate(0);
-        file.write(ByteBuffer.wrap(
-                (ProcessHandle.current().pid() + "\n").getBytes(StandardCharsets.US_ASCII)));
+        file.write(ByteBuffer.wrap((ProcessHandle.current().pid() + "\n").getBytes(StandardCharsets.US_ASCII)));
         return new StoreLock(file);
     }
 

@@ -90,7 +90,9 @@ class DiskStoreTest extends ResourceStoreContract {
         for (int length = (int) third; length < longer.length; length += 7) {
             Files.write(journal, java.util.Arrays.copyOf(longer, length));
             try (DiskStore store = open(path)) {
-                assertThat(store.list(SERVICES, null).items()).as("cut at %d", length).hasSize(3);
+                assertThat(store.list(SERVICES, null).items())
+                        .as("cut at %d", length)
+                        .hasSize(3);
                 createMany(store, 3, 4);
             }
             try (DiskStore store = open(path)) {
@@ -136,8 +138,10 @@ class DiskStoreTest extends ResourceStoreContract {
     void oneProcessHasTheDirectory() {
         Path path = dir.resolve("s");
         try (DiskStore store = open(path)) {
-            refused(Code.FAILED_PRECONDITION, "is used by another server (process ", () -> open(path)
-                    .close());
+            refused(
+                    Code.FAILED_PRECONDITION,
+                    "is used by another server (process ",
+                    () -> open(path).close());
             createMany(store, 0, 1);
         }
         open(path).close();
@@ -155,14 +159,18 @@ class DiskStoreTest extends ResourceStoreContract {
             before = store.list(SERVICES, null);
             assertThat(Files.size(only(path, "journal-"))).isLessThan(40_000);
             only(path, "snapshot-");
-            refused(Code.OUT_OF_RANGE, "too old resource version", () -> store.watch(SERVICES, null, 100, c -> {})
-                    .close());
+            refused(
+                    Code.OUT_OF_RANGE,
+                    "too old resource version",
+                    () -> store.watch(SERVICES, null, 100, c -> {}).close());
             store.watch(SERVICES, null, before.version() - 50, c -> {}).close();
         }
         try (DiskStore store = open(path)) {
             assertThat(store.list(SERVICES, null)).isEqualTo(before);
-            refused(Code.OUT_OF_RANGE, "too old resource version", () -> store.watch(SERVICES, null, 400, c -> {})
-                    .close());
+            refused(
+                    Code.OUT_OF_RANGE,
+                    "too old resource version",
+                    () -> store.watch(SERVICES, null, 400, c -> {}).close());
         }
         Path snapshot = only(path, "snapshot-");
         byte[] whole = Files.readAllBytes(snapshot);

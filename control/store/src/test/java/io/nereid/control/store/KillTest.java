@@ -34,7 +34,8 @@ class KillTest {
         long changes = 0;
         for (int round = 0; round < ROUNDS; round++) {
             Process child = new ProcessBuilder(
-                            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                            Path.of(System.getProperty("java.home"), "bin", "java")
+                                    .toString(),
                             "-XX:TieredStopAtLevel=1",
                             "-Xshare:auto",
                             "-cp",
@@ -82,9 +83,7 @@ class KillTest {
                             .as("round %d: %s deleted after %d, found %d", round, entry.getKey(), -expected, value)
                             .isTrue();
                 } else {
-                    assertThat(value == expected
-                                    || value == expected + 1
-                                    || deletedNow && expected % 10 == 9)
+                    assertThat(value == expected || value == expected + 1 || deletedNow && expected % 10 == 9)
                             .as("round %d: %s acknowledged %d, found %d", round, entry.getKey(), expected, value)
                             .isTrue();
                 }
@@ -96,10 +95,13 @@ class KillTest {
     /** The child: counts resources up, deletes each at every tenth step, and tells what is done. */
     public static void main(String[] args) {
         DiskStore store = DiskStore.open(Path.of(args[0]), Clock.system(), StoreFiles.REAL, 100, 30_000);
-        PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), true, StandardCharsets.UTF_8);
+        PrintStream out =
+                new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), true, StandardCharsets.UTF_8);
         for (int w = 0; w < WRITERS; w++) {
             int writer = w;
-            Threads.named("writer").newThread(() -> write(store, out, args[1], writer)).start();
+            Threads.named("writer")
+                    .newThread(() -> write(store, out, args[1], writer))
+                    .start();
         }
         try {
             Thread.currentThread().join();

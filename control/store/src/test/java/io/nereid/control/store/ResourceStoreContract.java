@@ -72,7 +72,8 @@ abstract class ResourceStoreContract {
         ObjectNode given = resource("a", "x", "1");
         ObjectNode created = store.create(SERVICES, given);
         assertThat(created.path("metadata").path("uid").asText()).hasSize(36);
-        assertThat(created.path("metadata").path("creationTimestamp").asText()).matches("\\d{4}-.*T\\d\\d:\\d\\d:\\d\\dZ");
+        assertThat(created.path("metadata").path("creationTimestamp").asText())
+                .matches("\\d{4}-.*T\\d\\d:\\d\\d:\\d\\dZ");
         assertThat(Long.parseLong(version(created))).isPositive();
         assertThat(store.get(key("a", "x"))).isEqualTo(created);
         assertThat(store.get(key("b", "x"))).isNull();
@@ -112,7 +113,9 @@ abstract class ResourceStoreContract {
                 "the object has been modified",
                 () -> store.update(SERVICES, resource("a", "x", "3"), version(first)));
         refused(Code.ABORTED, "the object has been modified", () -> store.delete(key("a", "x"), version(first)));
-        assertThat(store.update(SERVICES, resource("a", "x", "3"), null).at("/spec/value").asText())
+        assertThat(store.update(SERVICES, resource("a", "x", "3"), null)
+                        .at("/spec/value")
+                        .asText())
                 .isEqualTo("3");
         refused(Code.NOT_FOUND, "\"y\" not found", () -> store.update(SERVICES, resource("a", "y", "3"), null));
         refused(Code.NOT_FOUND, "\"y\" not found", () -> store.delete(key("a", "y"), null));
@@ -187,8 +190,9 @@ abstract class ResourceStoreContract {
                 assertThat(change.version()).isGreaterThan(before);
             }
             before = change.version();
-            lines.add(change.kind() + " " + change.resource().at("/metadata/name").asText() + " "
-                    + change.resource().at("/spec/value").asText());
+            lines.add(
+                    change.kind() + " " + change.resource().at("/metadata/name").asText() + " "
+                            + change.resource().at("/spec/value").asText());
         }
         return lines;
     }

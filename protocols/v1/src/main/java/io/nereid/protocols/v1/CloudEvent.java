@@ -126,7 +126,10 @@ final class CloudEvent {
             throw ServingException.invalidArgument(
                     "Unrecognized request format: " + EXCEPTIONS + e.getMessage(), e.remedy());
         }
-        if (!declared && (data == null || !attributes.containsKey("time") || !attributes.keySet().containsAll(REQUIRED))) {
+        if (!declared
+                && (data == null
+                        || !attributes.containsKey("time")
+                        || !attributes.keySet().containsAll(REQUIRED))) {
             return null;
         }
         for (String name : REQUIRED) {

@@ -90,8 +90,7 @@ final class RestApi {
     private void reply(HttpExchange x, HttpReply reply) {
         x.reply(
                 options.cors()
-                        ? new HttpReply(
-                                reply.status(), reply.contentType(), withCors(reply.headers()), reply.content())
+                        ? new HttpReply(reply.status(), reply.contentType(), withCors(reply.headers()), reply.content())
                         : reply);
     }
 

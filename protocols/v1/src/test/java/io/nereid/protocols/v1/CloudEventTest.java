@@ -24,9 +24,10 @@ class CloudEventTest {
             "ce-time", "2021-01-28T21:04:43.144141+00:00",
             "ce-mine", "yes",
             "content-type", "application/json");
-    private static final String STRUCTURED = "{\"specversion\": \"1.0\", \"id\": \"36077800\", \"source\": \"https://e.com/x\","
-            + " \"type\": \"t1\", \"time\": \"2021-01-28T21:04:43Z\", \"mine\": 7, \"datacontenttype\": \"application/json\","
-            + " \"data\": {\"instances\": [[1, 2]]}}";
+    private static final String STRUCTURED =
+            "{\"specversion\": \"1.0\", \"id\": \"36077800\", \"source\": \"https://e.com/x\","
+                    + " \"type\": \"t1\", \"time\": \"2021-01-28T21:04:43Z\", \"mine\": 7, \"datacontenttype\": \"application/json\","
+                    + " \"data\": {\"instances\": [[1, 2]]}}";
     private static final Clock CLOCK = new Clock() {
         @Override
         public long nanos() {
@@ -96,8 +97,8 @@ class CloudEventTest {
     void aCompleteStructuredEventIsOneUnderPlainJsonToo() {
         FakeExchange x = call(STRUCTURED, Map.of("content-type", "application/json"));
         assertThat(x.answer().contentType()).isEqualTo("application/cloudevents+json");
-        FakeExchange without = call(
-                STRUCTURED.replace("\"time\"", "\"thyme\""), Map.of("content-type", "application/json"));
+        FakeExchange without =
+                call(STRUCTURED.replace("\"time\"", "\"thyme\""), Map.of("content-type", "application/json"));
         assertThat(without.status()).isEqualTo(400);
         assertThat(without.text()).contains("Missing 'inputs' or 'instances' key");
     }
@@ -113,8 +114,8 @@ class CloudEventTest {
 
     @Test
     void typeAndSourceAreTheOperatorsAndAttributesAreRepeatedWhenAsked() {
-        V1Options.Events events = V1Options.Events.of(
-                Map.of("CE_TYPE", "my.type", "CE_SOURCE", "https://my.source", "CE_MERGE", "True"));
+        V1Options.Events events =
+                V1Options.Events.of(Map.of("CE_TYPE", "my.type", "CE_SOURCE", "https://my.source", "CE_MERGE", "True"));
         FakeClient client = client(V1Options.builder(CLOCK).events(events));
         Map<String, String> request = new LinkedHashMap<>(EVENT);
         request.put("ce-datacontenttype", "application/json");
@@ -145,8 +146,14 @@ class CloudEventTest {
         Map<String, String> structured = Map.of("content-type", "application/cloudevents+json");
         refused("{nope", structured, "Unrecognized request format: ");
         refused("[]", structured, "Unrecognized request format: ");
-        refused(STRUCTURED.replace("\"id\"", "\"ide\""), structured, "Cloud Event Exceptions: Failed to find id in HTTP request");
-        refused(STRUCTURED.replace("\"data\"", "\"date\""), structured, "Cloud Event Exceptions: the event has no data");
+        refused(
+                STRUCTURED.replace("\"id\"", "\"ide\""),
+                structured,
+                "Cloud Event Exceptions: Failed to find id in HTTP request");
+        refused(
+                STRUCTURED.replace("\"data\"", "\"date\""),
+                structured,
+                "Cloud Event Exceptions: the event has no data");
         refused(STRUCTURED.replace("instances", "instants"), structured, "Missing 'inputs' or 'instances' key");
     }
 
@@ -167,7 +174,8 @@ class CloudEventTest {
 
     @Test
     void pagesOfOtherOriginsMayReadEvents() {
-        FakeExchange x = client(V1Options.builder(CLOCK).cors(true)).call("POST", PATH, "{\"instances\":[[1,2]]}", EVENT);
+        FakeExchange x =
+                client(V1Options.builder(CLOCK).cors(true)).call("POST", PATH, "{\"instances\":[[1,2]]}", EVENT);
         assertThat(headers(x)).containsEntry("access-control-allow-origin", "*").containsKey("ce-id");
     }
 }
