@@ -60,7 +60,14 @@ final class Explaining {
      */
     CompletableFuture<Map<String, Object>> explain(ModelRef model, byte[] body, Consumer<Runnable> onCancel) {
         ModelMetadata metadata = engine.metadata(model);
-        if (!(JsonTree.read(body) instanceof Map<?, ?> request)) {
+        Object tree;
+        try {
+            tree = JsonTree.read(body);
+        } catch (ServingException e) {
+            throw ServingException.invalidArgument(
+                    "Unrecognized request format: " + e.getMessage(), "send {\"instances\": [[…], …], \"parameters\": {…}}");
+        }
+        if (!(tree instanceof Map<?, ?> request)) {
             throw ServingException.invalidArgument(
                     "the request is no JSON object", "send {\"instances\": [[…], …], \"parameters\": {…}}");
         }

@@ -45,6 +45,9 @@ final class Rows {
             }
             return rows;
         }
+        if (given instanceof double[] none && none.length == 0) {
+            return new double[0][];
+        }
         if (!(given instanceof List<?> list)) {
             throw given instanceof double[]
                     ? ServingException.invalidArgument(
