@@ -52,7 +52,8 @@ public final class ExplainSettings {
     /**
      * Of a service.
      *
-     * @param method {@code shap}, {@code tree_shap}, {@code kernel_shap}, {@code lime}, {@code permutation} or {@code counterfactual}
+     * @param method {@code shap} (also when empty), {@code tree_shap}, {@code kernel_shap}, {@code lime},
+     *     {@code permutation} or {@code counterfactual}
      * @param settings parameters of requests, which are then the defaults, by name, a {@code -} standing for {@code _};
      *     {@code background} names a file; limits {@code max_instances}, {@code max_predictions}, {@code max_concurrency}
      *     and {@code timeout_ms}
@@ -78,7 +79,7 @@ public final class ExplainSettings {
                 said.put(name, setting.getValue());
             }
         }
-        said.put("method", method);
+        said.put("method", method.isEmpty() ? "shap" : method);
         Options options = Options.of(said).checked();
         Path found = file == null ? usual(files) : named(file, files);
         List<?> rows = found == null ? null : drawn(BackgroundFile.read(found));
