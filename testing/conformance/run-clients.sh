@@ -81,6 +81,8 @@ suite "tritonclient http" triton tritonclient.http test_triton_http.py
 suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py
 suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py
 suite "kserve SDK" kserve kserve test_kserve.py
+suite "control plane: KServe's samples" triton tritonclient.grpc test_control.py
+suite "control plane: kserve SDK" kserve kserve test_control_sdk.py
 suite "MiniLM" minilm tokenizers test_minilm.py
 
 suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py
