@@ -11,6 +11,7 @@ import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
 import io.nereid.control.core.Workload.Artifact;
+import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.local.Artifacts;
 import io.nereid.storage.Progress;
 import io.nereid.storage.Storage;
@@ -32,9 +33,10 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** Fetches the files of services with the secrets that their namespaces hold. Thread-safe. */
+/** Fetches the files of services with the secrets that their namespaces hold, and what else these hold. Thread-safe. */
 final class ServiceArtifacts implements Artifacts {
     private static final Type SECRETS = new Type("", "secrets");
+    private static final Type CONFIG_MAPS = new Type("", "configmaps");
     private static final Type ACCOUNTS = new Type("", "serviceaccounts");
     private static final String PLACEHOLDER = "<scheme-placeholder>://";
 
@@ -141,6 +143,34 @@ final class ServiceArtifacts implements Artifacts {
         tree.properties()
                 .forEach(entry -> texts.put(entry.getKey(), entry.getValue().asText()));
         return texts;
+    }
+
+    @Override
+    public Map<String, String> variables(EnvironmentSource source, String namespace) {
+        Map<String, String> all;
+        if (source.kind().equals("Secret")) {
+            Secret secret = secret(namespace, source.object());
+            all = secret == null ? null : secret.data();
+        } else {
+            ObjectNode tree = store.get(new Key(CONFIG_MAPS, namespace, source.object()));
+            all = tree == null ? null : texts(tree.path("data"));
+        }
+        Map<String, String> found = new HashMap<>();
+        String key = source.key();
+        if (all != null && key == null) {
+            all.forEach((name, value) -> found.put(source.variable() + name, value));
+        } else if (all != null && all.containsKey(key)) {
+            found.put(source.variable(), all.getOrDefault(key, ""));
+        } else if (!source.optional()) {
+            throw ServingException.of(
+                    Code.FAILED_PRECONDITION,
+                    "there is no " + source.kind() + " '" + source.object() + "'"
+                            + (all == null ? "" : " with the key '" + key + "'")
+                            + (key == null ? ", which has variables" : ", which has the variable " + source.variable())
+                            + " of a container",
+                    "apply it in namespace '" + namespace + "', or mark it optional");
+        }
+        return found;
     }
 
     private static void tell(Progress.Step step, Consumer<String> log) {

@@ -86,6 +86,9 @@ public final class Admission {
             new OneMachine(warnings).runtime(ServingRuntime.read(admitted));
         } else if (kind.equals(Kinds.CLUSTER_STORAGE_CONTAINER)) {
             new RuntimeRules(surroundings, problems).storageContainer(admitted);
+            warnings.add(
+                    "spec.container has no effect on one machine: the server fetches files itself, and of the schemes"
+                            + " that it knows");
         } else if (kind.equals(Kinds.INFERENCE_GRAPH)) {
             new GraphRules(problems, warnings).check(admitted);
         } else {

@@ -221,12 +221,12 @@ class KubectlTest {
                 apiVersion: v1
                 kind: Event
                 metadata: {name: iris.1}
-                involvedObject: {kind: InferenceService, name: iris, namespace: default, uid: "%s"}
+                involvedObject: {kind: InferenceService, name: iris, namespace: default, uid: "UID"}
                 type: Warning
                 reason: ModelLoadFailed
                 message: there is no such file
                 lastTimestamp: "2026-01-01T00:00:00Z"
-                """.formatted(iris().at("/metadata/uid").asText())));
+                """.replace("UID", iris().at("/metadata/uid").asText())));
         assertThat(ok("describe", "isvc", "iris"))
                 .contains("Storage Uri:  gs://kfserving-examples")
                 .containsPattern("Warning +ModelLoadFailed .*there is no such file");

@@ -137,8 +137,8 @@ final class Containers {
                 + (image == null || image.isEmpty()
                         ? "neither an image nor a command"
                         : "the image \"" + image + "\" only")
-                + "; images are not run on one machine. Give it a command, and it is run as a process of this server; or use "
-                + "one of the built-in runtimes ('nereid get clusterservingruntimes' lists them)";
+                + "; images are not run on one machine. Give it a command, and it is run as a process of this server; or give "
+                + "a model, which a built-in runtime runs";
     }
 
     /** The variables that are written out, and those that come from elsewhere. */

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.control.core.Workload;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
 
-/** Brings the files of workloads to this machine. Implementations are thread-safe and return at once. */
+/** Brings what workloads need to this machine. Implementations are thread-safe and return at once. */
 @FunctionalInterface
 public interface Artifacts {
     /**
@@ -19,6 +22,17 @@ public interface Artifacts {
      *     RESOURCE_EXHAUSTED and DEADLINE_EXCEEDED are tried again
      */
     CompletionStage<Lease> fetch(Workload.Artifact artifact, String namespace, Consumer<String> log);
+
+    /**
+     * Variables whose values lie in a secret or a config map, by their names; none when it is missing and may be.
+     *
+     * @param namespace where it lies
+     * @throws io.nereid.base.ServingException FAILED_PRECONDITION when it is missing
+     */
+    default Map<String, String> variables(Workload.EnvironmentSource source, String namespace) {
+        throw ServingException.of(
+                Code.UNIMPLEMENTED, source.kind() + "s cannot be read here, and '" + source.object() + "' is one");
+    }
 
     /** Files that stay where they are until this is closed. Implementations are thread-safe. */
     interface Lease extends AutoCloseable {

@@ -226,7 +226,8 @@ public final class LocalInfrastructure implements Infrastructure {
             return new ModelRunner(loop, placer, workload, files, gate, log, changed);
         }
         if (workload.form() instanceof Workload.Process) {
-            return new ProcessRunner(loop, table, settings, front, ports, workload, files, gate, log, changed);
+            return new ProcessRunner(
+                    loop, table, settings, front, ports, workload, artifacts, files, gate, log, changed);
         }
         return new ExplainerRunner(loop, builtIns, workload, files, gate, log, changed);
     }

@@ -5,15 +5,20 @@ package io.nereid.control.local;
 import io.nereid.control.core.Observed.Failure;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Process;
+import io.nereid.control.core.Workload.ProcessContainer;
 import io.nereid.control.gateway.Destination;
 import io.nereid.control.gateway.Destination.Replica;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -34,6 +39,7 @@ final class ProcessRunner implements Runner {
     private final Ports ports;
     private final Workload workload;
     private final Process form;
+    private final Artifacts artifacts;
     private final List<Path> files;
     private final Front.Gate gate;
     private final RevisionLog log;
@@ -64,6 +70,7 @@ final class ProcessRunner implements Runner {
             Front front,
             Ports ports,
             Workload workload,
+            Artifacts artifacts,
             List<Path> files,
             Front.Gate gate,
             RevisionLog log,
@@ -75,6 +82,7 @@ final class ProcessRunner implements Runner {
         this.ports = ports;
         this.workload = workload;
         this.form = (Process) workload.form();
+        this.artifacts = artifacts;
         this.files = files;
         this.gate = gate;
         this.log = log;
@@ -125,7 +133,7 @@ final class ProcessRunner implements Runner {
                 ? null
                 : HOST + ":" + front.door(workload.namespace(), workload.service(), Component.PREDICTOR);
         List<ProcessForm.Start> starts =
-                ProcessForm.starts(workload, form, files, predictor, settings.environment(), ports, warnings);
+                ProcessForm.starts(workload, complete(), files, predictor, settings.environment(), ports, warnings);
         warnings.stream().filter(warned::add).forEach(w -> log.add("warning: " + w));
         List<Child> children = new ArrayList<>();
         List<Integer> taken = new ArrayList<>();
@@ -150,6 +158,33 @@ final class ProcessRunner implements Runner {
         Replicas pod = new Replicas(number, List.copyOf(children), List.copyOf(taken));
         children.forEach(Child::start);
         return pod;
+    }
+
+    /** With the variables that lie in secrets and config maps, as they are now. */
+    private Process complete() {
+        List<ProcessContainer> containers = new ArrayList<>();
+        for (ProcessContainer one : form.containers()) {
+            Map<String, String> environment = new LinkedHashMap<>();
+            for (EnvironmentSource source : one.environmentSources()) {
+                environment.putAll(artifacts.variables(source, workload.namespace()));
+            }
+            // what the container writes out goes before whole objects; the planner has left out what single keys
+            // replace
+            environment.putAll(one.environment());
+            containers.add(new ProcessContainer(
+                    one.name(),
+                    one.command(),
+                    one.arguments(),
+                    Collections.unmodifiableMap(environment),
+                    List.of(),
+                    one.workingDirectory(),
+                    one.ports(),
+                    one.readinessProbe(),
+                    one.livenessProbe(),
+                    one.startupProbe(),
+                    one.resources()));
+        }
+        return new Process(form.artifacts(), List.copyOf(containers));
     }
 
     private void leave(Replicas pod) {

@@ -4,6 +4,7 @@ package io.nereid.control.local;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.base.Clock;
+import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Observed.Traffic;
 import io.nereid.control.core.Plan;
@@ -165,8 +166,20 @@ final class Fakes {
     static final class FakeArtifacts implements Artifacts {
         final Map<String, ServingException> failing = new HashMap<>();
         final Map<String, Path> paths = new HashMap<>();
+        /** Of any object; a name that is not there is missing. */
+        final Map<String, Map<String, String>> objects = new HashMap<>();
+
         int leases;
         int fetches;
+
+        @Override
+        public Map<String, String> variables(Workload.EnvironmentSource source, String namespace) {
+            Map<String, String> found = objects.get(source.object());
+            if (found == null) {
+                throw ServingException.of(Code.FAILED_PRECONDITION, "there is no " + source.object());
+            }
+            return found;
+        }
 
         @Override
         public CompletionStage<Lease> fetch(Workload.Artifact artifact, String namespace, Consumer<String> log) {

@@ -16,6 +16,7 @@ import io.nereid.control.core.Observed.Phase;
 import io.nereid.control.core.Observed.State;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Port;
 import io.nereid.control.core.Workload.ProcessContainer;
 import io.nereid.control.core.Workload.Scaling;
@@ -235,6 +236,28 @@ class ProcessRunnerTest {
         assertThat(replicas()).containsExactly(new Replica("127.0.0.1", 31_999, 0));
         assertThat(logged("the command listens on a port of its own, of which there is one"))
                 .isTrue();
+    }
+
+    @Test
+    void variablesComeFromSecretsAndWhatIsWrittenOutGoesBeforeThem() {
+        ProcessContainer one = new ProcessContainer(
+                "kserve-container",
+                List.of("sh", "-c"),
+                List.of("echo \"$TOKEN for $USERNAME\"; sleep 60"),
+                Map.of("USERNAME", "written"),
+                List.of(new EnvironmentSource("", "Secret", "hub", null, false)),
+                null,
+                List.of(),
+                tree(ALWAYS),
+                tree(null),
+                tree(null),
+                JsonNodeFactory.instance.objectNode());
+        run(one);
+        until("the reason", () -> logged("not started: there is no hub"));
+
+        artifacts.objects.put("hub", Map.of("TOKEN", "t0ken", "USERNAME", "secret"));
+        infrastructure.retry("default");
+        until("both", () -> logged("t0ken for written"));
     }
 
     @Test

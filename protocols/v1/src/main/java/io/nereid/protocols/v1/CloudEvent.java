@@ -123,6 +123,9 @@ final class CloudEvent {
             }
             reader.expectEnd();
         } catch (ServingException e) {
+            if (!declared) {
+                return null;
+            }
             throw ServingException.invalidArgument(
                     "Unrecognized request format: " + EXCEPTIONS + e.getMessage(), e.remedy());
         }

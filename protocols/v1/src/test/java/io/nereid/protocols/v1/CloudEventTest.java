@@ -166,6 +166,13 @@ class CloudEventTest {
     }
 
     @Test
+    void whatIsNoEventIsToldOfAsBefore() {
+        FakeExchange x = client(V1Options.builder(CLOCK).trailingText(true))
+                .call("POST", PATH, "{\"data_base64\":7} and more", Map.of());
+        assertThat(x.text()).contains("Missing 'inputs' or 'instances' key");
+    }
+
+    @Test
     void anIdAloneMakesNoEvent() {
         FakeExchange x = call("{\"instances\":[[1,2]]}", Map.of("ce-id", "7"));
         assertThat(x.text()).isEqualTo("{\"predictions\":[[1,2]]}");
