@@ -65,7 +65,8 @@ final class Explaining {
             tree = JsonTree.read(body);
         } catch (ServingException e) {
             throw ServingException.invalidArgument(
-                    "Unrecognized request format: " + e.getMessage(), "send {\"instances\": [[…], …], \"parameters\": {…}}");
+                    "Unrecognized request format: " + e.getMessage(),
+                    "send {\"instances\": [[…], …], \"parameters\": {…}}");
         }
         if (!(tree instanceof Map<?, ?> request)) {
             throw ServingException.invalidArgument(

@@ -34,7 +34,8 @@ class ExplainSettingsTest {
     @Test
     void aBackgroundFileIsFoundOrNamed() throws IOException {
         file("background.json", "[[0,0],[2,2]]");
-        assertThat(explain(ExplainSettings.of("shap", Map.of(), List.of(directory)))).containsExactly(0, 1);
+        assertThat(explain(ExplainSettings.of("shap", Map.of(), List.of(directory))))
+                .containsExactly(0, 1);
         file("named.json", "{\"background\":[{\"b\":1,\"a\":0}]}");
         assertThat(explain(ExplainSettings.of("shap", Map.of("background", "named.json"), List.of(directory))))
                 .containsExactly(2, 1);
@@ -46,18 +47,24 @@ class ExplainSettingsTest {
     @Test
     void columnsOfATableThatAreNoFeaturesAreLeftOut() throws IOException {
         file("background.csv", "b,name,a,\"y\"\n1,x,0,7\n\n3,z,0,8\n");
-        assertThat(explain(ExplainSettings.of("shap", Map.of(), List.of(directory)))).containsExactly(2, 0);
+        assertThat(explain(ExplainSettings.of("shap", Map.of(), List.of(directory))))
+                .containsExactly(2, 0);
         file("background.csv", "first,second\n1,0\n");
-        assertThat(explain(ExplainSettings.of("shap", Map.of(), List.of(directory)))).containsExactly(0, 2);
+        assertThat(explain(ExplainSettings.of("shap", Map.of(), List.of(directory))))
+                .containsExactly(0, 2);
     }
 
     @Test
     void arraysOfNumpyAreRead() throws IOException {
         for (boolean columns : new boolean[] {false, true}) {
-            String header = "{'descr': '<f4', 'fortran_order': " + (columns ? "True" : "False") + ", 'shape': (2, 2), }";
-            byte[] text = String.format(java.util.Locale.ROOT, "%-117s\n", header).getBytes(StandardCharsets.US_ASCII);
+            String header =
+                    "{'descr': '<f4', 'fortran_order': " + (columns ? "True" : "False") + ", 'shape': (2, 2), }";
+            byte[] text =
+                    String.format(java.util.Locale.ROOT, "%-117s\n", header).getBytes(StandardCharsets.US_ASCII);
             ByteBuffer out = ByteBuffer.allocate(10 + text.length + 16).order(ByteOrder.LITTLE_ENDIAN);
-            out.put(new byte[] {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0}).putShort((short) text.length).put(text);
+            out.put(new byte[] {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0})
+                    .putShort((short) text.length)
+                    .put(text);
             for (float value : columns ? new float[] {1, 3, 2, 4} : new float[] {1, 2, 3, 4}) {
                 out.putFloat(value);
             }
@@ -98,8 +105,8 @@ class ExplainSettingsTest {
     @Test
     void settingsAreDefaultsOfRequests() throws IOException {
         file("background.json", "[[0,0]]");
-        ExplainSettings settings =
-                ExplainSettings.of("lime", Map.of("nsamples", "50", "background_size", "20", "seed", "4"), List.of(directory));
+        ExplainSettings settings = ExplainSettings.of(
+                "lime", Map.of("nsamples", "50", "background_size", "20", "seed", "4"), List.of(directory));
         FunctionEngine engine = new FunctionEngine().with("m", 2, "a,b", 0, x -> new double[] {2 * x[0] + x[1]});
         String route = "/v1/models/{model}:explain";
         Exchange x = engine.ask(settings, route, "{\"instances\":[[1,2]]}", "m");

@@ -38,6 +38,7 @@ final class FunctionEngine implements InferenceEngine, Clock {
     boolean hold;
     long nanos;
     long step;
+
     @Nullable ServingException failure;
 
     /** A model of one input [n, features], or of one for each name, and one output. */
@@ -137,7 +138,8 @@ final class FunctionEngine implements InferenceEngine, Clock {
             answers[r] = function.apply(row);
         }
         request.release();
-        DataType type = own ? DataType.FP32 : metadata(request.model()).outputs().get(0).dataType();
+        DataType type =
+                own ? DataType.FP32 : metadata(request.model()).outputs().get(0).dataType();
         Shape shape = answers[0].length == 1 ? Shape.of(rows) : Shape.of(rows, answers[0].length);
         Tensor output = Tensor.allocate(request.outputs().get(0).name(), type, shape);
         ByteBuffer to = output.buffer();

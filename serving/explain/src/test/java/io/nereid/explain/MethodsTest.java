@@ -40,8 +40,8 @@ class MethodsTest {
     @Test
     void aSurrogateOfALinearModelIsThatModel() {
         FunctionEngine engine = new FunctionEngine().with("m", 3, "", 64, PLANE);
-        Map<?, ?> told = first(
-                engine, "[[1,2,3]]", "\"method\":\"lime\",\"ridge\":0,\"nsamples\":300,\"background\":" + grid());
+        Map<?, ?> told =
+                first(engine, "[[1,2,3]]", "\"method\":\"lime\",\"ridge\":0,\"nsamples\":300,\"background\":" + grid());
         double[] coefficients = (double[]) told.get("coefficients");
         assertThat(coefficients[0]).isCloseTo(4, within(1e-9));
         assertThat(coefficients[1]).isCloseTo(-2, within(1e-9));
@@ -88,7 +88,8 @@ class MethodsTest {
         assertThat(importances[2]).isZero();
         assertThat(importances[0]).isGreaterThan(importances[1]);
         // Shuffling doubles the variance that a term explains, but for what stays in place.
-        double[] mse = (double[]) first(engine, instances + "]", parameters + ",\"metric\":\"mse\"").get("importances");
+        double[] mse = (double[]) first(engine, instances + "]", parameters + ",\"metric\":\"mse\"")
+                .get("importances");
         assertThat(mse[0] / mse[1]).isCloseTo(4, within(1.5));
     }
 
@@ -152,8 +153,8 @@ class MethodsTest {
                 "\"method\":\"counterfactual\",\"desired\":1,\"nsamples\":200,\"immutable\":[\"income\",\"debt\"],"
                         + "\"background\":" + background);
         assertThat((String) none.get("message")).startsWith("no row with the desired prediction");
-        Map<?, ?> already =
-                first(engine, "[[29,3,33]]", "\"method\":\"counterfactual\",\"desired\":1,\"background\":" + background);
+        Map<?, ?> already = first(
+                engine, "[[29,3,33]]", "\"method\":\"counterfactual\",\"desired\":1,\"background\":" + background);
         assertThat((String) already.get("message")).isEqualTo("the prediction is the desired one already");
     }
 

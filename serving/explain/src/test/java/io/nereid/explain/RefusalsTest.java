@@ -114,7 +114,8 @@ class RefusalsTest {
                 "{\"instances\":[[1,2],[3,4]],\"parameters\":{\"background\":[[0,0],[0,1],[1,0]]}}",
                 "m");
         assertThat(x.status()).isEqualTo(400);
-        assertThat(x.text()).contains("15 predictions, and one request may make 10, of which 2 are made", "max_predictions");
+        assertThat(x.text())
+                .contains("15 predictions, and one request may make 10, of which 2 are made", "max_predictions");
         assertThat(engine.batches).hasSize(1);
         Exchange many = engine.ask(settings, route, "{\"instances\":[[1,2],[3,4],[5,6],[7,8]]}", "m");
         assertThat(many.text()).contains("there are 4 instances (expected: 1 to 3)", "max_instances");

@@ -66,7 +66,8 @@ class ServedModelsTest {
     private static Path fixture(String folder, String beginning) throws IOException {
         try (Stream<Path> files = Files.list(BACKENDS.resolve(folder))) {
             return files.filter(f -> f.getFileName().toString().startsWith(beginning))
-                    .filter(f -> !f.toString().endsWith(".expected") && !f.toString().endsWith(".contributions"))
+                    .filter(f ->
+                            !f.toString().endsWith(".expected") && !f.toString().endsWith(".contributions"))
                     .findFirst()
                     .orElseThrow();
         }
@@ -115,6 +116,8 @@ class ServedModelsTest {
     }
 
     private static String numbers(double from) {
-        return IntStream.range(0, FEATURES).mapToObj(i -> String.valueOf(from + i * from)).collect(Collectors.joining(","));
+        return IntStream.range(0, FEATURES)
+                .mapToObj(i -> String.valueOf(from + i * from))
+                .collect(Collectors.joining(","));
     }
 }

@@ -63,15 +63,17 @@ class ShapValuesTest {
         FunctionEngine engine = new FunctionEngine().with("m", features, "", 0, linear(c));
         Exchange x = engine.ask(
                 "m", "{\"instances\":" + json(rows) + ",\"parameters\":{\"background\":" + json(background) + "}}");
-        assertThat(x.tree().get("algorithm"))
-                .isEqualTo(features <= 11 ? "kernel_shap_exact" : "kernel_shap_sampled");
+        assertThat(x.tree().get("algorithm")).isEqualTo(features <= 11 ? "kernel_shap_exact" : "kernel_shap_sampled");
         List<?> told = (List<?>) x.tree().get("explanations");
         for (int i = 0; i < rows.length; i++) {
             Map<?, ?> one = (Map<?, ?>) told.get(i);
             double base = 3;
             for (int f = 0; f < features; f++) {
                 int at = f;
-                double mean = Arrays.stream(background).mapToDouble(r -> r[at]).average().orElseThrow();
+                double mean = Arrays.stream(background)
+                        .mapToDouble(r -> r[at])
+                        .average()
+                        .orElseThrow();
                 base += c[f] * mean;
                 assertThat(numbers(one.get("shap_values"))[f]).isCloseTo(c[f] * (rows[i][f] - mean), within(1e-8));
             }
@@ -200,8 +202,8 @@ class ShapValuesTest {
 
     @Test
     void featuresThatDoNotDifferFromTheBackgroundContributeNothing() {
-        FunctionEngine engine = new FunctionEngine()
-                .with("m", 3, "", 0, x -> new double[] {x[0] + (Double.isNaN(x[1]) ? 5 : x[1]) * x[2]});
+        FunctionEngine engine = new FunctionEngine().with("m", 3, "", 0, x ->
+                new double[] {x[0] + (Double.isNaN(x[1]) ? 5 : x[1]) * x[2]});
         Map<?, ?> told = engine.ask(
                         "m", "{\"instances\":[[1,null,2]],\"parameters\":{\"background\":[[1,null,1],[1,null,0]]}}")
                 .first();
@@ -247,11 +249,14 @@ class ShapValuesTest {
                 "{\"inputs\":[[1,2],[3,4]]" + parameters,
                 "{\"instances\":[{\"a\":1,\"b\":2},{\"b\":4,\"a\":3}]" + parameters,
                 "{\"instances\":[{\"a\":[1,3],\"b\":[2,4]}]" + parameters,
-                "{\"inputs\":[{\"name\":\"x\",\"shape\":[2,2],\"datatype\":\"FP64\",\"data\":[1,2,3,4]}]" + parameters)) {
+                "{\"inputs\":[{\"name\":\"x\",\"shape\":[2,2],\"datatype\":\"FP64\",\"data\":[1,2,3,4]}]"
+                        + parameters)) {
             for (String route : List.of("/v1/models/{model}:explain", "/v2/models/{model}/explain")) {
                 Exchange x = engine.ask(ExplainSettings.none(), route, body, "m");
                 List<?> told = (List<?>) x.tree().get("explanations");
-                assertThat(numbers(((Map<?, ?>) told.get(1)).get("shap_values"))).as(body).containsExactly(6, 4);
+                assertThat(numbers(((Map<?, ?>) told.get(1)).get("shap_values")))
+                        .as(body)
+                        .containsExactly(6, 4);
             }
         }
         Exchange x = engine.ask(
