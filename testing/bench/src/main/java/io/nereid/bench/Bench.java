@@ -79,6 +79,8 @@ public final class Bench {
         rows.put("ensemble", new EnsembleRow());
         rows.put("cache", new CacheRow());
         rows.put("gateway", new GatewayRow());
+        rows.put("cold-start", new ColdStartRow());
+        rows.put("thousand", new ThousandRow());
         rows.put("models", new ModelsRow());
         rows.put("lifecycle", new LifecycleRow());
         rows.put("minilm", new MinilmRow());

@@ -4,15 +4,10 @@ package io.nereid.bench;
 
 import io.nereid.bench.CompareRow.Round;
 import java.io.IOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * The identity model as an InferenceService, behind the gateway, against the same model served by the engine alone, in turns.
@@ -32,18 +27,12 @@ final class GatewayRow implements Bench.Row {
         if (!Load.onPath(rest.program()) || !Load.onPath(grpc.program())) {
             return List.of(Figure.skipped("gateway", rest.program() + " or " + grpc.program() + " is not on the PATH"));
         }
-        int control = ServerProcess.freePort();
         List<Figure> figures = new ArrayList<>();
         try (ServerProcess alone = ServerProcess.nereid(setting.distribution(), models, setting.scratch());
-                ServerProcess behind = ServerProcess.nereid(
-                        setting.distribution(),
-                        setting.directory("none"),
-                        setting.scratch(),
-                        "--control",
-                        "--control-port=" + control,
-                        "--control-directory=" + setting.directory("plane"),
-                        "--model-cache=" + setting.directory("cache"))) {
-            apply(control, behind, models);
+                Plane plane = Plane.start(setting, "plane")) {
+            ServerProcess behind = plane.server();
+            plane.apply("m", "triton", models, "");
+            Plane.await("the InferenceService ready", 30, 20, () -> plane.answers("m"));
             figures.add(compare(
                     "InferenceService through the gateway, V2 REST JSON, 16 floats, 16 connections",
                     rest,
@@ -68,34 +57,6 @@ final class GatewayRow implements Bench.Row {
                     setting));
         }
         return figures;
-    }
-
-    private static void apply(int control, ServerProcess behind, Path models) throws IOException, InterruptedException {
-        String service = "{\"apiVersion\":\"serving.kserve.io/v1beta1\",\"kind\":\"InferenceService\","
-                + "\"metadata\":{\"name\":\"m\",\"namespace\":\"default\"},\"spec\":{\"predictor\":{\"model\":{"
-                + "\"modelFormat\":{\"name\":\"triton\"},\"protocolVersion\":\"v2\",\"storageUri\":\"file://"
-                + models.toAbsolutePath() + "\"}}}}";
-        HttpClient http = HttpClient.newHttpClient();
-        String made =
-                "http://127.0.0.1:" + control + "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices";
-        HttpResponse<String> created = http.send(
-                HttpRequest.newBuilder(URI.create(made))
-                        .header("content-type", "application/json")
-                        .POST(HttpRequest.BodyPublishers.ofString(service))
-                        .build(),
-                HttpResponse.BodyHandlers.ofString());
-        if (created.statusCode() != 201) {
-            throw new IOException("the InferenceService was refused: " + created.body());
-        }
-        HttpRequest ready = HttpRequest.newBuilder(URI.create(behind.url(PREFIX + "/v2/models/m/ready")))
-                .build();
-        long due = System.nanoTime() + 30_000_000_000L;
-        while (http.send(ready, HttpResponse.BodyHandlers.discarding()).statusCode() != 200) {
-            if (System.nanoTime() - due > 0) {
-                throw new IOException("the InferenceService did not become ready");
-            }
-            LockSupport.parkNanos(20_000_000);
-        }
     }
 
     private static Figure compare(
