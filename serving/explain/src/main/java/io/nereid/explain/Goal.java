@@ -23,7 +23,7 @@ record Goal(int at, boolean greatest, double least, double most) {
             throw Options.wrong("target", "top", "a number, for which number of a prediction is desired");
         }
         Object desired = options.get("desired");
-        if (desired instanceof String text) {
+        if (desired instanceof String) {
             desired = options.number("desired", 0, -Double.MAX_VALUE, Double.MAX_VALUE);
         }
         if (desired instanceof Map<?, ?> range) {
