@@ -113,7 +113,6 @@ final class WatchStream {
         byte[] bytes = (event + "\n").getBytes(StandardCharsets.UTF_8);
         stream.send(new Content(bytes, bytes.length));
         if (stream.unsentBytes() > MOST_UNSENT) {
-            stream.abort();
             gone();
         }
     }
@@ -121,15 +120,19 @@ final class WatchStream {
     /** Ends in good order; the client watches again from where it is. */
     synchronized void end() {
         if (!ended) {
+            ended = true;
             stream.end();
-            gone();
+            release();
         }
     }
 
-    /** Nobody listens any more. */
+    /** Nobody listens any more. The transport is told too: until then the request counts as one that is under way. */
     synchronized void gone() {
-        ended = true;
-        release();
+        if (!ended) {
+            ended = true;
+            stream.abort();
+            release();
+        }
     }
 
     private void release() {

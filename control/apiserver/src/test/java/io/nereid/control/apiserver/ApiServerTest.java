@@ -19,6 +19,8 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Iterator;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -332,5 +334,23 @@ class ApiServerTest {
         }
         assertThat(ok("GET", SERVICES + "/a", "").at("/metadata/generation").asInt())
                 .isGreaterThan(40);
+    }
+
+    @Test
+    void aWatchWhoseClientHasLeftIsUnderWayNoMore() throws Exception {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), plane.port())) {
+            socket.getOutputStream()
+                    .write(("GET " + SERVICES + "?watch=true HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                            .getBytes(StandardCharsets.US_ASCII));
+            BufferedReader in =
+                    new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
+            assertThat(in.readLine()).contains("200");
+            assertThat(plane.inFlight()).isEqualTo(1);
+        }
+        CountDownLatch never = new CountDownLatch(1);
+        for (int look = 0; plane.inFlight() > 0 && look < 500; look++) {
+            assertThat(never.await(20, TimeUnit.MILLISECONDS)).isFalse();
+        }
+        assertThat(plane.inFlight()).isZero();
     }
 }

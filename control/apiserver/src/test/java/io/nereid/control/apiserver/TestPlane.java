@@ -42,6 +42,11 @@ final class TestPlane implements AutoCloseable {
         return port;
     }
 
+    /** Requests that are not answered yet. */
+    long inFlight() {
+        return server.stats().inFlight();
+    }
+
     String url() {
         return "http://localhost:" + port;
     }
