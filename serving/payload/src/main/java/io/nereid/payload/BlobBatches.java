@@ -68,8 +68,8 @@ final class BlobBatches implements Sink {
         }
         String url = marshaller;
         if (url == null) {
-            put(events.get(0), format.extension(), format.write(events, alone));
-            return CompletableFuture.completedFuture(null);
+            return CompletableFuture.runAsync(
+                    () -> put(events.get(0), format.extension(), format.write(events, alone)), pool);
         }
         List<Header> headers = List.of(new Header("content-type", "application/json"));
         return upstream.send("POST", url, headers, BatchFormat.JSON.write(events, false), TERMS)

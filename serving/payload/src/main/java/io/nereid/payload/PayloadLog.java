@@ -17,6 +17,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -46,6 +47,10 @@ public final class PayloadLog implements AutoCloseable {
     private static final long LONGEST_PAUSE_MILLIS = 10_000;
     private static final long COMPLAINT_MILLIS = 60_000;
     private static final byte[] NOTHING = {};
+    /** Sending the same again is answered the same. */
+    private static final Set<Code> USELESS =
+            Set.of(Code.INVALID_ARGUMENT, Code.UNAUTHENTICATED, Code.PERMISSION_DENIED, Code.NOT_FOUND);
+
 
     private final PayloadSettings settings;
     private final PayloadOrigin origin;
@@ -393,7 +398,11 @@ public final class PayloadLog implements AutoCloseable {
         }
 
         private void failed(Throwable failure) {
-            boolean useless = !(failure instanceof ServingException e) || e.code() == Code.INVALID_ARGUMENT;
+            if (failure instanceof RejectedExecutionException) {
+                end(Loss.CLOSED, failure);
+                return;
+            }
+            boolean useless = !(failure instanceof ServingException e) || USELESS.contains(e.code());
             if (useless || tries >= settings.retries()) {
                 end(useless ? Loss.REFUSED : Loss.UNDELIVERED, failure);
                 return;

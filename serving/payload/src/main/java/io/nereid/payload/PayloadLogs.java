@@ -28,12 +28,15 @@ import org.slf4j.LoggerFactory;
 public final class PayloadLogs implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(PayloadLogs.class);
     private static final int THREADS = 4;
+    /** Writing waits for a disk or a store; three of these that hang leave room for others. */
+    private static final int WRITERS = 16;
     private static final int CLOSE_SECONDS = 5;
 
     private final Clock clock;
     private final Upstream upstream;
     private final BlobSink.Opener stores;
     private final ThreadPoolExecutor pool = Threads.pool("payload-log", THREADS);
+    private final ThreadPoolExecutor writers = Threads.pool("payload-write", WRITERS);
     private final ScheduledThreadPoolExecutor timer = Threads.timer("payload-timer");
     private final List<PayloadLog> logs = new CopyOnWriteArrayList<>();
 
@@ -89,9 +92,9 @@ public final class PayloadLogs implements AutoCloseable {
         int scheme = url.indexOf(':');
         return switch (scheme < 0 ? "" : url.substring(0, scheme)) {
             case "http", "https" -> new HttpSink(upstream, url);
-            case "file" -> new BlobBatches(FileSink.of(url), settings, origin, upstream, pool);
+            case "file" -> new BlobBatches(FileSink.of(url), settings, origin, upstream, writers);
             case "s3", "gs", "abfs", "abfss" ->
-                new BlobBatches(stores.open(url, settings.storage()), settings, origin, upstream, pool);
+                new BlobBatches(stores.open(url, settings.storage(), origin), settings, origin, upstream, writers);
             default ->
                 throw ServingException.invalidArgument("the logger's url is '" + url
                         + "' (expected: http://, https://, file://, s3://, gs:// or abfs://)");
@@ -194,5 +197,6 @@ public final class PayloadLogs implements AutoCloseable {
         }
         timer.shutdownNow();
         pool.shutdownNow();
+        writers.shutdownNow();
     }
 }

@@ -10,7 +10,8 @@ interface Sink {
     /**
      * Sends events, of which there is one where {@link #batches} is false.
      *
-     * @return fails with INVALID_ARGUMENT when sending them again would be of no use
+     * @return fails with INVALID_ARGUMENT, UNAUTHENTICATED, PERMISSION_DENIED or NOT_FOUND when sending them again would be
+     *     of no use
      */
     CompletionStage<Void> send(List<Outgoing> events);
 

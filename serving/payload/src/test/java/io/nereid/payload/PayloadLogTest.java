@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.base.Clock;
+import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Upstream.Answer;
 import io.nereid.endpoint.Upstream.Header;
@@ -19,7 +20,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -53,10 +57,14 @@ class PayloadLogTest {
     }
 
     private PayloadLog log(String url, String mode, String specification) throws Exception {
+        return log(logs, url, mode, specification);
+    }
+
+    private PayloadLog log(PayloadLogs in, String url, String mode, String specification) throws Exception {
         JsonNode tree = Trees.MAPPER.readTree(specification);
         PayloadOrigin origin = new PayloadOrigin(
                 "default", "iris", "predictor", "iris-predictor-00001", "", "http://localhost:9081/", annotations);
-        return logs.open(PayloadSettings.read(url, mode, tree, annotations), origin, () -> random);
+        return in.open(PayloadSettings.read(url, mode, tree, annotations), origin, () -> random);
     }
 
     private static MemoryRegion bytes(String text) {
@@ -386,6 +394,75 @@ class PayloadLogTest {
         drain(log);
         assertThat(files()).containsExactly("default/iris/predictor/a-request.json");
         assertThat(log.figures().lost(Figures.Loss.QUEUE_BYTES).sum()).isEqualTo(1);
+    }
+
+    @Test
+    void aStoreIsOpenedForItsServiceAndAFailedWriteIsTriedAgain() throws Exception {
+        Map<String, byte[]> objects = new ConcurrentHashMap<>();
+        List<String> opened = new ArrayList<>();
+        AtomicInteger tries = new AtomicInteger();
+        try (PayloadLogs stores = new PayloadLogs(CLOCK, upstream, (url, storage, origin) -> {
+            opened.add(url + " " + storage.key() + " " + origin.namespace());
+            return (key, bytes) -> {
+                if (tries.incrementAndGet() == 1) {
+                    throw ServingException.of(Code.UNAVAILABLE, "busy");
+                }
+                objects.put(key, bytes);
+            };
+        })) {
+            PayloadLog log = log(stores, "s3://bucket/logs", "request", "{\"storage\":{\"key\":\"mine\"}}");
+            exchange(log, "1", "", 200, "ce-id", "a");
+            drain(log);
+            assertThat(log.figures().retries.sum()).isEqualTo(1);
+            assertThat(log.figures().sent.sum()).isEqualTo(1);
+        }
+        assertThat(opened).containsExactly("s3://bucket/logs mine default");
+        assertThat(objects).containsOnlyKeys("default/iris/predictor/a-request.json");
+    }
+
+    @Test
+    void aWriteThatTheStoreForbidsIsNotTriedAgain() throws Exception {
+        for (Code code : List.of(Code.PERMISSION_DENIED, Code.UNAUTHENTICATED, Code.NOT_FOUND, Code.INVALID_ARGUMENT)) {
+            try (PayloadLogs stores = new PayloadLogs(CLOCK, upstream, (url, storage, origin) -> (key, bytes) -> {
+                throw ServingException.of(code, "no");
+            })) {
+                PayloadLog log = log(stores, "gs://bucket", "request", "{}");
+                exchange(log, "1", "", 200, "ce-id", "a");
+                drain(log);
+                assertThat(log.figures().lost(Figures.Loss.REFUSED).sum())
+                        .as("%s", code)
+                        .isEqualTo(1);
+                assertThat(log.figures().retries.sum()).isZero();
+            }
+        }
+    }
+
+    @Test
+    void aStoreThatHangsHoldsUpNeitherRequestsNorOtherLogs() throws Exception {
+        CountDownLatch release = new CountDownLatch(1);
+        try (PayloadLogs stores = new PayloadLogs(CLOCK, upstream, (url, storage, origin) -> (key, bytes) -> {
+            try {
+                release.await();
+            } catch (InterruptedException e) {
+                throw new java.io.IOException(e);
+            }
+        })) {
+            annotations.put("nereid.io/logger-queue-events", "7");
+            PayloadLog hanging = log(stores, "s3://hangs", "request", "{}");
+            for (int i = 0; i < 20; i++) {
+                exchange(hanging, "1", "", 200);
+            }
+            assertThat(hanging.waitingEvents()).isEqualTo(7);
+            assertThat(hanging.figures().lost(Figures.Loss.QUEUE_FULL).sum()).isEqualTo(13);
+            PayloadLog other = log(stores, directory.toUri().toString(), "request", "{}");
+            exchange(other, "1", "", 200, "ce-id", "x");
+            drain(other);
+            assertThat(files()).containsExactly("default/iris/predictor/x-request.json");
+            release.countDown();
+            drain(hanging);
+            // Both are of one revision, whose figures they share.
+            assertThat(hanging.figures().sent.sum()).isEqualTo(7 + 1);
+        }
     }
 
     @Test

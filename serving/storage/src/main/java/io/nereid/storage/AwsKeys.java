@@ -18,7 +18,7 @@ import org.w3c.dom.Element;
 
 /**
  * Where S3's keys come from: the settings themselves, a role taken with a web identity, the shared credentials file, the
- * container's endpoint. Used by one thread at a time.
+ * container's endpoint. Thread-safe: what is shared is in {@link Tokens}.
  */
 final class AwsKeys {
     private final Settings settings;

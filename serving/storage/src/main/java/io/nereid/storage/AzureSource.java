@@ -24,7 +24,8 @@ import org.jspecify.annotations.Nullable;
 import org.w3c.dom.Element;
 
 /** {@code https://account.blob.core.windows.net/container/prefix}, of Azure's blob storage. */
-final class AzureSource implements Source {
+final class AzureSource implements Source, Target {
+    private static final byte[] NOTHING = {};
     private static final String VERSION = "2021-08-06";
     private static final DateTimeFormatter HTTP_TIME = DateTimeFormatter.ofPattern(
                     "EEE, dd MMM yyyy HH:mm:ss 'GMT'", Locale.ROOT)
@@ -61,6 +62,11 @@ final class AzureSource implements Source {
     }
 
     private HttpCall call(String method, String path, Map<String, String> query, Map<String, String> more) {
+        return call(method, path, query, more, NOTHING);
+    }
+
+    private HttpCall call(
+            String method, String path, Map<String, String> query, Map<String, String> more, byte[] body) {
         StringBuilder url = new StringBuilder(root).append('/').append(HttpCall.encode(path, true));
         StringBuilder text = new StringBuilder();
         query.forEach((name, value) ->
@@ -75,7 +81,7 @@ final class AzureSource implements Source {
         Map<String, String> headers = new LinkedHashMap<>(more);
         headers.put("x-ms-version", VERSION);
         if (!sas.isEmpty()) {
-            return new HttpCall(method, target, headers, new byte[0]);
+            return new HttpCall(method, target, headers, body);
         }
         headers.put("x-ms-date", HTTP_TIME.format(Instant.ofEpochMilli(tokens.millis())));
         String bearer = bearer();
@@ -83,9 +89,9 @@ final class AzureSource implements Source {
         if (bearer != null) {
             headers.put("Authorization", "Bearer " + bearer);
         } else if (key != null) {
-            headers.put("Authorization", "SharedKey " + account + ":" + sign(key, method, target, query, headers));
+            headers.put("Authorization", "SharedKey " + account + ":" + sign(key, method, target, query, headers, body.length));
         }
-        return new HttpCall(method, target, headers, new byte[0]);
+        return new HttpCall(method, target, headers, body);
     }
 
     private @Nullable String bearer() {
@@ -135,7 +141,8 @@ final class AzureSource implements Source {
     }
 
     /** The shared key's signature, over what of the request it looks at. */
-    private String sign(String key, String method, URI target, Map<String, String> query, Map<String, String> headers) {
+    private String sign(
+            String key, String method, URI target, Map<String, String> query, Map<String, String> headers, int length) {
         TreeMap<String, String> own = new TreeMap<>();
         headers.forEach((name, value) -> {
             String lower = name.toLowerCase(Locale.ROOT);
@@ -145,7 +152,8 @@ final class AzureSource implements Source {
         });
         StringBuilder text = new StringBuilder(method).append('\n');
         // Content-Encoding, -Language, -Length, -MD5, -Type, Date, If-Modified-Since.
-        text.append("\n\n\n\n\n\n\n");
+        text.append("\n\n").append(length == 0 ? "" : String.valueOf(length)).append("\n\n");
+        text.append(headers.getOrDefault("Content-Type", "")).append("\n\n\n");
         text.append(headers.getOrDefault("If-Match", "")).append('\n');
         text.append("\n\n");
         text.append(headers.getOrDefault("Range", "")).append('\n');
@@ -164,6 +172,18 @@ final class AzureSource implements Source {
         }
         return Base64.getEncoder()
                 .encodeToString(Digests.hmac(secret, text.toString().getBytes(StandardCharsets.UTF_8)));
+    }
+
+    @Override
+    public void put(String key, String type, byte[] bytes) {
+        String name = Target.below(prefix, key);
+        String what = root + "/" + container + "/" + name;
+        Map<String, String> headers = Map.of("Content-Type", type, "x-ms-blob-type", "BlockBlob");
+        HttpSession.Answer answer =
+                session.send(what, () -> call("PUT", container + "/" + name, Map.of(), headers, bytes));
+        if (!answer.ok()) {
+            throw Target.refused(session, what, answer);
+        }
     }
 
     @Override

@@ -21,8 +21,11 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** {@code gs://bucket/prefix}, through Google's JSON API. */
-final class GcsSource implements Source {
-    private static final String SCOPE = "https://www.googleapis.com/auth/devstorage.read_only";
+final class GcsSource implements Source, Target {
+    /** What a token is asked for to read, and to write. */
+    static final String READS = "https://www.googleapis.com/auth/devstorage.read_only";
+
+    static final String WRITES = "https://www.googleapis.com/auth/devstorage.read_write";
 
     private final String uri;
     private final Settings settings;
@@ -31,8 +34,10 @@ final class GcsSource implements Source {
     private final String root;
     private final String bucket;
     private final String prefix;
+    private final String scope;
 
-    GcsSource(String uri, Settings settings, HttpSession session, Tokens tokens) {
+    GcsSource(String uri, Settings settings, HttpSession session, Tokens tokens, String scope) {
+        this.scope = scope;
         this.uri = uri;
         this.settings = settings;
         this.session = session;
@@ -58,7 +63,7 @@ final class GcsSource implements Source {
         JsonNode account = Json.read(identity, "storage setting GOOGLE_APPLICATION_CREDENTIALS");
         String type = account.path("type").asText();
         Tokens.Token token = switch (type) {
-            case "service_account" -> tokens.of(identity, () -> serviceAccount(account));
+            case "service_account" -> tokens.of(scope + identity, () -> serviceAccount(account));
             case "authorized_user" -> tokens.of(identity, () -> user(account));
             default ->
                 throw ServingException.invalidArgument(
@@ -94,7 +99,7 @@ final class GcsSource implements Source {
                 .toString();
         String claims = Json.object()
                 .put("iss", account.path("client_email").asText())
-                .put("scope", SCOPE)
+                .put("scope", scope)
                 .put("aud", endpoint)
                 .put("iat", now)
                 .put("exp", now + 3600)
@@ -151,6 +156,19 @@ final class GcsSource implements Source {
         }
         return new Tokens.Token(
                 token, tokens.millis() + given.path("expires_in").asLong(300) * 1000);
+    }
+
+    @Override
+    public void put(String key, String type, byte[] bytes) {
+        String name = Target.below(prefix, key);
+        String what = "gs://" + bucket + "/" + name;
+        URI target = URI.create(root + "/upload/storage/v1/b/" + HttpCall.encode(bucket, false)
+                + "/o?uploadType=media&name=" + HttpCall.encode(name, false));
+        HttpSession.Answer answer = session.send(
+                what, () -> new HttpCall("POST", target, headers(), bytes).with("Content-Type", type));
+        if (!answer.ok()) {
+            throw Target.refused(session, what, answer);
+        }
     }
 
     @Override

@@ -11,10 +11,10 @@ import java.util.TreeSet;
 /**
  * A request to a store, ready to send. Immutable.
  *
- * @param method GET, HEAD or POST
+ * @param method GET, HEAD, POST or PUT
  * @param uri where to
  * @param headers of the request; those that are not about ranges stay behind when a redirect leads to another host
- * @param body of a POST, else empty
+ * @param body of a POST or PUT, else empty
  */
 record HttpCall(String method, URI uri, Map<String, String> headers, byte[] body) {
     HttpCall {
@@ -54,6 +54,11 @@ record HttpCall(String method, URI uri, Map<String, String> headers, byte[] body
         Map<String, String> more = new LinkedHashMap<>(headers);
         more.put(name, value);
         return new HttpCall(method, uri, more, body);
+    }
+
+    /** Whether there is a body to send; such a request follows no redirect. */
+    boolean sends() {
+        return method.equals("POST") || method.equals("PUT");
     }
 
     /** The same to another place; what may be secret goes along only to the same origin. */

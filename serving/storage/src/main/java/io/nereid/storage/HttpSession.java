@@ -23,6 +23,8 @@ import org.jspecify.annotations.Nullable;
 final class HttpSession {
     private static final int ANSWER = 64 << 20;
     private static final int REDIRECTS = 8;
+    /** What is sent gets more time, as over a line of 2 Mbit/s. */
+    private static final int SLOWEST_BYTES_PER_MILLI = 256;
 
     private final Http http;
     private final HttpClient client;
@@ -121,7 +123,7 @@ final class HttpSession {
                     || body.status() == 303
                     || body.status() == 307
                     || body.status() == 308;
-            if (!redirect || location.isEmpty() || call.method().equals("POST")) {
+            if (!redirect || location.isEmpty() || call.sends()) {
                 return body;
             }
             body.close();
@@ -147,14 +149,15 @@ final class HttpSession {
     }
 
     private HttpResponse<InputStream> exchange(HttpCall call) throws IOException {
-        HttpRequest.Builder request = HttpRequest.newBuilder(call.uri()).timeout(readTimeout);
+        HttpRequest.Builder request = HttpRequest.newBuilder(call.uri())
+                .timeout(readTimeout.plusMillis(call.body().length / SLOWEST_BYTES_PER_MILLI));
         call.headers().forEach(request::setHeader);
         if (!call.headers().containsKey("User-Agent")) {
             request.setHeader("User-Agent", "nereid");
         }
         request.method(
                 call.method(),
-                call.method().equals("POST")
+                call.sends()
                         ? HttpRequest.BodyPublishers.ofByteArray(call.body())
                         : HttpRequest.BodyPublishers.noBody());
         Cancel current = cancel;
@@ -209,7 +212,7 @@ final class HttpSession {
             case 403 -> Code.PERMISSION_DENIED;
             case 404, 410 -> Code.NOT_FOUND;
             case 412, 416 -> Code.ABORTED;
-            case 429 -> Code.UNAVAILABLE;
+            case 408, 425, 429 -> Code.UNAVAILABLE;
             default -> status >= 500 ? Code.UNAVAILABLE : Code.FAILED_PRECONDITION;
         };
         String next = remedy;
@@ -226,13 +229,13 @@ final class HttpSession {
         boolean plain = e.getClass() == IOException.class || why.equals(kind);
         return ServingException.wrap(
                 Code.UNAVAILABLE,
-                settings.redact(what + ": the store cannot be reached after " + attempts + " attempts: "
+                settings.redact(what + ": the store cannot be reached" + (attempts == 1 ? "" : " after " + attempts + " attempts") + ": "
                         + (plain ? why : kind + " " + why)),
                 e);
     }
 
     /** The code of an error, where the store gives one; nothing that could hold a secret. */
-    private static String reason(Answer answer) {
+    static String reason(Answer answer) {
         String type = answer.header("Content-Type").toLowerCase(Locale.ROOT);
         String code = "";
         if (type.contains("xml")) {

@@ -17,7 +17,8 @@ import org.jspecify.annotations.Nullable;
 import org.w3c.dom.Element;
 
 /** {@code s3://bucket/prefix}, of AWS or of whatever speaks as it does. */
-final class S3Source implements Source {
+final class S3Source implements Source, Target {
+    private static final byte[] NOTHING = {};
     private static final Pattern MD5 = Pattern.compile("[0-9a-f]{32}");
     private static final Pattern HOST_LABEL = Pattern.compile("[a-z0-9-]{3,63}");
 
@@ -94,6 +95,11 @@ final class S3Source implements Source {
     }
 
     private HttpCall call(String method, String key, Map<String, String> query, Map<String, String> more) {
+        return call(method, key, query, more, NOTHING);
+    }
+
+    private HttpCall call(
+            String method, String key, Map<String, String> query, Map<String, String> more, byte[] body) {
         StringBuilder url = new StringBuilder(root()).append('/').append(HttpCall.encode(key, true));
         String separator = "?";
         for (Map.Entry<String, String> parameter : query.entrySet()) {
@@ -107,8 +113,37 @@ final class S3Source implements Source {
         SigV4.Key signer = keys.key(region);
         Map<String, String> headers = signer == null
                 ? more
-                : SigV4.sign(signer, region, "s3", method, target, more, Instant.ofEpochMilli(tokens.millis()));
-        return new HttpCall(method, target, headers, new byte[0]);
+                : SigV4.sign(
+                        signer,
+                        region,
+                        "s3",
+                        method,
+                        target,
+                        more,
+                        Digests.sha256(body),
+                        Instant.ofEpochMilli(tokens.millis()));
+        return new HttpCall(method, target, headers, body);
+    }
+
+    @Override
+    public void put(String key, String type, byte[] bytes) {
+        String name = Target.below(prefix, key);
+        HttpSession.Answer answer = send(name, type, bytes);
+        String other = answer.header("x-amz-bucket-region");
+        if (!answer.ok() && custom == null && !other.isEmpty() && !other.equals(region)) {
+            region = other;
+            answer = send(name, type, bytes);
+        }
+        if (!answer.ok()) {
+            if (answer.status() == 400 && Xml.code(answer.body()).equals("RequestTimeout")) {
+                throw session.failed(shown(name), 408, "RequestTimeout", null);
+            }
+            throw Target.refused(session, shown(name), answer);
+        }
+    }
+
+    private HttpSession.Answer send(String name, String type, byte[] bytes) {
+        return session.send(shown(name), () -> call("PUT", name, Map.of(), Map.of("Content-Type", type), bytes));
     }
 
     @Override

@@ -15,7 +15,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** Signatures of AWS, version 4, for requests without a body. Stateless. */
+/** Signatures of AWS, version 4. Stateless. */
 final class SigV4 {
     private static final DateTimeFormatter TIME =
             DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'", Locale.ROOT).withZone(ZoneOffset.UTC);
@@ -35,9 +35,26 @@ final class SigV4 {
         }
     }
 
-    /** The headers that sign a request; its path and query are encoded already, as {@link HttpCall#encode} does. */
+    /** As the other one, for a request without a body. */
     static Map<String, String> sign(
             Key key, String region, String service, String method, URI uri, Map<String, String> more, Instant now) {
+        return sign(key, region, service, method, uri, more, EMPTY, now);
+    }
+
+    /**
+     * The headers that sign a request; its path and query are encoded already, as {@link HttpCall#encode} does.
+     *
+     * @param digest the SHA-256 of the body, in hexadecimal
+     */
+    static Map<String, String> sign(
+            Key key,
+            String region,
+            String service,
+            String method,
+            URI uri,
+            Map<String, String> more,
+            String digest,
+            Instant now) {
         String time = TIME.format(now);
         String date = time.substring(0, 8);
         TreeMap<String, String> signed = new TreeMap<>();
@@ -45,7 +62,7 @@ final class SigV4 {
         signed.put("host", host(uri));
         signed.put("x-amz-date", time);
         if (service.equals("s3")) {
-            signed.put("x-amz-content-sha256", EMPTY);
+            signed.put("x-amz-content-sha256", digest);
         }
         if (key.session() != null) {
             signed.put("x-amz-security-token", key.session());
@@ -56,7 +73,7 @@ final class SigV4 {
         String names = String.join(";", signed.keySet());
         String path = uri.getRawPath().isEmpty() ? "/" : uri.getRawPath();
         String request =
-                method + "\n" + path + "\n" + query(uri.getRawQuery()) + "\n" + headers + "\n" + names + "\n" + EMPTY;
+                method + "\n" + path + "\n" + query(uri.getRawQuery()) + "\n" + headers + "\n" + names + "\n" + digest;
         String scope = date + "/" + region + "/" + service + "/aws4_request";
         String text = "AWS4-HMAC-SHA256\n" + time + "\n" + scope + "\n" + Digests.sha256(request);
         byte[] secret = ("AWS4" + key.secret()).getBytes(StandardCharsets.UTF_8);

@@ -47,7 +47,7 @@ final class Sources {
         HttpSession session = new HttpSession(http, tls, settings, read, attempts, cancel);
         Source source = switch (kind) {
             case S3 -> new S3Source(uri, settings, session, tokens);
-            case GCS -> new GcsSource(uri, settings, session, tokens);
+            case GCS -> new GcsSource(uri, settings, session, tokens, GcsSource.READS);
             case AZURE -> new AzureSource(uri, settings, session, tokens);
             case HDFS -> new HdfsSource(uri, settings, session);
             case HUGGING_FACE -> new HuggingFaceSource(uri, settings, session);
@@ -56,6 +56,23 @@ final class Sources {
             case FILE, PVC -> throw new IllegalStateException(kind + " is no remote store");
         };
         return new Opened(source, session, wide);
+    }
+
+    /** A place to write to. Each write is sent once: who writes knows best whether it is worth another time. */
+    Target target(String uri, Settings settings, Cancel cancel) {
+        Uris.Kind kind = Uris.kind(uri);
+        Duration read = http.options.readTimeout();
+        if (kind == Uris.Kind.S3 && settings.get("S3_READ_TIMEOUT") != null) {
+            read = Duration.ofSeconds(settings.count("S3_READ_TIMEOUT", 30));
+        }
+        Tls tls = kind == Uris.Kind.S3 ? Tls.ofS3(settings) : Tls.ofCluster(settings);
+        HttpSession session = new HttpSession(http, tls, settings, read, 1, cancel);
+        return switch (kind) {
+            case S3 -> new S3Source(uri, settings, session, tokens);
+            case GCS -> new GcsSource(uri, settings, session, tokens, GcsSource.WRITES);
+            case AZURE -> new AzureSource(uri, settings, session, tokens);
+            default -> throw new IllegalStateException(kind + " is not written to");
+        };
     }
 
     /** The digest algorithms that a store names, in lower case. */

@@ -14,6 +14,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Supplier;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,6 +38,7 @@ public final class Storage implements AutoCloseable {
 
     private final Object lock = new Object();
     private final Map<String, Job> jobs = new HashMap<>();
+    private final Cancel writes = new Cancel();
     private boolean closed;
 
     /**
@@ -97,6 +99,21 @@ public final class Storage implements AutoCloseable {
         });
         begin(waiter);
         return waiter.result;
+    }
+
+    /**
+     * A place that objects are written to. Nothing is asked of the store before the first {@link Bucket#put}.
+     *
+     * @param uri {@code s3://bucket/prefix}, {@code gs://bucket/prefix},
+     *     {@code abfss://container@account.dfs.core.windows.net/prefix} (or {@code abfs://}), or the https URL of an Azure blob
+     *     container; the prefix goes before all keys
+     * @param credentials settings as those of {@link StorageRequest#credentials()}, asked for at each write, so that they may
+     *     change; {@link StorageCredentials#writing} makes them from secrets. They go before
+     *     {@link StorageOptions#environment()}
+     * @throws ServingException INVALID_ARGUMENT for a URI that nothing can be written to
+     */
+    public Bucket bucket(String uri, Supplier<Map<String, String>> credentials) {
+        return new Bucket(uri, credentials, options.environment(), sources, writes);
     }
 
     private void begin(Waiter waiter) {
@@ -217,6 +234,7 @@ public final class Storage implements AutoCloseable {
             running = new ArrayList<>(jobs.values());
         }
         running.forEach(job -> job.cancel.cancel());
+        writes.cancel();
         listers.shutdown();
         downloaders.shutdown();
         try {

@@ -301,6 +301,89 @@ public final class StorageCredentials {
         return new Location(uri, entrySettings(type, fields));
     }
 
+    /**
+     * The settings with which objects are written to a URI, for {@link Storage#bucket}.
+     *
+     * @param uri {@code s3://…}, {@code gs://…}, {@code abfs://…} or {@code abfss://…}
+     * @param entry an entry of the secret {@code storage-config}, as text; null for none. With one, the secrets do not count
+     * @param secrets of a service account, in its order
+     * @param accountAnnotations annotations of the service account
+     * @param parameters override fields of the entry, and say where the store is: {@code region}, {@code endpoint_url} and
+     *     so on
+     * @throws ServingException INVALID_ARGUMENT naming the parameter or the entry that cannot be used
+     */
+    public static Map<String, String> writing(
+            String uri,
+            @Nullable String entry,
+            List<Secret> secrets,
+            Map<String, String> accountAnnotations,
+            Map<String, String> parameters,
+            Names names) {
+        checkWriting(uri, parameters);
+        Map<String, String> settings =
+                new HashMap<>(entry == null ? settings(secrets, accountAnnotations, names) : Map.of());
+        Map<String, String> fields = new HashMap<>();
+        if (entry != null) {
+            try {
+                fields.putAll(Json.fields(entry, "entry"));
+            } catch (ServingException e) {
+                throw ServingException.invalidArgument(
+                        "the logger's key names an entry that is no JSON object", "an entry is a JSON object of strings");
+            }
+        }
+        fields.putAll(parameters);
+        if (uri.startsWith("s3:")) {
+            settings.putAll(entrySettings("s3", fields));
+        } else if (uri.startsWith("gs:")) {
+            String account = fields.get("base64_service_account");
+            if (account != null) {
+                settings.put("GOOGLE_APPLICATION_CREDENTIALS", decoded("base64_service_account", account));
+            }
+        } else {
+            fields.forEach((field, value) -> {
+                if (field.startsWith("AZ_") || field.startsWith("AZURE_")) {
+                    settings.put(field, value);
+                }
+            });
+        }
+        return settings;
+    }
+
+    /**
+     * Refuses parameters that {@link #writing} has no use for.
+     *
+     * @throws ServingException INVALID_ARGUMENT that names the parameter
+     */
+    public static void checkWriting(String uri, Map<String, String> parameters) {
+        List<String> types = uri.startsWith("s3:")
+                ? List.of("s3")
+                : uri.startsWith("gs:") ? List.of("gs", "gcs") : List.of("azure", "abfs", "abfss");
+        Set<String> known = new TreeSet<>(Set.of("type", "bucket"));
+        if (uri.startsWith("s3:")) {
+            known.addAll(S3_ENTRY.keySet());
+        }
+        parameters.forEach((name, value) -> {
+            if (!known.contains(name)) {
+                throw ServingException.invalidArgument(
+                        "the parameter '" + name + "' means nothing to " + Uris.shown(uri), "known are " + known);
+            }
+            if (name.equals("type") && !types.contains(value)) {
+                throw ServingException.invalidArgument(
+                        "the parameter type is '" + value + "', but the store is " + Uris.shown(uri),
+                        "leave it out: the URL says which store it is");
+            }
+            int start = uri.indexOf("://") + 3;
+            int end = uri.indexOf('/', start);
+            String place = uri.substring(start, end < 0 ? uri.length() : end);
+            int at = place.indexOf('@');
+            if (name.equals("bucket") && !value.equals(at < 0 ? place : place.substring(0, at))) {
+                throw ServingException.invalidArgument(
+                        "the parameter bucket is '" + value + "', but the store is " + Uris.shown(uri),
+                        "leave it out: the URL names the bucket");
+            }
+        });
+    }
+
     private static Map<String, String> entrySettings(String type, Map<String, String> fields) {
         Map<String, String> settings = new HashMap<>();
         if (type.equals("s3")) {

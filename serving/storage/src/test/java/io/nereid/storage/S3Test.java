@@ -207,6 +207,46 @@ class S3Test {
     }
 
     @Test
+    void anObjectIsWrittenWithItsTypeAndAnotherTimeInItsPlace() throws Exception {
+        Bucket bucket = storage.bucket("s3://bucket/logs/today/", S3Test::credentials);
+        String key = "ns/iris/with space+plus=ü%2F-request.json";
+        bucket.put(key, "first".getBytes(StandardCharsets.UTF_8));
+        bucket.put(key, "{\"a\":1}".getBytes(StandardCharsets.UTF_8));
+        storage.bucket("s3://bucket", S3Test::credentials).put("top.csv", new byte[0]);
+        var written = context.getBlobStore().getBlob("bucket", "logs/today/" + key);
+        assertThat(written.getPayload().openStream().readAllBytes()).asString().isEqualTo("{\"a\":1}");
+        assertThat(written.getMetadata().getContentMetadata().getContentType()).isEqualTo("application/json");
+        assertThat(context.getBlobStore().blobMetadata("bucket", "top.csv").getSize())
+                .isZero();
+    }
+
+    @Test
+    void whatTheStoreDoesNotTakeIsToldAndLaterCredentialsCount() {
+        Map<String, String> given = new java.util.HashMap<>(credentials());
+        given.put("AWS_SECRET_ACCESS_KEY", "not-the-secret");
+        Bucket bucket = storage.bucket("s3://bucket/late", () -> Map.copyOf(given));
+        assertThatThrownBy(() -> bucket.put("a.json", new byte[] {1}))
+                .isInstanceOfSatisfying(ServingException.class, e -> {
+                    assertThat(e.code()).isEqualTo(Code.PERMISSION_DENIED);
+                    assertThat(e.remedy()).contains("may write");
+                })
+                .hasMessageContaining("s3://bucket/late/a.json")
+                .hasMessageContaining("SignatureDoesNotMatch")
+                .hasMessageNotContaining("not-the-secret");
+        given.put("AWS_SECRET_ACCESS_KEY", SECRET);
+        bucket.put("a.json", new byte[] {1});
+        assertThat(context.getBlobStore().blobExists("bucket", "late/a.json")).isTrue();
+        assertThatThrownBy(() -> storage.bucket("s3://nobucket/x", S3Test::credentials)
+                        .put("a", new byte[] {1}))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
+        storage.close();
+        assertThatThrownBy(() -> bucket.put("b.json", new byte[] {1}))
+                .isInstanceOfSatisfying(
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.CANCELLED));
+    }
+
+    @Test
     void theBucketIsInThePathOrInTheHostName() {
         Map<String, String> roots = Map.of(
                 "", "https://bucket.s3.eu-west-1.amazonaws.com",
