@@ -12,6 +12,7 @@ import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.RuntimeSelection;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.SiteCodecs;
+import io.nereid.control.graph.GraphCodec;
 import io.nereid.control.local.LocalInfrastructure;
 import io.nereid.control.local.LocalPlane;
 import io.nereid.control.local.LocalSettings;
@@ -29,6 +30,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executor;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,6 +54,8 @@ final class ControlPlane implements AutoCloseable {
     /**
      * @param placed the source that the engine has
      * @param door the engine's door, behind the recorder
+     * @param pool runs what would hold event loops up
+     * @param overGrpc lets a graph of a name be called over gRPC, too
      */
     ControlPlane(
             ControlFlags flags,
@@ -59,6 +64,8 @@ final class ControlPlane implements AutoCloseable {
             InferenceEngine door,
             Engine engine,
             SiteCodecs codecs,
+            Executor pool,
+            BiFunction<GraphCodec, String, GraphCodec> overGrpc,
             EventLoops loops) {
         this.flags = flags;
         Path directory = flags.directory().toAbsolutePath();
@@ -72,7 +79,7 @@ final class ControlPlane implements AutoCloseable {
                 local,
                 placed::place,
                 new ServiceArtifacts(storage, store, settings::config),
-                new ServiceParts(gateway, relay, settings::config),
+                new ServiceParts(gateway, relay, settings::config, pool, clock, overGrpc),
                 gateway,
                 clock);
         engine.onState(infrastructure::modelState);

@@ -14,7 +14,6 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -50,14 +49,24 @@ final class GraphCalls implements StepCaller {
         String target = address.getRawQuery() == null
                 ? address.getRawPath()
                 : address.getRawPath() + "?" + address.getRawQuery();
-        CompletionStage<Answer> answer = gateway.call(
-                namespace, step.serviceName(), null, target, headers, MemoryRegion.copyOf(body, 0, body.length));
+        CompletableFuture<Answer> answer = gateway.call(
+                        namespace, step.serviceName(), null, target, headers, MemoryRegion.copyOf(body, 0, body.length))
+                .toCompletableFuture();
         return timeout.isZero() ? answer : bounded(step.serviceName(), answer, timeout);
     }
 
-    /** Gives up at the limit; an answer that comes later is let go. */
-    private static CompletionStage<Answer> bounded(String service, CompletionStage<Answer> answer, Duration timeout) {
+    /** Gives up at the limit, or when the result is cancelled: then the call is ended. */
+    private static CompletionStage<Answer> bounded(String service, CompletableFuture<Answer> answer, Duration timeout) {
         CompletableFuture<Answer> limited = new CompletableFuture<>();
+        CompletableFuture<Answer> timed = new CompletableFuture<Answer>().orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
+        timed.whenComplete((never, late) -> {
+            if (late instanceof TimeoutException) {
+                limited.completeExceptionally(ServingException.of(
+                        Code.DEADLINE_EXCEEDED,
+                        "the service '" + service + "' did not answer within "
+                                + Math.max(1, timeout.toMillis()) + " ms"));
+            }
+        });
         answer.whenComplete((value, failure) -> {
             if (failure != null) {
                 limited.completeExceptionally(failure);
@@ -65,15 +74,12 @@ final class GraphCalls implements StepCaller {
                 value.body().release();
             }
         });
-        return limited.orTimeout(timeout.toMillis(), TimeUnit.MILLISECONDS).exceptionally(failure -> {
-            Throwable cause =
-                    failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
-            if (cause instanceof TimeoutException) {
-                throw ServingException.of(
-                        Code.DEADLINE_EXCEEDED,
-                        "the service '" + service + "' did not answer within " + timeout.toSeconds() + " s");
+        limited.whenComplete((value, failure) -> {
+            timed.cancel(false);
+            if (failure != null) {
+                answer.cancel(true);
             }
-            throw new CompletionException(cause);
         });
+        return limited;
     }
 }

@@ -5,9 +5,12 @@ package io.nereid.app;
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
+import io.nereid.control.graph.GraphCodec;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
+import io.nereid.explain.ExplainCodec;
+import io.nereid.explain.ExplainSettings;
 import io.nereid.observe.Observation;
 import io.nereid.protocols.mlflow.MlflowCodec;
 import io.nereid.protocols.v1.V1Codec;
@@ -92,6 +95,7 @@ final class NereidServer {
         List<ProtocolCodec> codecs = List.of(
                 new V2Codec(recorder, engine, observation, clock, codecPool, v2),
                 new V1Codec(recorder, engine, codecPool, options),
+                new ExplainCodec(recorder, codecPool, clock, ExplainSettings.none()),
                 new MlflowCodec(recorder, engine, codecPool, Version.number()),
                 new AdminCodec(engine, lists, this::stats, budget, this::controlMetrics));
         if (controlled != null) {
@@ -104,7 +108,19 @@ final class NereidServer {
                     engine,
                     (view, views) -> List.of(
                             new V2Codec(view, views, Observation.NONE, clock, codecPool, v2),
-                            new V1Codec(view, views, codecPool, options)),
+                            new V1Codec(view, views, codecPool, options),
+                            new ExplainCodec(view, codecPool, clock, ExplainSettings.none())),
+                    codecPool,
+                    (graph, name) -> graph.withGrpc(
+                            name,
+                            codecPool,
+                            (view, views) -> new V2Codec(
+                                    view,
+                                    views,
+                                    Observation.NONE,
+                                    clock,
+                                    codecPool,
+                                    v2.forwardingGrpcHeaders(GraphCodec.HEADERS))),
                     loops);
             listen.virtualHosts(control.hosts()).loops(loops);
         } else {

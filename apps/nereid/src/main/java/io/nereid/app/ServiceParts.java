@@ -5,6 +5,7 @@ package io.nereid.app;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ServiceConfig;
@@ -15,10 +16,14 @@ import io.nereid.control.graph.GraphCodec;
 import io.nereid.control.local.BuiltIns;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.endpoint.Upstream;
+import io.nereid.explain.ExplainCodec;
+import io.nereid.explain.ExplainSettings;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 
@@ -29,16 +34,31 @@ final class ServiceParts implements BuiltIns {
     private final Gateway gateway;
     private final Upstream upstream;
     private final Function<String, ServiceConfig> configs;
+    private final Executor pool;
+    private final Clock clock;
+    private final BiFunction<GraphCodec, String, GraphCodec> overGrpc;
 
-    ServiceParts(Gateway gateway, Upstream upstream, Function<String, ServiceConfig> configs) {
+    /** @param pool runs what explanations compute */
+    ServiceParts(
+            Gateway gateway,
+            Upstream upstream,
+            Function<String, ServiceConfig> configs,
+            Executor pool,
+            Clock clock,
+            BiFunction<GraphCodec, String, GraphCodec> overGrpc) {
         this.gateway = gateway;
         this.upstream = upstream;
         this.configs = configs;
+        this.pool = pool;
+        this.clock = clock;
+        this.overGrpc = overGrpc;
     }
 
     @Override
     public Running explainer(Workload workload, Workload.Explainer form, List<Path> files) {
-        throw ServingException.of(Code.UNIMPLEMENTED, "explainers are not there yet");
+        ExplainSettings settings = ExplainSettings.of(form.method(), form.settings(), files);
+        ExplainedService doors = new ExplainedService(gateway, workload);
+        return new Codecs(List.of(new ExplainCodec(doors, pool, clock, settings)));
     }
 
     @Override
@@ -58,9 +78,11 @@ final class ServiceParts implements BuiltIns {
                 new GraphCodec.Settings(
                         propagate,
                         Duration.ofSeconds(seconds),
+                        Duration.ofSeconds(spec.path("timeout").asLong(0)),
                         () -> ThreadLocalRandom.current().nextInt(100)),
-                new GraphCalls(route.namespace(), gateway, upstream));
-        return new Codecs(List.of(codec));
+                new GraphCalls(route.namespace(), gateway, upstream),
+                clock);
+        return new Codecs(List.of(overGrpc.apply(codec, route.name())));
     }
 
     /** Protocols that hold nothing. */

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
 
 /**
  * Explanations of models that take rows of numbers: {@code POST /v1/models/NAME:explain},
@@ -26,9 +27,22 @@ import java.util.concurrent.atomic.AtomicInteger;
  * predictions through the engine, a few requests at a time, within limits. Thread-safe: nothing is kept but a counter.
  */
 public final class ExplainCodec implements ProtocolCodec {
+    /** Finds the door behind which the models of a request are. Implementations are thread-safe and return at once. */
+    @FunctionalInterface
+    public interface Doors {
+        /**
+         * Hands the exchange, or one in its place, on with the door, now or later; or answers it.
+         *
+         * @param x a request for an explanation
+         * @param then takes what is to be answered, and the engine's door, on any thread
+         */
+        void find(HttpExchange x, BiConsumer<HttpExchange, InferenceEngine> then);
+    }
+
+    private final Doors doors;
     private final Executor pool;
+    private final Clock clock;
     private final ExplainSettings settings;
-    private final Explaining explaining;
     private final AtomicInteger running = new AtomicInteger();
 
     /**
@@ -40,9 +54,15 @@ public final class ExplainCodec implements ProtocolCodec {
      * @param settings defaults and limits
      */
     public ExplainCodec(InferenceEngine engine, Executor pool, Clock clock, ExplainSettings settings) {
+        this((x, then) -> then.accept(x, engine), pool, clock, settings);
+    }
+
+    /** As the other one, but the door is found for each request. */
+    public ExplainCodec(Doors doors, Executor pool, Clock clock, ExplainSettings settings) {
+        this.doors = doors;
         this.pool = pool;
+        this.clock = clock;
         this.settings = settings;
-        this.explaining = new Explaining(engine, pool, clock, settings);
     }
 
     @Override
@@ -59,7 +79,11 @@ public final class ExplainCodec implements ProtocolCodec {
                 HttpRoute.post("/v2/models/{model}/versions/{version}/explain", x -> accept(x, true)));
     }
 
-    private void accept(HttpExchange x, boolean versioned) {
+    private void accept(HttpExchange exchange, boolean versioned) {
+        doors.find(exchange, (x, engine) -> accept(x, engine, versioned));
+    }
+
+    private void accept(HttpExchange x, InferenceEngine engine, boolean versioned) {
         if (running.incrementAndGet() > settings.maxConcurrency()) {
             running.decrementAndGet();
             x.fail(ServingException.of(
@@ -69,14 +93,14 @@ public final class ExplainCodec implements ProtocolCodec {
             return;
         }
         try {
-            pool.execute(() -> start(x, versioned));
+            pool.execute(() -> start(x, engine, versioned));
         } catch (RejectedExecutionException e) {
             running.decrementAndGet();
             x.fail(ServingException.of(Code.UNAVAILABLE, "the server is about to stop"));
         }
     }
 
-    private void start(HttpExchange x, boolean versioned) {
+    private void start(HttpExchange x, InferenceEngine engine, boolean versioned) {
         try {
             ModelRef model = model(x, versioned);
             if (x.header("inference-header-content-length") != null) {
@@ -85,7 +109,9 @@ public final class ExplainCodec implements ProtocolCodec {
             }
             byte[] body = new byte[x.body().size()];
             x.body().getBytes(0, body, 0, body.length);
-            explaining.explain(model, body, x::onCancel).whenComplete((told, error) -> end(x, told, error));
+            var unused = new Explaining(engine, pool, clock, settings)
+                    .explain(model, body, x::onCancel)
+                    .whenComplete((told, error) -> end(x, told, error));
         } catch (RuntimeException e) {
             end(x, null, e);
         }

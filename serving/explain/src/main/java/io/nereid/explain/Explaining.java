@@ -265,7 +265,9 @@ final class Explaining {
         Map<String, Object> told = new LinkedHashMap<>();
         told.put("explanations", answer.explanations());
         told.put("model_name", model.model());
-        told.put("model_version", String.valueOf(metadata.id().version()));
+        if (metadata.id().version() > 0) {
+            told.put("model_version", String.valueOf(metadata.id().version()));
+        }
         if (request.get("id") instanceof String id) {
             told.put("id", id);
         }

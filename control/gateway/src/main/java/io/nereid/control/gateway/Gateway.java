@@ -9,6 +9,7 @@ import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.Upstream;
 import io.nereid.endpoint.VirtualHosts;
 import io.nereid.spi.InferenceEngine;
@@ -29,6 +30,8 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BiConsumer;
+import java.util.function.Function;
 import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -212,13 +215,17 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         return context.factory().listen(address, port, hosts);
     }
 
-    private Site site(String namespace, String name, @Nullable Component component, Head head) {
+    private ServiceEntry entry(String namespace, String name) {
         ServiceEntry service = services.get(key(namespace, name));
         if (service == null) {
             throw ServingException.of(
                     Code.UNAVAILABLE, "there is no service '" + name + "' in namespace '" + namespace + "'");
         }
-        return service.site(head, component, null, "", context.chance);
+        return service;
+    }
+
+    private Site site(String namespace, String name, @Nullable Component component, Head head) {
+        return entry(namespace, name).site(head, component, null, "", context.chance);
     }
 
     /**
@@ -239,7 +246,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             MemoryRegion body) {
         Site site;
         try {
-            site = site(namespace, name, component, new InnerHead(target, headers));
+            site = site(namespace, name, component, new InnerHead(target, find(headers)));
         } catch (ServingException e) {
             body.release();
             return CompletableFuture.failedStage(e);
@@ -247,8 +254,43 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         return site.call("POST", target, headers, body);
     }
 
+    /**
+     * Lets a request through to a service's predictor as if it had come for it: it counts there, takes a place, waits while the
+     * revision wakes, and goes by the shares. Nobody listens to it there, and it is not copied.
+     *
+     * @param visitor takes the exchange to answer and the door to the models of the revision that was chosen, on any thread
+     * @return false, and nothing has happened, when something else than the engine answers for the service: a transformer or a
+     *     child process
+     * @throws ServingException UNAVAILABLE when nothing can answer
+     */
+    public boolean visit(
+            HttpExchange x, String namespace, String name, BiConsumer<HttpExchange, InferenceEngine> visitor) {
+        RevisionGate gate = entry(namespace, name).predictor(new InnerHead(x), context.chance);
+        if (gate == null || !(gate.destination() instanceof Destination.Models models)) {
+            return false;
+        }
+        RevisionView view = new RevisionView(gate, models, context.engine, context.control);
+        gate.enter(new VisitingPassage(gate, x, visit -> visitor.accept(visit, view)));
+        return true;
+    }
+
+    private static Function<String, @Nullable String> find(List<Upstream.Header> headers) {
+        return lowerCaseName -> {
+            for (Upstream.Header header : headers) {
+                if (header.name().toLowerCase(Locale.ROOT).equals(lowerCaseName)) {
+                    return header.value();
+                }
+            }
+            return null;
+        };
+    }
+
     /** The head of a call from inside. Immutable. */
-    private record InnerHead(String target, List<Upstream.Header> headers) implements Head {
+    private record InnerHead(String target, Function<String, @Nullable String> find) implements Head {
+        InnerHead(HttpExchange x) {
+            this(x.path(), x::header);
+        }
+
         @Override
         public String method() {
             return "POST";
@@ -267,12 +309,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
 
         @Override
         public @Nullable String header(String lowerCaseName) {
-            for (Upstream.Header header : headers) {
-                if (header.name().toLowerCase(Locale.ROOT).equals(lowerCaseName)) {
-                    return header.value();
-                }
-            }
-            return null;
+            return find.apply(lowerCaseName);
         }
     }
 

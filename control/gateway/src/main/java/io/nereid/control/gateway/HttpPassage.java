@@ -44,11 +44,11 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
 
     @Override
     void go() {
-        PayloadTap tap = gate.tap();
+        PayloadTap tap = tap();
         if (tap != null) {
             tapped = begin(tap);
         }
-        List<Mirror> mirrors = gate.mirrors();
+        List<Mirror> mirrors = mirrors();
         MirroredRequest copy = mirrors.isEmpty() ? null : MirroredRequest.of(this, mirrors);
         try {
             run(handler);
@@ -61,6 +61,16 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
                 copy.send();
             }
         }
+    }
+
+    /** Who listens; null for nobody. */
+    @Nullable PayloadTap tap() {
+        return gate.tap();
+    }
+
+    /** Who gets a copy. */
+    List<Mirror> mirrors() {
+        return gate.mirrors();
     }
 
     /** Runs the request; its handler may be another one than the route's. */
@@ -82,7 +92,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
 
     @Override
     void refused(ServingException e) {
-        PayloadTap tap = gate.tap();
+        PayloadTap tap = tap();
         if (tap != null && tapped == null) {
             tapped = begin(tap);
         }

@@ -38,20 +38,40 @@ final class ServiceEntry {
      * @throws ServingException UNAVAILABLE when nothing can answer
      */
     Site site(Head head, @Nullable Component component, @Nullable String tag, String prefix, IntUnaryOperator chance) {
-        Component part = component == null ? front(head) : component;
-        Lane lane = lanes.get(part);
-        if (lane == null) {
-            throw unavailable("it has no " + part.name().toLowerCase(java.util.Locale.ROOT));
-        }
+        Lane lane = lane(component == null ? front(head) : component);
         GateSlot slot = tag == null ? lane.pick(head, chance) : lane.tagged(tag);
         if (slot == null) {
             throw unavailable("no revision has the tag '" + tag + "'");
         }
+        return gate(slot).site().at(prefix);
+    }
+
+    /**
+     * The gate of the predictor's revision that a request is for; null when a transformer is in front of it.
+     *
+     * @throws ServingException UNAVAILABLE when nothing can answer
+     */
+    @Nullable RevisionGate predictor(Head head, IntUnaryOperator chance) {
+        if (lanes.containsKey(Component.TRANSFORMER)) {
+            return null;
+        }
+        return gate(lane(Component.PREDICTOR).pick(head, chance));
+    }
+
+    private Lane lane(Component part) {
+        Lane lane = lanes.get(part);
+        if (lane == null) {
+            throw unavailable("it has no " + part.name().toLowerCase(java.util.Locale.ROOT));
+        }
+        return lane;
+    }
+
+    private RevisionGate gate(GateSlot slot) {
         RevisionGate gate = slot.gate();
         if (gate == null) {
             throw unavailable("revision " + slot.revision + " is not running");
         }
-        return gate.site().at(prefix);
+        return gate;
     }
 
     private Component front(Head head) {

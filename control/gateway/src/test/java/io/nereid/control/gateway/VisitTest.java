@@ -1,0 +1,115 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.nereid.base.ServingException;
+import io.nereid.control.core.Route.Door;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.Destination.Processes;
+import io.nereid.control.gateway.Fakes.TestExchange;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelRef;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+/** Requests of one part that go through the predictor's gate, as those of explainers do. */
+class VisitTest {
+    private final Bed bed = new Bed();
+    private final List<HttpExchange> visits = new ArrayList<>();
+    private final List<InferenceEngine> engines = new ArrayList<>();
+
+    private boolean visit(TestExchange x) {
+        return bed.gateway.visit(x, "default", "iris", (visit, engine) -> {
+            visits.add(visit);
+            engines.add(engine);
+        });
+    }
+
+    private static TestExchange explain() {
+        return TestExchange.post("/v1/models/iris:explain", "{}");
+    }
+
+    @Test
+    void visitorsSeeTheRevisionsModelsUnderTheNamesOfClients() {
+        bed.route("r1");
+        bed.open("r1", 0, 1);
+        bed.engine.models.add("default/r1");
+        assertThat(visit(explain())).isTrue();
+        assertThat(engines.get(0).metadata(ModelRef.latest("iris")).id().model())
+                .isEqualTo("iris");
+        assertThatThrownBy(() -> engines.get(0).metadata(ModelRef.latest("default/r1")))
+                .isInstanceOf(ServingException.class);
+    }
+
+    @Test
+    void aVisitIsARequestUntilItIsAnswered() {
+        bed.route("r1");
+        RevisionGate gate = bed.open("r1", 1, 1);
+        TestExchange x = explain();
+        visit(x);
+        assertThat(gate.activeNow()).isEqualTo(1);
+        bed.predict();
+        assertThat(gate.waitingNow()).isEqualTo(1);
+        visits.get(0).reply(HttpReply.json(200, "{}"));
+        assertThat(x.status()).isEqualTo(200);
+        assertThat(gate.waitingNow()).isZero();
+    }
+
+    @Test
+    void aVisitWakesARevisionAndWaitsForIt() {
+        bed.route("r1");
+        RevisionGate gate = bed.open("r1", 0, 0);
+        assertThat(visit(explain())).isTrue();
+        assertThat(visits).isEmpty();
+        assertThat(bed.woken).containsExactly("default/r1");
+        gate.capacity(1);
+        bed.later.runAll();
+        assertThat(visits).hasSize(1);
+    }
+
+    @Test
+    void whoListensToThePredictorIsNotToldOfVisits() {
+        bed.route("r1");
+        RevisionGate gate = bed.open("r1", 0, 1);
+        List<String> heard = new ArrayList<>();
+        gate.tap(head -> {
+            heard.add(head.path());
+            return null;
+        });
+        visit(explain());
+        gate.refuse("broken");
+        visit(explain());
+        assertThat(heard).isEmpty();
+        gate.refuse(null);
+        bed.predict();
+        assertThat(heard).containsExactly("/v1/models/iris:predict");
+    }
+
+    @Test
+    void childProcessesAndTransformersAreNotVisited() {
+        bed.route("r1");
+        bed.gateway.open("default", "r1", Bed.settings(0, 10), new Processes(List.of()));
+        assertThat(visit(explain())).isFalse();
+        bed.open("r1", 0, 1);
+        assertThat(visit(explain())).isTrue();
+        bed.route(
+                List.of(new Door("iris.example.com", "", null, null)),
+                Map.of(
+                        Component.PREDICTOR, Bed.backend(Bed.target("r1", 100)),
+                        Component.TRANSFORMER, Bed.backend(Bed.target("t1", 100))));
+        assertThat(visit(explain())).isFalse();
+        assertThat(visits).hasSize(1);
+    }
+
+    @Test
+    void aServiceThatIsNotThereRefuses() {
+        assertThatThrownBy(() -> visit(explain())).hasMessageContaining("there is no service 'iris'");
+    }
+}

@@ -1,0 +1,256 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.explain;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Upstream.Answer;
+import io.nereid.json.JsonWriter;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A model of rows that something else serves and that is asked by V1's JSON: {@code {"instances":[[…]]}} to
+ * {@code /v1/models/NAME:predict}, {@code {"predictions":[…]}} back, a number or a list of numbers for each row. Nothing is
+ * known of it beforehand. Thread-safe: fixed.
+ */
+public final class CalledModel implements InferenceEngine {
+    private static final String INSTANCES = "instances";
+    private static final String PREDICTIONS = "predictions";
+    private static final int SHOWN = 300;
+
+    /** Sends predictions to the model. */
+    @FunctionalInterface
+    public interface Caller {
+        /**
+         * Posts JSON.
+         *
+         * @param target the path
+         * @param body taken over
+         * @return the whole answer, whatever its status
+         */
+        CompletionStage<Answer> call(String target, MemoryRegion body);
+    }
+
+    private final String model;
+    private final Caller caller;
+
+    /** A model under the name that clients use. */
+    public CalledModel(String model, Caller caller) {
+        this.model = model;
+        this.caller = caller;
+    }
+
+    @Override
+    public ModelMetadata metadata(ModelRef ref) {
+        if (!ref.model().equals(model)) {
+            throw ServingException.of(
+                    Code.NOT_FOUND,
+                    "Model with name " + ref.model() + " does not exist.",
+                    "this service has the model '" + model + "'");
+        }
+        if (ref.version() != ModelRef.ANY) {
+            throw ServingException.of(
+                    Code.NOT_FOUND,
+                    "model '" + model + "' has no versions that could be told apart",
+                    "ask for it without a version");
+        }
+        Shape any = Shape.of(-1, -1);
+        return new ModelMetadata(
+                new ServableId(model, 0),
+                "",
+                List.of(new TensorSpec(INSTANCES, DataType.FP64, any)),
+                List.of(new TensorSpec(PREDICTIONS, DataType.FP64, any)),
+                0,
+                Map.of());
+    }
+
+    @Override
+    public ModelConfig config(ModelRef ref) {
+        throw ServingException.of(Code.UNIMPLEMENTED, "model '" + model + "' has no configuration that is known");
+    }
+
+    @Override
+    public Call infer(InferenceRequest request, ResponseSink sink) {
+        AtomicBoolean over = new AtomicBoolean();
+        try {
+            Tensor rows = request.inputs().get(0);
+            int count = (int) rows.shape().dim(0);
+            MemoryRegion body = body(rows, count);
+            long left = Math.max(1, request.deadlineNanos() - request.arrivedNanos());
+            var unused = within(caller.call("/v1/models/" + model + ":predict", body), left)
+                    .whenComplete((answer, failure) -> ended(answer, failure, count, sink, over));
+        } catch (RuntimeException e) {
+            fail(sink, over, ServingException.from(e));
+        } finally {
+            request.release();
+        }
+        return () -> fail(sink, over, ServingException.of(Code.CANCELLED, "the prediction is not wanted any more"));
+    }
+
+    private static void fail(ResponseSink sink, AtomicBoolean over, ServingException e) {
+        if (over.compareAndSet(false, true)) {
+            sink.fail(e);
+        }
+    }
+
+    private static MemoryRegion body(Tensor rows, int count) {
+        int width = (int) rows.shape().dim(1);
+        ByteBuffer from = rows.buffer();
+        JsonWriter json = new JsonWriter(64 + count * width * 8);
+        json.beginObject().name(INSTANCES).beginArray();
+        for (int r = 0; r < count; r++) {
+            json.beginArray();
+            for (int c = 0; c < width; c++) {
+                JsonTree.write(json, from.getDouble());
+            }
+            json.endArray();
+        }
+        json.endArray().endObject();
+        return MemoryRegion.copyOf(json.array(), 0, json.length());
+    }
+
+    private void ended(
+            @Nullable Answer answer,
+            @Nullable Throwable failure,
+            int rows,
+            ResponseSink sink,
+            AtomicBoolean over) {
+        InferenceResponse response;
+        try {
+            if (answer == null) {
+                throw fault(failure);
+            }
+            byte[] bytes = new byte[answer.body().size()];
+            answer.body().getBytes(0, bytes, 0, bytes.length);
+            answer.body().release();
+            if (answer.status() != 200) {
+                throw refused(answer.status(), bytes);
+            }
+            response = new InferenceResponse(
+                    new ServableId(model, 0), "", List.of(predictions(bytes, rows)), Map.of());
+        } catch (RuntimeException e) {
+            fail(sink, over, ServingException.from(e));
+            return;
+        }
+        if (over.compareAndSet(false, true)) {
+            sink.next(response, true);
+        } else {
+            response.close();
+        }
+    }
+
+    private static ServingException fault(@Nullable Throwable failure) {
+        Throwable cause = failure == null ? new IllegalStateException("no answer") : failure;
+        while (cause instanceof CompletionException && cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        return cause instanceof TimeoutException
+                ? ServingException.of(Code.DEADLINE_EXCEEDED, "a prediction was not ready in time")
+                : ServingException.from(cause);
+    }
+
+    private ServingException refused(int status, byte[] body) {
+        Code code = switch (status) {
+            case 429 -> Code.RESOURCE_EXHAUSTED;
+            case 503 -> Code.UNAVAILABLE;
+            case 504 -> Code.DEADLINE_EXCEEDED;
+            default -> status < 500 ? Code.FAILED_PRECONDITION : Code.INTERNAL;
+        };
+        String said = new String(body, StandardCharsets.UTF_8).strip();
+        said = said.length() > SHOWN ? said.substring(0, SHOWN) + "…" : said;
+        return ServingException.of(
+                code,
+                "model '" + model + "' answered a prediction for the explanation with status " + status
+                        + (said.isEmpty() ? "" : ": " + said),
+                status == 404 || status == 405
+                        ? "the explainer asks what runs in a process by /v1/models/" + model + ":predict, which must answer"
+                        : null);
+    }
+
+    private Tensor predictions(byte[] body, int rows) {
+        Object tree;
+        try {
+            tree = JsonTree.read(body);
+        } catch (ServingException e) {
+            throw odd("is no JSON: " + e.getMessage());
+        }
+        if (!(tree instanceof Map<?, ?> map) || map.get(PREDICTIONS) == null) {
+            throw odd("has no 'predictions'");
+        }
+        Object all = map.get(PREDICTIONS);
+        double[] values;
+        if (all instanceof double[] numbers) {
+            values = numbers;
+            if (values.length != rows) {
+                throw odd("has " + values.length + " predictions for " + rows + " rows");
+            }
+        } else if (all instanceof List<?> list) {
+            if (list.size() != rows) {
+                throw odd("has " + list.size() + " predictions for " + rows + " rows");
+            }
+            int width = list.get(0) instanceof double[] first ? first.length : 0;
+            values = new double[rows * width];
+            int at = 0;
+            for (Object each : list) {
+                if (!(each instanceof double[] row) || row.length != width || width == 0) {
+                    throw odd("has predictions that are no numbers, and no lists of as many numbers each");
+                }
+                System.arraycopy(row, 0, values, at, width);
+                at += width;
+            }
+        } else {
+            throw odd("has 'predictions' that are no list");
+        }
+        for (double value : values) {
+            if (Double.isNaN(value)) {
+                throw odd("has null in its predictions");
+            }
+        }
+        Tensor tensor = Tensor.allocate(PREDICTIONS, DataType.FP64, Shape.of(rows, values.length / rows));
+        tensor.buffer().asDoubleBuffer().put(values);
+        return tensor;
+    }
+
+    private ServingException odd(String what) {
+        return ServingException.of(
+                Code.FAILED_PRECONDITION,
+                "model '" + model + "' cannot be explained: its answer " + what,
+                "explanations need {\"predictions\": […]} with a number, or a list of numbers, for each row");
+    }
+
+    /** Gives up on an answer after a time; one that comes later is let go. */
+    private static CompletionStage<Answer> within(CompletionStage<Answer> answer, long nanos) {
+        CompletableFuture<Answer> limited = new CompletableFuture<>();
+        answer.whenComplete((value, failure) -> {
+            if (failure != null) {
+                limited.completeExceptionally(failure);
+            } else if (!limited.complete(value)) {
+                value.body().release();
+            }
+        });
+        return limited.orTimeout(nanos, TimeUnit.NANOSECONDS);
+    }
+}
