@@ -50,7 +50,7 @@ if ! install base; then
     exit 0
 fi
 
-# suite <name> <requirements> <module to import> <test files>: a process each, for two clients bring the same proto package.
+# suite <name> <requirements> <modules to import> <test files>: a process each, for two clients bring the same proto package.
 suite() {
     local name=$1 needs=$2 module=$3
     shift 3
@@ -81,8 +81,14 @@ suite "tritonclient http" triton tritonclient.http test_triton_http.py
 suite "tritonclient grpc" triton tritonclient.grpc test_triton_grpc.py
 suite "grpcio: reflection, health, raw calls" grpc grpc_reflection test_grpc_raw.py
 suite "kserve SDK" kserve kserve test_kserve.py
-suite "control plane: KServe's samples" triton tritonclient.grpc test_control.py
-suite "control plane: kserve SDK" kserve kserve test_control_sdk.py
+if ! install control-more; then
+    loud "without pyarrow, scikit-learn and shap: what the control plane's suites do with them is skipped, see below" \
+        "($(grep -m1 ERROR "$cache/pip-control-more.log"))"
+fi
+command -v kubectl >/dev/null || skip "kubectl with the control plane" "there is no kubectl here"
+suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
+suite "control plane: chaos" control "tritonclient.grpc, yaml" test_control_chaos.py
+suite "control plane: kserve SDK" kserve "kserve, yaml" test_control_sdk.py
 suite "MiniLM" minilm tokenizers test_minilm.py
 
 suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py

@@ -13,7 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import yaml
 
-from server import Server, until
+import server
+from server import Server
 
 CONTROL = pathlib.Path(__file__).resolve().parent / "control"
 PLURALS = {
@@ -24,6 +25,11 @@ PLURALS = {
     "ConfigMap": "configmaps",
     "Secret": "secrets",
 }
+
+
+def until(condition, what, timeout=60):
+    """As that of the others, but patient: most here is done by processes that must start first."""
+    return server.until(condition, what, timeout)
 
 
 class Refused(Exception):
@@ -86,7 +92,7 @@ class ControlServer(Server):
     def delete(self, name, namespace="demo", kind="InferenceService"):
         return self.api("DELETE", self.path(kind, name, namespace))
 
-    def gone(self, name, namespace="demo", kind="InferenceService", timeout=20):
+    def gone(self, name, namespace="demo", kind="InferenceService", timeout=60):
         def missing():
             try:
                 self.get(name, namespace, kind)
@@ -100,7 +106,7 @@ class ControlServer(Server):
         status = self.get(name, namespace, of).get("status", {})
         return next((c for c in status.get("conditions", []) if c["type"] == kind), {"status": "Unknown"})
 
-    def steady(self, name, namespace="demo", of="InferenceService", timeout=40):
+    def steady(self, name, namespace="demo", of="InferenceService", timeout=120):
         """Waits until what was applied last is ready; the resource."""
         def look():
             found = self.get(name, namespace, of)

@@ -2,14 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """InferenceServices and InferenceGraphs as KServe's users write them, on one machine, through the clients that they use."""
 import concurrent.futures
-import contextlib
 import json
 import os
-import random
 import shutil
 import signal
 import subprocess
-import tarfile
 import threading
 import time
 
@@ -18,69 +15,17 @@ import pytest
 
 pytest.importorskip("yaml")
 
-from control_server import ControlServer, Refused, Web
-from server import EXAMPLES, ROOT, program, until
+from control_fixtures import IRIS, LIGHTGBM, XGBOOST, applied, copy, models, plane, replicas, shares, sklearn_rows, web
+from control_server import Refused, until
+from server import EXAMPLES, program
 from test_formats import read_expected
 
-SKLEARN = ROOT / "backends/sklearn/src/test/resources/models/1.9.1"
-TREES = ROOT / "backends/trees/src/test/resources/models"
-XGBOOST = TREES / "xgboost/multi-softprob-gbtree-missing"
-LIGHTGBM = TREES / "lightgbm/multiclass-gbdt-missing"
-IRIS = [[5.1, 3.5, 1.4, 0.2], [6.9, 3.1, 5.4, 2.1]]
 
-
-def copy(source, target):
-    target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(source, target)
-
-
-@pytest.fixture(scope="session")
-def models(tmp_path_factory):
-    root = tmp_path_factory.mktemp("models")
-    onnx = EXAMPLES / "iris/1/model.onnx"
-    copy(SKLEARN / "forest.joblib", root / "sklearn/model.joblib")
-    copy(XGBOOST.with_suffix(".json"), root / "xgboost/model.json")
-    copy(LIGHTGBM.with_suffix(".txt"), root / "lightgbm/model.bst")
-    copy(onnx, root / "onnx/model.onnx")
-    for version in (1, 2):
-        copy(onnx, root / f"versions/{version}/model.onnx")
-    for model in ("iris", "simple"):
-        shutil.copytree(EXAMPLES / model, root / "repository" / model)
-    (root / "broken").mkdir()
-    (root / "broken/model.onnx").write_bytes(b"this is no model")
-    with tarfile.open(root / "iris.tar.gz", "w:gz") as archive:
-        archive.add(onnx, "model.onnx")
-    return root
-
-
-@pytest.fixture(scope="session")
-def web(models):
-    web = Web(models)
-    yield web
-    web.close()
-
-
-@pytest.fixture(scope="session")
-def plane(tmp_path_factory, models, web):
-    server = ControlServer(tmp_path_factory.mktemp("plane"), values={"models": models})
-    # What takes time by itself begins now: scaling to zero looks back over a window, and waits for a while after it.
+@pytest.fixture(scope="module", autouse=True)
+def asleep(plane):
+    """What takes time by itself begins now: scaling to zero looks back over a window, and waits for a while after it."""
     for name in ("sleeper", "sleepy"):
-        server.apply("zero.yaml", name=name)
-    yield server
-    assert server.process.poll() is None, "the server died:\n" + "".join(server.lines)
-    start = time.monotonic()
-    assert server.stop() in (0, 143, -15)
-    assert time.monotonic() - start < 10, "nothing is under way any more"
-
-
-def applied(plane, file, name, **values):
-    plane.apply(file, **values)
-    return plane.steady(name)
-
-
-def sklearn_rows():
-    entry = json.loads((SKLEARN / "expected.json").read_text())["forest"]
-    return entry["rows"][:2], entry["answers"]
+        plane.apply("zero.yaml", name=name)
 
 
 # --- predictors -------------------------------------------------------------------------------------------------------
@@ -225,16 +170,6 @@ def test_an_explainer_of_one_s_own_answers_explain(plane):
 # --- rollouts ---------------------------------------------------------------------------------------------------------
 
 
-def shares(plane, name, count):
-    """How often which sum came back, over connections that are kept."""
-    def some(part):
-        return [plane.predict(name, [[1]])[0] for _ in range(part)]
-
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        answers = [a for part in pool.map(some, [count // 4] * 4) for a in part]
-    return {a: answers.count(a) / len(answers) for a in set(answers)}
-
-
 def test_a_canary_gets_its_share_and_is_promoted_and_taken_back(plane):
     name = "canary"
     applied(plane, "canary-first.yaml", name)
@@ -274,11 +209,11 @@ def test_no_request_fails_while_a_revision_follows_another(plane):
     thread.start()
     try:
         applied(plane, "canary-second.yaml", name, percent=100, factor=5)
-        until(lambda: plane.predict(name, [[1]]) == [5], "the new revision answers")
+        until(lambda: 5.0 in answers or failures, "the new revision answers")
     finally:
         stop.set()
         thread.join()
-    assert not failures and 5.0 in answers
+    assert not failures
 
 
 def test_a_revision_that_fails_never_takes_traffic(plane):
@@ -309,7 +244,7 @@ def test_a_canary_that_fails_is_taken_back_by_itself(plane):
         traffic = plane.get(name)["status"]["components"]["predictor"]["traffic"]
         return len(traffic) == 1
 
-    until(taken_back, "the canary is taken back", 30)
+    until(taken_back, "the canary is taken back")
     for _ in range(20):
         assert plane.predict(name, [[1]]) == [1]
 
@@ -352,7 +287,7 @@ GOOD = '{"predictions":[{"message":"SUCCESS"}]}'
 BAD = '{"detail":"Intentional 404 code"}'
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def steps(plane, models):
     plane.apply("step.yaml", name="success", status=200, answer=GOOD)
     plane.apply("step.yaml", name="error", status=404, answer=BAD)
@@ -554,7 +489,7 @@ def test_what_is_under_way_is_answered_before_a_service_is_gone(plane):
     applied(plane, "limited.yaml", "limited")
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         waiting = [pool.submit(plane.predict, "limited", [[i]]) for i in range(3)]
-        time.sleep(0.15)
+        until(lambda: plane.metric("nereid_exchanges_in_flight") >= 4, "three requests are under way, beside this question")
         plane.delete("limited")
         assert [w.result() for w in waiting] == [[0], [1], [2]]
     plane.gone("limited")
@@ -571,7 +506,7 @@ def test_a_process_that_is_killed_comes_back(plane):
         status, now, _ = plane.call(name, f"/v1/models/{name}:predict", {"instances": [[1]]})
         return status == 200 and now["x-process"] != headers["x-process"]
 
-    until(again, "another process answers", 20)
+    until(again, "another process answers")
 
 
 # --- kubectl ----------------------------------------------------------------------------------------------------------
@@ -608,129 +543,12 @@ def test_kubectl_applies_waits_shows_and_deletes(plane, kubectl, tmp_path):
     assert "by-kubectl" not in kubectl("get", "isvc", "-n", "demo")
 
 
-# --- chaos ------------------------------------------------------------------------------------------------------------
-
-
-def small(name, namespace="storm"):
-    return f"""
-apiVersion: serving.kserve.io/v1beta1
-kind: InferenceService
-metadata: {{name: {name}, namespace: {namespace}}}
-spec:
-  predictor:
-    model:
-      modelFormat: {{name: onnx}}
-      storageUri: file://${{models}}/onnx
-"""
-
-
-def test_what_was_acknowledged_outlives_a_killed_server(tmp_path, models):
-    acknowledged, deleted, generator = {}, [], random.Random(7)
-    server = ControlServer(tmp_path, values={"models": models})
-    server.apply("custom.yaml")
-    server.steady("custom-model")
-    for _ in range(2):
-        stop = threading.Event()
-
-        def applying():
-            while not stop.is_set():
-                # One that was deleted is not applied again: it would be gone once its deletion is through.
-                name = f"storm-{generator.randrange(30)}-{len(deleted)}"
-                try:
-                    if generator.random() < 0.2 and acknowledged:
-                        name = generator.choice(sorted(acknowledged))
-                        acknowledged.pop(name)
-                        deleted.append(name)
-                        server.delete(name, "storm")
-                    else:
-                        acknowledged.pop(name, None)
-                        label = str(generator.randrange(10**6))
-                        server.apply(small(name).replace("namespace: storm}", f"namespace: storm, labels: {{run: '{label}'}}}}"))
-                        acknowledged[name] = label
-                except (OSError, Refused):
-                    acknowledged.pop(name, None)
-                    continue
-                except Exception:
-                    acknowledged.pop(name, None)
-                    if server.process.poll() is not None:
-                        return
-
-        thread = threading.Thread(target=applying)
-        thread.start()
-        time.sleep(1 + generator.random())
-        server.process.kill()
-        stop.set()
-        thread.join()
-        server.process.wait()
-        server = ControlServer(tmp_path, values={"models": models})
-        for name, label in acknowledged.items():
-            assert server.get(name, "storm")["metadata"]["labels"]["run"] == label
-    assert acknowledged
-    for name in acknowledged:
-        server.steady(name, "storm", timeout=60)
-        assert len(server.predict(name, IRIS, namespace="storm")) == 2
-    server.steady("custom-model")
-    assert server.predict("custom-model", [[1]]) == [10]
-    assert server.stop() in (0, 143, -15)
-    restarted = ControlServer(tmp_path, values={"models": models})
-    for name in acknowledged:
-        restarted.steady(name, "storm", timeout=60)
-    restarted.steady("custom-model")
-    assert restarted.predict("custom-model", [[2]]) == [20]
-    assert restarted.stop() in (0, 143, -15)
-
-
-def test_a_full_disk_loses_nothing_that_was_acknowledged(tmp_path, models):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "none", str(disk)], capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip(f"A FULL DISK IS NOT TESTED: no tmpfs can be mounted here ({done.stderr.strip()})")
-    try:
-        server = ControlServer(disk, values={"models": models})
-        server.apply(small("before"))
-        server.steady("before", "storm")
-        filler = disk / "filler"
-        refused, acknowledged = [], ["before"]
-        with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(b"x" * 4096)
-        for i in range(60):
-            try:
-                server.apply(small(f"full-{i}"))
-                acknowledged.append(f"full-{i}")
-            except Refused as e:
-                refused.append(e)
-        assert refused and all(e.status >= 500 for e in refused), [e.status for e in refused]
-        assert len(server.predict("before", IRIS, namespace="storm")) == 2
-        filler.unlink()
-        until(lambda: try_apply(server, small("after")), "changes are taken again")
-        acknowledged.append("after")
-        server.steady("after", "storm")
-        server.process.kill()
-        server.process.wait()
-        server = ControlServer(disk, values={"models": models})
-        for name in acknowledged:
-            server.get(name, "storm")
-        server.steady("after", "storm")
-        assert server.stop() in (0, 143, -15)
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=False)
-
-
-def try_apply(server, text):
-    try:
-        return server.apply(text)
-    except Refused:
-        return None
-
-
 # --- to zero and back: last, for it takes a while to get there ----------------------------------------------------------
 
 
 def test_idle_services_scale_to_zero_and_wake(plane):
     for name in ("sleeper", "sleepy"):
-        until(lambda: replicas(plane, name) == 0, f"{name} is at zero", 90)
+        until(lambda: replicas(plane, name) == 0, f"{name} is at zero", 120)
         assert plane.condition(name)["status"] == "True"
     start = time.monotonic()
     assert [p["label"] for p in plane.predict("sleeper", IRIS)] == [[0], [2]], "the first request is held, and answered"
@@ -738,7 +556,3 @@ def test_idle_services_scale_to_zero_and_wake(plane):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda i: plane.predict("sleepy", [IRIS[i % 2]])[0]["label"], range(8)))
     assert answers == [[0], [2]] * 4
-
-
-def replicas(plane, name):
-    return plane.get(name)["status"]["modelStatus"]["copies"]["totalCopies"]

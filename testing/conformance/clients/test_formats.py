@@ -52,6 +52,8 @@ def server(tmp_path_factory):
     for name in CATBOOST_EXPECTED:
         (repository / f"catboost-{name}" / "1").mkdir(parents=True)
         shutil.copy(CATBOOST / f"{name}.json", repository / f"catboost-{name}" / "1" / "model.json")
+        (repository / f"cbm-{name}" / "1").mkdir(parents=True)
+        shutil.copy(CATBOOST / f"{name}.cbm", repository / f"cbm-{name}" / "1" / f"{name}.cbm")
     newest = sorted(p.name for p in SKLEARN.iterdir() if p.is_dir())[-1]
     for name in ["frame_numbers", "frame_model", "linear"]:
         file = SKLEARN / newest / json.loads((SKLEARN / newest / "expected.json").read_text())[name]["file"]
@@ -160,22 +162,24 @@ def test_columns_of_numbers_and_texts_are_found_by_name(server, upright):
     assert json.loads(answer)["predictions"] == wanted
 
 
+@pytest.mark.parametrize("form", ["catboost", "cbm"])
 @pytest.mark.parametrize("name", sorted(CATBOOST_EXPECTED))
-def test_catboost_answers_as_itself(server, client, name):
+def test_catboost_answers_as_itself(server, client, name, form):
     case = CATBOOST_EXPECTED[name]
     wanted = case["answers"]["predict"]
     rows = [[float("nan") if v is None else v for v in row] for row in case["rows"]]
-    metadata = client.get_model_metadata(f"catboost-{name}")
+    metadata = client.get_model_metadata(f"{form}-{name}")
     if case["columns"] is None:
-        ways = dict(ask_all_ways(server, client, f"catboost-{name}", np.array(rows)))
+        ways = dict(ask_all_ways(server, client, f"{form}-{name}", np.array(rows)))
     else:
         assert [i.name for i in metadata.inputs] == case["columns"]
         inputs = [
-            {"name": i.name, "shape": [len(rows)], "datatype": i.datatype, "data": [row[c] for row in rows]}
+            {"name": i.name, "shape": [len(rows)], "datatype": i.datatype,
+             "data": [str(row[c]) if i.datatype == "BYTES" else row[c] for row in rows]}
             for c, i in enumerate(metadata.inputs)]
-        ways = {"REST": np.array(infer(server, f"catboost-{name}", inputs)[0]["data"])}
+        ways = {"REST": np.array(infer(server, f"{form}-{name}", inputs)[0]["data"])}
         instances = [dict(zip(case["columns"], row)) for row in rows]
-        status, _, answer = server.ask("POST", f"/v1/models/catboost-{name}:predict", json.dumps({"instances": instances}))
+        status, _, answer = server.ask("POST", f"/v1/models/{form}-{name}:predict", json.dumps({"instances": instances}))
         assert status == 200, answer
         ways["V1"] = np.array(json.loads(answer)["predictions"])
     for way, got in ways.items():
