@@ -4,6 +4,7 @@ package io.nereid.backends.trees;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.microsoft.ml.lightgbm.lightgbmlib;
 import io.github.metarank.lightgbm4j.LGBMBooster;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -31,7 +32,11 @@ final class NativeLibraries {
                     Files.createDirectories(Path.of("target").toAbsolutePath()), "native");
             System.setProperty("java.io.tmpdir", own.toString());
             XGBOOST = missing(() -> new NativeXgboost(References.model("xgboost", "old-count")).close());
-            LIGHTGBM = missing(LGBMBooster::loadNative);
+            LIGHTGBM = missing(() -> {
+                LGBMBooster.loadNative();
+                // Where that found nothing it says nothing.
+                lightgbmlib.delete_intp(lightgbmlib.new_intp());
+            });
             // What is loaded stays where it is in memory.
             try (Stream<Path> files = Files.list(own)) {
                 for (Path file : files.toList()) {
