@@ -15,6 +15,8 @@ import io.nereid.control.api.Kinds;
 import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.apiserver.Resources.Refused;
 import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.control.core.Infrastructure;
+import io.nereid.control.core.Observed;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Listing;
 import io.nereid.control.core.RuntimeSelection;
@@ -25,10 +27,12 @@ import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.HttpStream;
 import io.nereid.endpoint.ProtocolCodec;
 import java.nio.charset.StandardCharsets;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
@@ -36,6 +40,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -50,6 +55,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private static final int THREADS = 16;
     private static final int BOOKMARK_SECONDS = 60;
     private static final int TAIL = 500;
+    private static final int FOLLOW_MILLIS = 500;
 
     private final Options options;
     private final ResourceStore store;
@@ -58,9 +64,11 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private final Discovery discovery;
     private final Resources resources;
     private final Tables tables;
+    private final Pods pods;
     private final ThreadPoolExecutor pool = Threads.pool("nereid-control-api", THREADS);
     private final ScheduledThreadPoolExecutor timer = Threads.timer("nereid-control-timer");
     private final Set<WatchStream> watches = ConcurrentHashMap.newKeySet();
+    private final Set<PodLog> followed = ConcurrentHashMap.newKeySet();
 
     /**
      * What the server is told. Immutable.
@@ -70,11 +78,18 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
      * @param clock the server's clock
      * @param logs where the lines of services come from
      * @param selection tells which runtime a service would get
+     * @param runs what there is to see as pods
      */
-    public record Options(Set<String> hosts, String version, Clock clock, Logs logs, Selection selection) {
+    public record Options(
+            Set<String> hosts, String version, Clock clock, Logs logs, Selection selection, Runs runs) {
         /** Copies the hosts. */
         public Options {
             hosts = Set.copyOf(hosts);
+        }
+
+        /** Without pods. */
+        public Options(Set<String> hosts, String version, Clock clock, Logs logs, Selection selection) {
+            this(hosts, version, clock, logs, selection, Runs.NONE);
         }
 
         /** No logs and no explanations; for tests. */
@@ -96,6 +111,43 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         List<String> tail(String namespace, String service, @Nullable String component, int most);
     }
 
+    /** What runs, for those who look for pods. Implementations are thread-safe; no method waits for anything. */
+    public interface Runs {
+        /** Nothing does. */
+        Runs NONE = new Runs() {
+            @Override
+            public Map<String, Observed.State> of(String namespace, String service) {
+                return Map.of();
+            }
+
+            @Override
+            public List<String> tail(String namespace, String revision, int most) {
+                return List.of();
+            }
+        };
+
+        /** That which an infrastructure observes. */
+        static Runs of(Infrastructure infrastructure) {
+            return new Runs() {
+                @Override
+                public Map<String, Observed.State> of(String namespace, String service) {
+                    return infrastructure.observe(namespace, service);
+                }
+
+                @Override
+                public List<String> tail(String namespace, String revision, int most) {
+                    return infrastructure.logs(namespace, revision, most);
+                }
+            };
+        }
+
+        /** What runs of a service, by revision. */
+        Map<String, Observed.State> of(String namespace, String service);
+
+        /** The last lines of a revision, oldest first; each begins with its time and a blank. */
+        List<String> tail(String namespace, String revision, int most);
+    }
+
     /** Tells which runtime a service would get. Implementations are thread-safe. */
     @FunctionalInterface
     public interface Selection {
@@ -109,7 +161,10 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         this.store = store;
         this.admission = admission;
         this.guard = new Guard(options.hosts());
-        this.discovery = new Discovery(Kinds.all(), options.version());
+        List<Kind> kinds = new ArrayList<>(Kinds.all());
+        kinds.add(Pods.KIND);
+        this.discovery = new Discovery(List.copyOf(kinds), options.version());
+        this.pods = new Pods(store, options.runs(), timer, options.clock().millis());
         this.resources = new Resources(store, admission, new Namespaces(store), options.clock());
         this.tables = new Tables(options.clock());
     }
@@ -129,6 +184,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     public void close() {
         watches.forEach(WatchStream::end);
         watches.clear();
+        followed.forEach(PodLog::end);
+        followed.clear();
         timer.shutdownNow();
         pool.shutdown();
     }
@@ -270,7 +327,9 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             namespace = path.get(1);
             rest = path.subList(2, path.size());
         }
-        Kind kind = Kinds.byPlural(group, rest.get(0));
+        Kind kind = group.isEmpty() && rest.get(0).equals(Pods.KIND.plural())
+                ? Pods.KIND
+                : Kinds.byPlural(group, rest.get(0));
         if (kind == null || !kind.version().equals(version) || scoped != (kind.namespaced() && scoped)) {
             throw ApiRequest.notFound();
         }
@@ -285,6 +344,9 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private @Nullable Answer resource(Target target, ApiRequest request) {
         Kind kind = target.kind();
         String method = request.method();
+        if (kind == Pods.KIND) {
+            return pods(target, request);
+        }
         if (!target.subresource().isEmpty() && !(target.isStatus() && kind.hasStatus())) {
             return subresource(target, request);
         }
@@ -318,6 +380,84 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             }
             default -> throw notAllowed(request);
         };
+    }
+
+    private @Nullable Answer pods(Target target, ApiRequest request) {
+        if (!request.method().equals("GET") && !request.method().equals("HEAD")) {
+            throw ServingException.of(
+                    Code.UNIMPLEMENTED,
+                    "the server does not allow this method on the requested resource: pods only show what runs",
+                    "change or delete the InferenceService instead");
+        }
+        if (target.name().isEmpty()) {
+            return request.flag("watch") ? watch(target, request) : list(target, request);
+        }
+        if (target.subresource().isEmpty()) {
+            return shaped(Pods.KIND, pod(target), request);
+        }
+        if (!target.subresource().equals("log")) {
+            throw ApiRequest.notFound();
+        }
+        pod(target);
+        PodLog log = new PodLog(
+                pods,
+                target.namespace(),
+                target.name(),
+                request,
+                Instant.ofEpochMilli(options.clock().millis()));
+        String text = log.text(request.number("tailLines", -1), request.number("limitBytes", -1));
+        if (!request.flag("follow")) {
+            request.exchange().reply(HttpReply.text(200, "text/plain; charset=utf-8", text));
+            return null;
+        }
+        HttpStream stream = request.exchange()
+                .stream(new HttpReply(
+                        200, "text/plain; charset=utf-8", new String[0], new Content(new byte[0], 0)));
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        stream.send(new Content(bytes, bytes.length));
+        followed.add(log);
+        request.exchange().onCancel(() -> {
+            followed.remove(log);
+            log.gone();
+        });
+        try {
+            log.follow(
+                    stream,
+                    timer.scheduleWithFixedDelay(
+                            () -> {
+                                if (!log.look(pods.get(target.namespace(), target.name()) != null)) {
+                                    followed.remove(log);
+                                }
+                            },
+                            FOLLOW_MILLIS,
+                            FOLLOW_MILLIS,
+                            TimeUnit.MILLISECONDS));
+        } catch (RejectedExecutionException e) {
+            followed.remove(log);
+            stream.end();
+        }
+        return null;
+    }
+
+    private ObjectNode pod(Target target) {
+        ObjectNode found = pods.get(target.namespace(), target.name());
+        if (found == null) {
+            throw Resources.notFound(target);
+        }
+        return found;
+    }
+
+    private Listing listing(Target target) {
+        return target.kind() == Pods.KIND
+                ? pods.list(namespace(target))
+                : store.list(target.type(), namespace(target));
+    }
+
+    private ResourceStore.Watch changes(
+            Target target, @Nullable String namespace, long from, Consumer<ResourceStore.Change> listener) {
+        return target.kind() == Pods.KIND
+                ? pods.watch(namespace, from, listener)
+                : store.watch(target.type(), namespace, from, listener);
     }
 
     private @Nullable Answer subresource(Target target, ApiRequest request) {
@@ -397,14 +537,17 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     private Answer one(Target target, ApiRequest request) {
-        ObjectNode found = resources.get(target);
+        return shaped(target.kind(), resources.get(target), request);
+    }
+
+    private Answer shaped(Kind kind, ObjectNode found, ApiRequest request) {
         String include = request.query("includeObject");
         return Answer.ok(
                 switch (form(request)) {
                     case "Table" -> {
                         ObjectNode metadata = Answer.JSON.createObjectNode();
                         metadata.set("resourceVersion", found.path("metadata").get("resourceVersion"));
-                        yield tables.table(target.kind(), List.of(found), metadata, include == null ? "" : include);
+                        yield tables.table(kind, List.of(found), metadata, include == null ? "" : include);
                     }
                     case "Metadata" -> Tables.metadataOnly(found);
                     default -> found;
@@ -414,7 +557,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private Answer list(Target target, ApiRequest request) {
         Kind kind = target.kind();
         Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
-        Listing listing = store.list(target.type(), namespace(target));
+        Listing listing = listing(target);
         List<ObjectNode> items = new ArrayList<>();
         long limit = request.number("limit", 0);
         String after = after(request.query("continue"));
@@ -497,7 +640,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         long from = request.number("resourceVersion", 0);
         boolean initial = request.flag("sendInitialEvents");
         boolean bookmarks = request.flag("allowWatchBookmarks");
-        Listing listing = store.list(target.type(), namespace(target));
+        Listing listing = listing(target);
         Set<String> known = new HashSet<>();
         boolean tellAll = from == 0 || initial;
         for (ObjectNode item : listing.items()) {
@@ -507,7 +650,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         }
         if (!tellAll) {
             // before the head has gone: a version that is too old is an answer of its own
-            store.watch(target.type(), null, from, change -> {}).close();
+            changes(target, null, from, change -> {}).close();
         }
         HttpStream stream = request.exchange().stream(
                 new HttpReply(200, HttpReply.JSON, new String[0], new Content(new byte[0], 0)));
@@ -538,7 +681,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             }
         }
         ResourceStore.Watch watch =
-                store.watch(target.type(), namespace(target), tellAll ? listing.version() : from, told::change);
+                changes(target, namespace(target), tellAll ? listing.version() : from, told::change);
         long seconds = request.number("timeoutSeconds", 0);
         try {
             Future<?> timeout = seconds <= 0

@@ -16,6 +16,7 @@ import java.util.Set;
 final class Discovery {
     static final List<String> VERBS =
             List.of("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch");
+    private static final List<String> READ_VERBS = List.of("get", "list", "watch");
     private static final List<String> STATUS_VERBS = List.of("get", "patch", "update");
     private static final String AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryList";
 
@@ -118,12 +119,15 @@ final class Discovery {
                     .put("singularName", kind.singular())
                     .put("namespaced", kind.namespaced())
                     .put("kind", kind.kind());
-            texts(one.putArray("verbs"), VERBS);
+            texts(one.putArray("verbs"), verbs(kind));
             if (!kind.shortNames().isEmpty()) {
                 texts(one.putArray("shortNames"), kind.shortNames());
             }
-            if (kind.group().startsWith("serving.")) {
-                one.putArray("categories").add("all").add("kserve");
+            categories(kind, one);
+            if (kind == Pods.KIND) {
+                ObjectNode log = list.addObject();
+                log.put("name", "pods/log").put("singularName", "").put("namespaced", true).put("kind", "Pod");
+                log.putArray("verbs").add("get");
             }
             if (kind.hasStatus()) {
                 ObjectNode status = list.addObject();
@@ -173,18 +177,34 @@ final class Discovery {
         tree.put("resource", kind.plural());
         gvk(kind, tree.putObject("responseKind"));
         tree.put("scope", kind.namespaced() ? "Namespaced" : "Cluster").put("singularResource", kind.singular());
-        texts(tree.putArray("verbs"), VERBS);
+        texts(tree.putArray("verbs"), verbs(kind));
         if (!kind.shortNames().isEmpty()) {
             texts(tree.putArray("shortNames"), kind.shortNames());
         }
-        if (kind.group().startsWith("serving.")) {
-            tree.putArray("categories").add("all").add("kserve");
+        categories(kind, tree);
+        if (kind == Pods.KIND) {
+            ObjectNode log = tree.putArray("subresources").addObject();
+            log.put("subresource", "log");
+            gvk(kind, log.putObject("responseKind"));
+            log.putArray("verbs").add("get");
         }
         if (kind.hasStatus()) {
             ObjectNode status = tree.putArray("subresources").addObject();
             status.put("subresource", "status");
             gvk(kind, status.putObject("responseKind"));
             texts(status.putArray("verbs"), STATUS_VERBS);
+        }
+    }
+
+    private static List<String> verbs(Kind kind) {
+        return kind == Pods.KIND ? READ_VERBS : VERBS;
+    }
+
+    private static void categories(Kind kind, ObjectNode tree) {
+        if (kind.group().startsWith("serving.")) {
+            tree.putArray("categories").add("all").add("kserve");
+        } else if (kind == Pods.KIND) {
+            tree.putArray("categories").add("all");
         }
     }
 
@@ -227,12 +247,14 @@ final class Discovery {
             }
             String base = "/" + path + "/" + (kind.namespaced() ? "namespaces/{namespace}/" : "") + kind.plural();
             ObjectNode item = paths.putObject(base + "/{name}");
-            for (String method : List.of("get", "put", "patch", "delete")) {
+            for (String method : kind == Pods.KIND ? List.of("get") : List.of("get", "put", "patch", "delete")) {
                 operation(kind, method, item.putObject(method));
             }
             ObjectNode collection = paths.putObject(base);
             operation(kind, "get", collection.putObject("get"));
-            operation(kind, "post", collection.putObject("post"));
+            if (kind != Pods.KIND) {
+                operation(kind, "post", collection.putObject("post"));
+            }
             schema(kind, schemas.putObject(schemaName(kind)));
         }
         if (schemas.isEmpty()) {

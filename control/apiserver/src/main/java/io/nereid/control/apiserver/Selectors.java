@@ -128,7 +128,7 @@ final class Selectors {
                 || field.equals("metadata.namespace") && kind.namespaced()
                 || kind.kind().equals("Event") && EVENT_FIELDS.contains(field)
                 || kind.kind().equals("Secret") && field.equals("type")
-                || kind.kind().equals("Namespace") && field.equals("status.phase"))) {
+                || (kind.kind().equals("Namespace") || kind == Pods.KIND) && field.equals("status.phase"))) {
             throw ServingException.invalidArgument("field label not supported: " + field);
         }
         String pointer = "/" + (field.equals("source") ? "source/component" : field.replace('.', '/'));

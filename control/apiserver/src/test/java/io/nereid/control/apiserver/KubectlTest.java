@@ -5,6 +5,7 @@ package io.nereid.control.apiserver;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.core.Observed;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
 import java.io.BufferedReader;
@@ -13,8 +14,10 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
@@ -126,7 +129,7 @@ class KubectlTest {
                 .containsPattern("events +ev +v1 +true +Event");
         assertThat(ok("api-versions")).contains("serving.kserve.io/v1alpha1", "serving.kserve.io/v1beta1", "v1");
         assertThat(ok("explain", "isvc")).contains("GROUP:      serving.kserve.io", "spec");
-        assertThat(refused("get", "pods")).contains("the server doesn't have a resource type \"pods\"");
+        assertThat(refused("get", "deployments")).contains("the server doesn't have a resource type \"deployments\"");
     }
 
     @Test
@@ -251,6 +254,114 @@ class KubectlTest {
                 .isEqualTo("inferenceservice.serving.kserve.io/iris condition met\n");
         assertThat(refused("wait", "--for=condition=Gone", "isvc/iris", "--timeout=1s"))
                 .contains("timed out");
+    }
+
+    private static Observed.State state(Observed.Phase phase, int replicas, int wanted) {
+        Observed.Failure failure = phase == Observed.Phase.FAILED
+                ? new Observed.Failure("ModelLoadFailed", "no such file", Instant.EPOCH, null)
+                : null;
+        return new Observed.State(phase, replicas, wanted, failure, Observed.Traffic.NONE);
+    }
+
+    @Test
+    void whatRunsIsSeenAsPods() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        assertThat(ok("get", "pods")).contains("No resources found in default namespace.");
+        plane.states.put("iris-predictor-00001", state(Observed.Phase.READY, 2, 3));
+        plane.states.put("iris-transformer-00001", state(Observed.Phase.STANDBY, 0, 0));
+        plane.states.put("iris-predictor-00002", state(Observed.Phase.FAILED, 0, 1));
+        plane.states.put("other-predictor-00001", state(Observed.Phase.READY, 1, 1));
+        assertThat(ok("get", "pods"))
+                .containsPattern("NAME +READY +STATUS +RESTARTS +AGE")
+                .containsPattern("iris-predictor-00001 +2/3 +Running +0 ")
+                .containsPattern("iris-predictor-00002 +0/1 +ModelLoadFailed +0 ")
+                .containsPattern("iris-transformer-00001 +0/0 +Standby +0 ")
+                .doesNotContain("other");
+        assertThat(ok("get", "po", "-o", "wide", "iris-predictor-00002")).contains("no such file");
+        assertThat(ok("get", "pods", "-A", "-l", "serving.kserve.io/inferenceservice=iris,component=transformer", "-o", "name"))
+                .isEqualTo("pod/iris-transformer-00001\n");
+        assertThat(ok("get", "pods", "--field-selector", "status.phase=Running", "-o", "name"))
+                .isEqualTo("pod/iris-predictor-00001\n");
+        assertThat(ok("describe", "pod", "iris-predictor-00002"))
+                .contains("Controlled By:  InferenceService/iris", "ModelLoadFailed");
+        assertThat(ok("get", "all")).contains("pod/iris-predictor-00001", "inferenceservice.serving.kserve.io/iris");
+        assertThat(refused("delete", "pod", "iris-predictor-00001")).contains("pods only show what runs");
+        assertThat(refused("get", "pod", "none")).contains("pods \"none\" not found");
+    }
+
+    @Test
+    void podsAreWatchedAndWaitedFor() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        plane.states.put("iris-predictor-00001", state(Observed.Phase.LOADING, 0, 1));
+        Process wait = begin(
+                "wait",
+                "--for=condition=Ready",
+                "pod",
+                "-l",
+                "serving.kserve.io/inferenceservice=iris",
+                "--timeout=30s");
+        Process watch = begin("get", "pods", "-w");
+        try (BufferedReader lines =
+                new BufferedReader(new InputStreamReader(watch.getInputStream(), StandardCharsets.UTF_8))) {
+            assertThat(lines.readLine()).startsWith("NAME");
+            assertThat(lines.readLine()).contains("Loading");
+            plane.states.put("iris-predictor-00001", state(Observed.Phase.READY, 1, 1));
+            assertThat(lines.readLine()).contains("1/1", "Running");
+            plane.states.put("iris-predictor-00002", state(Observed.Phase.PENDING, 0, 1));
+            assertThat(lines.readLine()).contains("iris-predictor-00002", "Pending");
+        } finally {
+            watch.toHandle().destroyForcibly();
+        }
+        assertThat(new String(wait.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                .isEqualTo("pod/iris-predictor-00001 condition met\n");
+    }
+
+    @Test
+    void logsAreThoseOfTheRevision() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        plane.states.put("iris-predictor-00001", state(Observed.Phase.READY, 1, 1));
+        plane.states.put("iris-transformer-00001", state(Observed.Phase.READY, 1, 1));
+        List<String> lines = new CopyOnWriteArrayList<>();
+        for (int i = 0; i < 20; i++) {
+            lines.add("2026-01-01T00:00:%02d.5Z line %d".formatted(i, i));
+        }
+        plane.lines.put("iris-predictor-00001", lines);
+        plane.lines.put("iris-transformer-00001", List.of("2026-01-01T00:00:00Z of the transformer"));
+        assertThat(ok("logs", "-l", "serving.kserve.io/inferenceservice=iris").lines())
+                .hasSize(11)
+                .contains("line 10", "line 19", "of the transformer")
+                .doesNotContain("line 9");
+        assertThat(ok("logs", "iris-predictor-00001").lines()).hasSize(20).startsWith("line 0", "line 1");
+        assertThat(ok("logs", "iris-predictor-00001", "-c", "kserve-container", "--tail=1", "--timestamps"))
+                .isEqualTo("2026-01-01T00:00:19.5Z line 19\n");
+        assertThat(ok("logs", "iris-predictor-00001", "--since-time=2026-01-01T00:00:18Z"))
+                .isEqualTo("line 18\nline 19\n");
+        assertThat(ok("logs", "iris-predictor-00001", "--limit-bytes=4")).isEqualTo("line");
+        assertThat(refused("logs", "iris-predictor-00001", "-c", "agent"))
+                .contains("container agent is not valid for pod iris-predictor-00001");
+        assertThat(refused("logs", "iris-predictor-00001", "--previous")).contains("previous terminated container");
+        assertThat(refused("logs", "iris-predictor-00009")).contains("not found");
+
+        Process follow = begin("logs", "-f", "--tail=1", "iris-predictor-00001");
+        try (BufferedReader read =
+                new BufferedReader(new InputStreamReader(follow.getInputStream(), StandardCharsets.UTF_8))) {
+            assertThat(read.readLine()).isEqualTo("line 19");
+            lines.add("2026-01-01T00:00:20Z line 20");
+            assertThat(read.readLine()).isEqualTo("line 20");
+            plane.states.remove("iris-predictor-00001");
+            assertThat(read.readLine()).isNull();
+        }
+        assertThat(follow.waitFor(30, TimeUnit.SECONDS)).isTrue();
+        assertThat(follow.exitValue()).isZero();
+        Process left = begin("logs", "-f", "iris-transformer-00001");
+        try (BufferedReader read =
+                new BufferedReader(new InputStreamReader(left.getInputStream(), StandardCharsets.UTF_8))) {
+            assertThat(read.readLine()).isEqualTo("of the transformer");
+            left.toHandle().destroyForcibly();
+        }
+        while (plane.inFlight() > 0) {
+            Thread.onSpinWait();
+        }
     }
 
     @Test

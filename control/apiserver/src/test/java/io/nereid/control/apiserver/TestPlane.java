@@ -6,6 +6,7 @@ import io.nereid.base.Clock;
 import io.nereid.control.api.Admission;
 import io.nereid.control.api.InferenceService;
 import io.nereid.control.core.Catalog;
+import io.nereid.control.core.Observed;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.RuntimeSelection;
 import io.nereid.control.store.DiskStore;
@@ -13,11 +14,20 @@ import io.nereid.transport.Server;
 import io.nereid.transport.ServerOptions;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 
 /** An API server over a store on disk, on a free port. */
 final class TestPlane implements AutoCloseable {
     final ResourceStore store;
+    /** What runs of any service, by revision. */
+    final Map<String, Observed.State> states = new ConcurrentSkipListMap<>();
+    /** What was written, by revision. */
+    final Map<String, List<String>> lines = new ConcurrentHashMap<>();
+
     private final ApiServer api;
     private final Server server;
     private final int port;
@@ -32,7 +42,21 @@ final class TestPlane implements AutoCloseable {
                         "test",
                         Clock.system(),
                         (namespace, service, component, most) -> List.of("first of " + service, "last of " + component),
-                        service -> RuntimeSelection.of(InferenceService.read(service), Catalog.builtIn())));
+                        service -> RuntimeSelection.of(InferenceService.read(service), Catalog.builtIn()),
+                        new ApiServer.Runs() {
+                            @Override
+                            public Map<String, Observed.State> of(String namespace, String service) {
+                                Map<String, Observed.State> of = new TreeMap<>(states);
+                                of.keySet().removeIf(revision -> !revision.startsWith(service + "-"));
+                                return of;
+                            }
+
+                            @Override
+                            public List<String> tail(String namespace, String revision, int most) {
+                                List<String> all = lines.getOrDefault(revision, List.of());
+                                return List.copyOf(all.subList(Math.max(0, all.size() - most), all.size()));
+                            }
+                        }));
         server = new Server(
                 ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1).build(), List.of(api));
         port = server.start().get(0).getPort();

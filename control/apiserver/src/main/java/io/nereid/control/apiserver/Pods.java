@@ -1,0 +1,307 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.apiserver;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.api.Kind;
+import io.nereid.control.api.Kind.Column;
+import io.nereid.control.api.Kinds;
+import io.nereid.control.core.Observed.Failure;
+import io.nereid.control.core.Observed.Phase;
+import io.nereid.control.core.Observed.State;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.ResourceStore.Change;
+import io.nereid.control.core.ResourceStore.Key;
+import io.nereid.control.core.ResourceStore.Listing;
+import io.nereid.control.core.ResourceStore.Type;
+import io.nereid.control.core.ResourceStore.Watch;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What runs, as pods that can only be looked at: one for each revision, whatever its replicas are. Nothing is stored: each look
+ * asks the plane. Thread-safe: one lock guards what was seen of late.
+ */
+final class Pods {
+    /** Pods, as clients know them. */
+    static final Kind KIND = new Kind(
+            "",
+            "v1",
+            "Pod",
+            "pods",
+            "pod",
+            List.of("po"),
+            true,
+            List.of(
+                    new Column(
+                            "Ready",
+                            "string",
+                            "replicas that answer, of those that should",
+                            0,
+                            ".metadata.annotations.nereid\\.io/replicas"),
+                    new Column("Status", "string", "how far it has come", 0, ".status.reason"),
+                    new Column("Restarts", "integer", "not counted", 0, ".status.containerStatuses[0].restartCount"),
+                    new Column("Age", "date", "since when it is there", 0, ".metadata.creationTimestamp"),
+                    new Column("Message", "string", "why not", 1, ".status.message")));
+
+    /** The one container of each. */
+    static final String CONTAINER = "kserve-container";
+
+    private static final Type SERVICES = new Type(Kinds.SERVING, Kinds.INFERENCE_SERVICE.plural());
+    private static final Type REVISIONS = new Type("internal.nereid.io", "revisions");
+    private static final int REMEMBERED = 64;
+    private static final int POLL_MILLIS = 500;
+
+    private final ResourceStore store;
+    private final ApiServer.Runs runs;
+    private final ScheduledExecutorService timer;
+    /** By version, what all pods were when somebody looked. */
+    private final LinkedHashMap<Long, Map<String, ObjectNode>> seen = new LinkedHashMap<>();
+
+    private long version;
+
+    /** @param firstVersion above all that an earlier process gave out */
+    Pods(ResourceStore store, ApiServer.Runs runs, ScheduledExecutorService timer, long firstVersion) {
+        this.store = store;
+        this.runs = runs;
+        this.timer = timer;
+        this.version = firstVersion;
+    }
+
+    /** What all pods are now, by namespace and name. */
+    private record Snapshot(long version, Map<String, ObjectNode> pods) {
+        List<ObjectNode> in(@Nullable String namespace) {
+            return pods.values().stream().filter(p -> within(p, namespace)).toList();
+        }
+    }
+
+    private static boolean within(JsonNode pod, @Nullable String namespace) {
+        return namespace == null
+                || pod.path("metadata").path("namespace").asText().equals(namespace);
+    }
+
+    private Snapshot look() {
+        Map<String, ObjectNode> pods = new TreeMap<>();
+        for (ObjectNode service : store.list(SERVICES, null).items()) {
+            String namespace = service.path("metadata").path("namespace").asText();
+            String name = service.path("metadata").path("name").asText();
+            Map<String, State> states = runs.of(namespace, name);
+            if (states.isEmpty()) {
+                continue;
+            }
+            ObjectNode kept = store.get(new Key(REVISIONS, namespace, name));
+            states.forEach((revision, state) ->
+                    pods.put(namespace + "\u0000" + revision, pod(service, revision, state, kept(kept, revision))));
+        }
+        synchronized (seen) {
+            if (pods.equals(seen.get(version))) {
+                return new Snapshot(version, pods);
+            }
+            seen.put(++version, pods);
+            if (seen.size() > REMEMBERED) {
+                seen.remove(seen.keySet().iterator().next());
+            }
+            return new Snapshot(version, pods);
+        }
+    }
+
+    private static JsonNode kept(@Nullable ObjectNode all, String revision) {
+        if (all != null) {
+            for (JsonNode one : all.path("revisions")) {
+                if (one.path("name").asText().equals(revision)) {
+                    return one;
+                }
+            }
+        }
+        return Answer.JSON.missingNode();
+    }
+
+    private static ObjectNode pod(ObjectNode service, String revision, State state, JsonNode kept) {
+        JsonNode owner = service.path("metadata");
+        String name = owner.path("name").asText();
+        ObjectNode pod = Answer.JSON.createObjectNode();
+        pod.put("apiVersion", "v1").put("kind", "Pod");
+        ObjectNode metadata = pod.putObject("metadata");
+        metadata.put("name", revision)
+                .put("namespace", owner.path("namespace").asText())
+                .put(
+                        "uid",
+                        UUID.nameUUIDFromBytes(
+                                        (owner.path("uid").asText() + revision).getBytes(StandardCharsets.UTF_8))
+                                .toString())
+                .put(
+                        "creationTimestamp",
+                        kept.path("created").asText(owner.path("creationTimestamp").asText()));
+        ObjectNode labels = metadata.putObject("labels");
+        kept.path("workload")
+                .path("labels")
+                .properties()
+                .forEach(l -> labels.put(l.getKey(), l.getValue().asText()));
+        labels.put("serving.kserve.io/inferenceservice", name)
+                .put("component", component(name, revision, kept))
+                .put("serving.knative.dev/revision", revision);
+        metadata.putObject("annotations").put("nereid.io/replicas", state.replicas() + "/" + state.wanted());
+        metadata.putArray("ownerReferences")
+                .addObject()
+                .put("apiVersion", Kinds.INFERENCE_SERVICE.apiVersion())
+                .put("kind", Kinds.INFERENCE_SERVICE.kind())
+                .put("name", name)
+                .put("uid", owner.path("uid").asText())
+                .put("controller", true);
+        pod.putObject("spec")
+                .putArray("containers")
+                .addObject()
+                .put("name", CONTAINER)
+                .put("image", "");
+        status(pod.putObject("status"), state);
+        CRC32C digest = new CRC32C();
+        digest.update(Answer.bytes(pod));
+        metadata.put("resourceVersion", Long.toString(digest.getValue()));
+        return pod;
+    }
+
+    private static String component(String service, String revision, JsonNode kept) {
+        String told = kept.path("component").asText("").toLowerCase(Locale.ROOT);
+        if (told.isEmpty()) {
+            String rest = revision.startsWith(service + "-") ? revision.substring(service.length() + 1) : revision;
+            return rest.split("-", 2)[0];
+        }
+        return told;
+    }
+
+    private static void status(ObjectNode status, State state) {
+        Phase phase = state.phase();
+        boolean ready = phase == Phase.READY;
+        Failure failure = state.failure();
+        String reason = phase == Phase.FAILED && failure != null ? failure.reason() : shown(phase);
+        status.put("phase", phase(phase)).put("reason", reason);
+        if (failure != null) {
+            status.put("message", failure.message());
+        } else if (phase == Phase.STANDBY) {
+            status.put("message", "scaled to zero; comes back with the next request");
+        }
+        ObjectNode condition = status.putArray("conditions").addObject();
+        condition.put("type", "Ready").put("status", ready ? "True" : "False");
+        if (!ready) {
+            condition.put("reason", reason);
+        }
+        ObjectNode container = status.putArray("containerStatuses").addObject();
+        container
+                .put("name", CONTAINER)
+                .put("ready", ready)
+                .put("restartCount", 0)
+                .put("image", "")
+                .put("imageID", "");
+        ObjectNode at = container.putObject("state");
+        if (ready) {
+            at.putObject("running");
+        } else {
+            ObjectNode waiting = at.putObject("waiting").put("reason", reason);
+            if (failure != null) {
+                waiting.put("message", failure.message());
+            }
+        }
+    }
+
+    private static String phase(Phase phase) {
+        return switch (phase) {
+            case PENDING, LOADING -> "Pending";
+            case READY -> "Running";
+            case STANDBY -> "Succeeded";
+            case FAILED -> "Failed";
+        };
+    }
+
+    private static String shown(Phase phase) {
+        return switch (phase) {
+            case PENDING -> "Pending";
+            case LOADING -> "Loading";
+            case READY -> "Running";
+            case STANDBY -> "Standby";
+            case FAILED -> "Failed";
+        };
+    }
+
+    /** As {@link ResourceStore#list}. */
+    Listing list(@Nullable String namespace) {
+        Snapshot now = look();
+        return new Listing(now.version(), now.in(namespace));
+    }
+
+    /** One of them; null when there is none. */
+    @Nullable ObjectNode get(String namespace, String name) {
+        return look().pods().get(namespace + "\u0000" + name);
+    }
+
+    /** As {@link ResourceStore#watch}, but looks twice a second. */
+    Watch watch(@Nullable String namespace, long from, Consumer<Change> listener) {
+        Map<String, ObjectNode> before;
+        synchronized (seen) {
+            before = seen.get(from);
+        }
+        if (before == null) {
+            throw ServingException.of(
+                    Code.OUT_OF_RANGE, "too old resource version: " + from, "list the pods and watch from there");
+        }
+        Watching watching = new Watching(namespace, before, listener);
+        Future<?> looks = timer.scheduleWithFixedDelay(watching::look, 0, POLL_MILLIS, TimeUnit.MILLISECONDS);
+        return () -> looks.cancel(false);
+    }
+
+    /** What one client was told. Confined to the timer. */
+    private final class Watching {
+        private final @Nullable String namespace;
+        private final Consumer<Change> listener;
+        private Map<String, ObjectNode> before;
+
+        Watching(@Nullable String namespace, Map<String, ObjectNode> before, Consumer<Change> listener) {
+            this.namespace = namespace;
+            this.before = before;
+            this.listener = listener;
+        }
+
+        void look() {
+            Snapshot now = Pods.this.look();
+            List<Change> changes = new ArrayList<>();
+            before.forEach((key, pod) -> {
+                if (!now.pods().containsKey(key)) {
+                    changes.add(new Change(Change.Kind.DELETED, now.version(), pod));
+                }
+            });
+            now.pods().forEach((key, pod) -> {
+                ObjectNode old = before.get(key);
+                if (old == null) {
+                    changes.add(new Change(Change.Kind.ADDED, now.version(), pod));
+                } else if (!old.equals(pod)) {
+                    changes.add(new Change(Change.Kind.MODIFIED, now.version(), pod));
+                }
+            });
+            before = now.pods();
+            for (Change change : changes) {
+                if (within(change.resource(), namespace)) {
+                    listener.accept(change);
+                }
+            }
+        }
+    }
+
+    /** The last lines of one, oldest first. */
+    List<String> tail(String namespace, String name, int most) {
+        return runs.tail(namespace, name, most);
+    }
+}
