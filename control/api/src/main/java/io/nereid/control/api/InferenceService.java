@@ -138,9 +138,14 @@ public record InferenceService(
         }
     }
 
-    /** The transformer; storage as in {@link PredictorSpec}. */
+    /**
+     * The transformer: steps that this server runs, or containers of one's own; storage as in {@link PredictorSpec}.
+     *
+     * @param builtIn null for none; an extension of Nereid, written {@code nereid}
+     */
     public record TransformerSpec(
             ComponentExtensionSpec extension,
+            @Nullable BuiltInTransformer builtIn,
             PodSpec pod,
             List<StorageUri> storageUris,
             @Nullable String storageContainerName) {
@@ -148,9 +153,30 @@ public record InferenceService(
             Fields fields = new Fields(tree, path);
             return new TransformerSpec(
                     ComponentExtensionSpec.read(fields),
+                    fields.read("nereid", BuiltInTransformer::read),
                     PodSpec.read(tree, path),
                     fields.list("storageUris", StorageUri::read),
                     fields.text("storageContainerName"));
+        }
+    }
+
+    /**
+     * Steps before and after the predictor that this server runs: of a jar in its process, of a Python file beside it.
+     *
+     * @param storageUri where the jar or the Python file is
+     * @param className the class of the steps; null for the only one
+     * @param file the jar or Python file among the fetched ones; null for the one that is expected
+     * @param config settings for the steps
+     */
+    public record BuiltInTransformer(
+            String storageUri,
+            @Nullable String className,
+            @Nullable String file,
+            Map<String, String> config) {
+        static BuiltInTransformer read(ObjectNode tree, String path) {
+            Fields fields = new Fields(tree, path);
+            return new BuiltInTransformer(
+                    fields.text("storageUri", ""), fields.text("class"), fields.text("file"), fields.map("config"));
         }
     }
 

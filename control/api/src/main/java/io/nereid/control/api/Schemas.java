@@ -141,6 +141,14 @@ final class Schemas {
             .hint("runtime", "runtime stands in the model block")
             .hint("protocolVersion", "protocolVersion stands in the model block");
 
+    private static final Shape TRANSFORMER = COMPONENT
+            .with(
+                    object().with(TEXT, "storageUri", "class", "file")
+                            .with(TEXTS, "config")
+                            .required("storageUri"),
+                    "nereid")
+            .hint("storageUri", "storageUri stands in the nereid block, or write storageUris beside containers");
+
     private static final String NO_EXPLAINER =
             " was removed from KServe's API; write nereid: {method: shap} for an explainer that comes with this server,"
                     + " or containers of your own";
@@ -163,7 +171,7 @@ final class Schemas {
             .hint("aif", "aif" + NO_EXPLAINER);
 
     static final Shape INFERENCE_SERVICE = resource(object().with(PREDICTOR, "predictor")
-                    .with(COMPONENT, "transformer")
+                    .with(TRANSFORMER, "transformer")
                     .with(EXPLAINER, "explainer")
                     .with(
                             list(object().with(PREDICTOR, "predictor")

@@ -46,7 +46,9 @@ final class ServiceDefaults {
             }
         }
         if (spec.get("transformer") instanceof ObjectNode transformer) {
-            containers(transformer);
+            if (!(transformer.get("nereid") instanceof ObjectNode)) {
+                containers(transformer);
+            }
             component(transformer);
         }
         if (spec.get("explainer") instanceof ObjectNode explainer) {

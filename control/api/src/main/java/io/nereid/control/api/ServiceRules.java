@@ -5,6 +5,7 @@ package io.nereid.control.api;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.InferenceService.ArtExplainer;
 import io.nereid.control.api.InferenceService.BuiltInExplainer;
+import io.nereid.control.api.InferenceService.BuiltInTransformer;
 import io.nereid.control.api.InferenceService.CanarySpec;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.Confidential;
@@ -25,6 +26,9 @@ import org.jspecify.annotations.Nullable;
 
 /** What an InferenceService must be like. Confined to one admission. */
 final class ServiceRules {
+    private static final Pattern CLASS_NAME =
+            Pattern.compile("[\\p{L}_$][\\p{L}\\p{N}_$]*(\\.[\\p{L}_$][\\p{L}\\p{N}_$]*)*");
+
     private static final Pattern RESOURCE_ID = Pattern.compile("kbs:///[^/\\s]+/[^/\\s]+/[^/\\s]+");
 
     private final Admission.Surroundings surroundings;
@@ -50,8 +54,18 @@ final class ServiceRules {
         TransformerSpec transformer = service.transformer();
         if (transformer != null) {
             String path = "spec.transformer";
-            if (transformer.pod().containers().isEmpty()) {
-                problems.add(path + ".containers", "missing; a transformer is containers of your own");
+            BuiltInTransformer builtIn = transformer.builtIn();
+            boolean containers = !transformer.pod().containers().isEmpty();
+            if (builtIn == null && !containers) {
+                problems.add(
+                        path + ".containers",
+                        "missing; a transformer is containers of your own, or nereid with the storageUri of a jar or a"
+                                + " Python file");
+            } else if (builtIn != null && containers) {
+                problems.add(path, "has nereid and containers; expected exactly one of them");
+            }
+            if (builtIn != null) {
+                transformer(path + ".nereid", builtIn, transformer.storageContainerName());
             }
             component(path, transformer.extension(), transformer.pod(), scaling);
             storage.uris(path + ".storageUris", transformer.storageUris(), transformer.storageContainerName());
@@ -161,6 +175,25 @@ final class ServiceRules {
                         at + ".confidential.resourceId",
                         "expected kbs:///repository/type/tag, found \"" + Schema.clip(id) + "\"");
             }
+        }
+    }
+
+    private void transformer(String path, BuiltInTransformer transformer, @Nullable String container) {
+        storage.uri(path + ".storageUri", transformer.storageUri(), container);
+        String name = transformer.className();
+        if (name != null && !CLASS_NAME.matcher(name).matches()) {
+            problems.add(path + ".class", "expected the name of a class, found \"" + Schema.clip(name) + "\"");
+        }
+        String file = transformer.file();
+        if (file == null) {
+            return;
+        }
+        if (!file.endsWith(".jar") && !file.endsWith(".py")) {
+            problems.add(path + ".file", "expected a .jar or .py file, found \"" + Schema.clip(file) + "\"");
+        } else if (file.startsWith("/") || List.of(file.split("/")).contains("..")) {
+            problems.add(
+                    path + ".file",
+                    "expected a path below storageUri such as transformer.py, found \"" + Schema.clip(file) + "\"");
         }
     }
 

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.InferenceService.BuiltInTransformer;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.InferenceService.TransformerSpec;
@@ -83,6 +84,11 @@ final class Drafts {
             }
             List<Container> containers;
             List<Artifact> artifacts;
+            if (spec != null && spec.builtIn() != null) {
+                Pods.advise(scene, spec.pod().tree(), where);
+                return drafted(
+                        Component.TRANSFORMER, base, steps(spec, spec.builtIn(), predictor), extension, null, where);
+            }
             if (spec == null) {
                 containers = List.of(
                         here(filled(Container.read(Objects.requireNonNull(collocated)), predictor.selection())));
@@ -110,6 +116,15 @@ final class Drafts {
             Problem problem = new Problem("InvalidTransformerSpec", e.getMessage());
             return new Draft(Component.TRANSFORMER, base, null, problem, extension, null);
         }
+    }
+
+    /** Steps that this server runs, under the name that clients use for the model. */
+    private Parts steps(TransformerSpec spec, BuiltInTransformer own, Draft predictor) {
+        List<Artifact> artifacts = Storages.artifacts(
+                scene, own.storageUri(), null, spec.storageUris(), null, spec.pod(), spec.storageContainerName());
+        Form form = new Workload.Transformer(own.className(), own.file(), own.config(), artifacts);
+        Workload model = predictor.template();
+        return new Parts(form, model == null ? scene.name() : model.modelName());
     }
 
     @Nullable Draft explainer() {

@@ -50,7 +50,7 @@ public record Workload(
     }
 
     /** What to run. */
-    public sealed interface Form permits Model, Process, Explainer {}
+    public sealed interface Form permits Model, Process, Explainer, Transformer {}
 
     /**
      * A model, or a repository of models, in the engine of this process.
@@ -91,6 +91,21 @@ public record Workload(
      * @param artifacts files that it needs
      */
     public record Explainer(String method, Map<String, String> settings, List<Artifact> artifacts) implements Form {}
+
+    /**
+     * Steps before and after the predictor: of a jar, in this process; or of a Python file, in child processes of which the
+     * server knows the program. Which of the two it is, the file says.
+     *
+     * @param className the class of the steps; null for the only one
+     * @param file the jar or Python file among the fetched ones; null for the one that is expected
+     * @param settings the steps' own
+     * @param artifacts where its files come from: its own first
+     */
+    public record Transformer(
+            @Nullable String className,
+            @Nullable String file,
+            Map<String, String> settings,
+            List<Artifact> artifacts) implements Form {}
 
     /**
      * A child process.

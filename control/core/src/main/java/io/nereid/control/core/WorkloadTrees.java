@@ -101,16 +101,22 @@ final class WorkloadTrees {
         if (form instanceof Workload.Model) {
             return "model";
         }
-        return form instanceof Workload.Process ? "process" : "explainer";
+        if (form instanceof Workload.Process) {
+            return "process";
+        }
+        return form instanceof Workload.Explainer ? "explainer" : "transformer";
     }
 
     private static Workload.Form form(JsonNode tree) {
         if (tree.has("model")) {
             return value(tree.path("model"), Workload.Model.class);
         }
-        return tree.has("process")
-                ? value(tree.path("process"), Workload.Process.class)
-                : value(tree.path("explainer"), Workload.Explainer.class);
+        if (tree.has("process")) {
+            return value(tree.path("process"), Workload.Process.class);
+        }
+        return tree.has("explainer")
+                ? value(tree.path("explainer"), Workload.Explainer.class)
+                : value(tree.path("transformer"), Workload.Transformer.class);
     }
 
     private static <T> T value(JsonNode tree, Class<T> type) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.PayloadTap;
@@ -21,6 +23,21 @@ public interface BuiltIns {
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a method or a setting that there is not
      */
     Running explainer(Workload workload, Workload.Explainer form, List<Path> files);
+
+    /**
+     * Makes the steps of a jar ready; may take long.
+     *
+     * @param workload the revision that they are
+     * @param form what they are to be
+     * @param jar where they are, among the fetched artifacts of {@code form}
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a jar without steps
+     */
+    default Running transformer(Workload workload, Workload.Transformer form, Path jar) {
+        throw ServingException.of(
+                Code.UNIMPLEMENTED,
+                "this server runs no transformers of jars, and " + jar.getFileName() + " is one",
+                "give it as a Python file, or as a container with a command");
+    }
 
     /**
      * Makes a graph ready; returns at once.

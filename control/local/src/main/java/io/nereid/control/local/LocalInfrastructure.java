@@ -27,6 +27,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -172,11 +173,9 @@ public final class LocalInfrastructure implements Infrastructure {
             begin(workload);
         }
         route(service);
-        for (Unit unit : List.copyOf(units.values())) {
-            Workload w = unit.workload();
-            if (w.namespace().equals(namespace)
-                    && w.service().equals(name)
-                    && !wanted.contains(key(namespace, w.revision()))) {
+        for (Unit unit :
+                List.copyOf(shown.getOrDefault(key(namespace, name), Map.of()).values())) {
+            if (!wanted.contains(key(namespace, unit.workload().revision()))) {
                 end(unit);
             }
         }
@@ -229,7 +228,41 @@ public final class LocalInfrastructure implements Infrastructure {
             return new ProcessRunner(
                     loop, table, settings, front, ports, workload, artifacts, files, gate, log, changed);
         }
-        return new ExplainerRunner(loop, builtIns, workload, files, gate, log, changed);
+        if (workload.form() instanceof Workload.Transformer form) {
+            return transformer(workload, form, files, gate, log, changed);
+        }
+        return new BuiltInRunner(
+                loop,
+                "explainer",
+                () -> builtIns.explainer(workload, (Workload.Explainer) workload.form(), files),
+                gate,
+                log,
+                changed);
+    }
+
+    /** Steps of a jar run in this process, those of a Python file in processes. */
+    private Runner transformer(
+            Workload workload,
+            Workload.Transformer form,
+            List<Path> files,
+            Front.Gate gate,
+            RevisionLog log,
+            Runnable changed) {
+        Supplier<BuiltIns.Running> maker;
+        try {
+            Path file = TransformerFiles.find(form, files);
+            if (TransformerFiles.isPython(file)) {
+                Workload process = TransformerFiles.process(workload, form, file, settings.directory(), log::add);
+                return new ProcessRunner(
+                        loop, table, settings, front, ports, process, artifacts, files, gate, log, changed);
+            }
+            maker = () -> builtIns.transformer(workload, form, file);
+        } catch (ServingException e) {
+            maker = () -> {
+                throw e;
+            };
+        }
+        return new BuiltInRunner(loop, "transformer", maker, gate, log, changed);
     }
 
     private void end(Unit unit) {

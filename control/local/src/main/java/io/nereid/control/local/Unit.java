@@ -79,9 +79,8 @@ final class Unit {
             return new Destination.Models(
                     workload.namespace() + "/" + workload.revision(), false, workload.modelName());
         }
-        return workload.form() instanceof Workload.Process
-                ? new Destination.Processes(List.of())
-                : new Destination.Handler(List.of());
+        // What it will be is not known before it is there; until then requests are held as those for processes are.
+        return new Destination.Processes(List.of());
     }
 
     Workload workload() {
@@ -126,7 +125,12 @@ final class Unit {
         if (form instanceof Workload.Model model) {
             return model.artifacts();
         }
-        return form instanceof Workload.Process process ? process.artifacts() : ((Workload.Explainer) form).artifacts();
+        if (form instanceof Workload.Process process) {
+            return process.artifacts();
+        }
+        return form instanceof Workload.Transformer transformer
+                ? transformer.artifacts()
+                : ((Workload.Explainer) form).artifacts();
     }
 
     /** Fetches what is still missing, one after the other. */

@@ -206,6 +206,7 @@ final class Fakes {
 
     /** Built-ins without protocols. */
     static final class FakeBuiltIns implements BuiltIns {
+        final List<Path> jars = new ArrayList<>();
         int running;
         int graphs;
 
@@ -214,6 +215,13 @@ final class Fakes {
             if (!form.method().equals("shap")) {
                 throw ServingException.invalidArgument("no explainer '" + form.method() + "'");
             }
+            running++;
+            return one(() -> running--);
+        }
+
+        @Override
+        public Running transformer(Workload workload, Workload.Transformer form, Path jar) {
+            jars.add(jar);
             running++;
             return one(() -> running--);
         }

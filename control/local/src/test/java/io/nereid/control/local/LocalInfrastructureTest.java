@@ -32,6 +32,8 @@ import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import java.io.IOException;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -330,6 +332,44 @@ class LocalInfrastructureTest {
         assertThat(state("iris-e-1").phase()).isEqualTo(Phase.FAILED);
         assertThat(Objects.requireNonNull(state("iris-e-1").failure()).message())
                 .contains("magic");
+    }
+
+    private static Workload steps(@Nullable String file) {
+        Workload.Artifact where = new Workload.Artifact("s3://b/steps", "/mnt/models", null, Map.of(), null, null);
+        return Fakes.workload(
+                "iris-t-1",
+                Component.TRANSFORMER,
+                new Workload.Transformer(null, file, Map.of("a", "b"), List.of(where)),
+                ONE);
+    }
+
+    @Test
+    void stepsOfAJarRunInThisProcess(@TempDir Path files) throws IOException {
+        Path jar = Files.createFile(files.resolve("steps.jar"));
+        artifacts.paths.put("s3://b/steps", files);
+        infrastructure.apply("default", "iris", plan(route("iris-t-1"), steps(null)));
+        loop.run();
+
+        assertThat(builtIns.jars).containsExactly(jar);
+        assertThat(state("iris-t-1").phase()).isEqualTo(Phase.READY);
+        assertThat(front.gate("iris-t-1").destination).isInstanceOf(Destination.Handler.class);
+
+        infrastructure.apply("default", "iris", plan(null));
+        loop.run();
+        assertThat(builtIns.running).isZero();
+        assertThat(artifacts.leases).isZero();
+    }
+
+    @Test
+    void filesThatHoldNoStepsFailWithWhatIsThere(@TempDir Path files) throws IOException {
+        Files.createFile(files.resolve("words.txt"));
+        artifacts.paths.put("s3://b/steps", files);
+        infrastructure.apply("default", "iris", plan(null, steps(null)));
+        loop.run();
+
+        assertThat(state("iris-t-1").phase()).isEqualTo(Phase.FAILED);
+        assertThat(Objects.requireNonNull(state("iris-t-1").failure()).message())
+                .contains("s3://b/steps", "neither a .jar nor a .py file", "words.txt");
     }
 
     @Test

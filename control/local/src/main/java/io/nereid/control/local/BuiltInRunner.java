@@ -3,19 +3,16 @@
 package io.nereid.control.local;
 
 import io.nereid.control.core.Observed.Failure;
-import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.Destination;
-import java.nio.file.Path;
 import java.time.Instant;
-import java.util.List;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** An explainer that comes with the server; any number of replicas is one. Confined to the deciding thread. */
-final class ExplainerRunner implements Runner {
+/** What runs in the server's process beside the models; any number of replicas is one. Confined to the deciding thread. */
+final class BuiltInRunner implements Runner {
     private final Loop loop;
-    private final BuiltIns builtIns;
-    private final Workload workload;
-    private final List<Path> files;
+    private final String what;
+    private final Supplier<BuiltIns.Running> maker;
     private final Front.Gate gate;
     private final RevisionLog log;
     private final Runnable changed;
@@ -24,18 +21,22 @@ final class ExplainerRunner implements Runner {
     private boolean making;
     private @Nullable Failure failure;
 
-    ExplainerRunner(
+    /**
+     * Runs nothing yet.
+     *
+     * @param what its word for logs, such as {@code explainer}
+     * @param maker makes it, on a thread that may wait
+     */
+    BuiltInRunner(
             Loop loop,
-            BuiltIns builtIns,
-            Workload workload,
-            List<Path> files,
+            String what,
+            Supplier<BuiltIns.Running> maker,
             Front.Gate gate,
             RevisionLog log,
             Runnable changed) {
         this.loop = loop;
-        this.builtIns = builtIns;
-        this.workload = workload;
-        this.files = files;
+        this.what = what;
+        this.maker = maker;
         this.gate = gate;
         this.log = log;
         this.changed = changed;
@@ -62,7 +63,7 @@ final class ExplainerRunner implements Runner {
         BuiltIns.Running made = null;
         RuntimeException error = null;
         try {
-            made = builtIns.explainer(workload, (Workload.Explainer) workload.form(), files);
+            made = maker.get();
         } catch (RuntimeException e) {
             error = e;
         }
@@ -76,7 +77,7 @@ final class ExplainerRunner implements Runner {
                 running = result;
                 failure = null;
                 gate.destination(new Destination.Handler(result.codecs()));
-                log.add("the explainer answers");
+                log.add("the " + what + " answers");
             } else {
                 String reason = ModelForm.text(problem);
                 failure = new Failure(
@@ -84,7 +85,7 @@ final class ExplainerRunner implements Runner {
                         reason,
                         Instant.ofEpochMilli(loop.clock().millis()),
                         null);
-                log.add("the explainer cannot be made: " + reason);
+                log.add("the " + what + " cannot be made: " + reason);
             }
             changed.run();
         });
