@@ -14,10 +14,21 @@ import org.jspecify.annotations.Nullable;
 /** A graph with its conditions read and its names found. Immutable. */
 record Graph(Map<String, Node> nodes) {
     enum Kind {
-        SEQUENCE,
-        SWITCH,
-        ENSEMBLE,
-        SPLITTER
+        SEQUENCE("Sequence"),
+        SWITCH("Switch"),
+        ENSEMBLE("Ensemble"),
+        SPLITTER("Splitter");
+
+        private final String text;
+
+        Kind(String text) {
+            this.text = text;
+        }
+
+        /** As in the resource. */
+        String text() {
+            return text;
+        }
     }
 
     /** A node. */

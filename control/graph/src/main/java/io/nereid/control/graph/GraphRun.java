@@ -4,15 +4,19 @@ package io.nereid.control.graph;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.graph.Graph.Node;
 import io.nereid.control.graph.Graph.Place;
 import io.nereid.endpoint.Upstream;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,22 +28,62 @@ final class GraphRun {
     private final GraphCodec.Settings settings;
     private final StepCaller caller;
     private final List<Upstream.Header> headers;
+    private final Clock clock;
+
+    /** When waiting is pointless, in nanoseconds of the clock; {@link Long#MAX_VALUE} for never. */
+    private final long deadlineNanos;
+
+    private final Set<CompletableFuture<Upstream.Answer>> underWay = ConcurrentHashMap.newKeySet();
     private volatile boolean cancelled;
 
-    GraphRun(Graph graph, GraphCodec.Settings settings, StepCaller caller, List<Upstream.Header> headers) {
+    /** @param clientDeadline when the client stops waiting; {@link Long#MAX_VALUE} for never */
+    GraphRun(
+            Graph graph,
+            GraphCodec.Settings settings,
+            StepCaller caller,
+            List<Upstream.Header> headers,
+            Clock clock,
+            long clientDeadline) {
         this.graph = graph;
         this.settings = settings;
         this.caller = caller;
         this.headers = headers;
+        this.clock = clock;
+        long deadline = clientDeadline;
+        if (!settings.timeout().isZero()) {
+            long own = clock.nanos() + settings.timeout().toNanos();
+            deadline = deadline == Long.MAX_VALUE || own - deadline < 0 ? own : deadline;
+        }
+        this.deadlineNanos = deadline;
     }
 
+    /** Runs the graph; the answer has a status even when nothing worked. */
     CompletionStage<Outcome> start(byte[] body) {
-        return node(graph.root(), body);
+        return node(graph.root(), body).handle((outcome, failure) -> {
+            if (cancelled) {
+                return Outcome.of(gone());
+            }
+            return outcome == null ? Outcome.of(failure) : remaining() == 0 ? Outcome.of(late()) : outcome;
+        });
     }
 
-    /** No further step begins. */
+    /** Ends the steps that run; no further one begins. */
     void cancel() {
         cancelled = true;
+        underWay.forEach(answer -> answer.cancel(true));
+    }
+
+    private static ServingException gone() {
+        return ServingException.of(Code.CANCELLED, "the client went away");
+    }
+
+    private static ServingException late() {
+        return ServingException.of(Code.DEADLINE_EXCEEDED, "the graph did not answer in the time that it has");
+    }
+
+    /** Nanoseconds that are left, {@link Long#MAX_VALUE} without a limit. */
+    private long remaining() {
+        return deadlineNanos == Long.MAX_VALUE ? Long.MAX_VALUE : Math.max(0, deadlineNanos - clock.nanos());
     }
 
     private CompletionStage<Outcome> node(Node node, byte[] body) {
@@ -139,13 +183,33 @@ final class GraphRun {
                 return node(graph.node(place.step().nodeName()), body);
             }
             if (cancelled) {
-                return done(Outcome.of(ServingException.of(Code.CANCELLED, "the client went away")));
+                return done(Outcome.of(gone()));
             }
-            return caller.call(place.step(), headers, body, settings.stepTimeout())
-                    .handle((answer, failure) -> answer == null ? Outcome.of(failure) : outcome(answer));
+            return call(place, body);
         } catch (ServingException e) {
             return done(Outcome.of(e));
         }
+    }
+
+    private CompletionStage<Outcome> call(Place place, byte[] body) {
+        long left = remaining();
+        if (left == 0) {
+            return done(Outcome.of(late()));
+        }
+        Duration timeout = settings.stepTimeout();
+        if (left != Long.MAX_VALUE && (timeout.isZero() || left < timeout.toNanos())) {
+            timeout = Duration.ofNanos(left);
+        }
+        CompletableFuture<Upstream.Answer> answer =
+                caller.call(place.step(), headers, body, timeout).toCompletableFuture();
+        underWay.add(answer);
+        if (cancelled) {
+            answer.cancel(true);
+        }
+        return answer.handle((got, failure) -> {
+            underWay.remove(answer);
+            return got == null ? Outcome.of(failure) : outcome(got);
+        });
     }
 
     private static Outcome outcome(Upstream.Answer answer) {

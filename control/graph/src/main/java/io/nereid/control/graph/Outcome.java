@@ -3,19 +3,31 @@
 package io.nereid.control.graph;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.json.JsonReadFeature;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.StatusCodes;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /** What a node came to: a status and a body. Immutable as long as nobody changes the body. */
 record Outcome(int status, byte[] body) {
-    static final ObjectMapper JSON = new ObjectMapper();
+    /** Takes and writes NaN and the infinities as bare words, as models' answers have them. */
+    static final ObjectMapper JSON = JsonMapper.builder()
+            .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
+            .disable(JsonWriteFeature.WRITE_NAN_AS_STRINGS)
+            .build();
+
+    /** How much of a body an error tells. */
+    private static final int TOLD = 300;
 
     boolean success() {
         return status >= 200 && status < 300;
@@ -55,11 +67,55 @@ record Outcome(int status, byte[] body) {
     static Outcome of(@Nullable Throwable failure) {
         Throwable cause =
                 failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
-        return cause instanceof ServingException e
-                ? error(StatusCodes.http(e.code()), e.describe())
-                : error(
-                        500,
-                        "a step failed: "
-                                + (cause == null ? "" : cause.getClass().getSimpleName()));
+        if (cause instanceof ServingException e) {
+            return error(StatusCodes.http(e.code()), e.describe());
+        }
+        if (cause instanceof CancellationException) {
+            return error(StatusCodes.http(Code.CANCELLED), "the call of a step was ended");
+        }
+        return error(
+                500, "a step failed: " + (cause == null ? "" : cause.getClass().getSimpleName()));
+    }
+
+    /** The failure that an outcome without success is to a client of gRPC. */
+    ServingException failure(String graph) {
+        String said = said();
+        return ServingException.of(
+                code(status), "the graph '" + graph + "' answered " + status + (said.isEmpty() ? "" : ": " + said));
+    }
+
+    /** What an answer tells about its error, in the words of V1, V2, FastAPI or the router; else its text. */
+    private String said() {
+        JsonNode tree = json();
+        if (tree != null && tree.isObject()) {
+            for (String member : new String[] {"cause", "error", "detail", "message"}) {
+                JsonNode told = tree.get(member);
+                if (told != null && told.isTextual() && !told.textValue().isEmpty()) {
+                    return told.textValue();
+                }
+            }
+        }
+        String text = new String(body, 0, Math.min(body.length, TOLD), StandardCharsets.UTF_8).strip();
+        return body.length > TOLD ? text + "..." : text;
+    }
+
+    /** The code for a status of HTTP. */
+    static Code code(int status) {
+        return switch (status) {
+            case 400, 411, 415, 422 -> Code.INVALID_ARGUMENT;
+            case 401, 407 -> Code.UNAUTHENTICATED;
+            case 403 -> Code.PERMISSION_DENIED;
+            case 404, 410 -> Code.NOT_FOUND;
+            case 405, 501 -> Code.UNIMPLEMENTED;
+            case 408, 504 -> Code.DEADLINE_EXCEEDED;
+            case 409 -> Code.ABORTED;
+            case 413, 429, 507 -> Code.RESOURCE_EXHAUSTED;
+            case 499 -> Code.CANCELLED;
+            case 502, 503 -> Code.UNAVAILABLE;
+            default ->
+                status >= 500
+                        ? Code.INTERNAL
+                        : status >= 400 ? Code.FAILED_PRECONDITION : Code.UNKNOWN;
+        };
     }
 }

@@ -17,7 +17,8 @@ public interface StepCaller {
      * @param step has a {@code serviceName} or a {@code serviceUrl}
      * @param headers those of the client that are passed on, and {@code content-type}
      * @param timeout most time; zero for no limit
-     * @return the whole answer, whatever its status; fails when there is none, with UNAVAILABLE or DEADLINE_EXCEEDED
+     * @return the whole answer, whatever its status; fails when there is none, with UNAVAILABLE or DEADLINE_EXCEEDED.
+     *     Cancelling its future ends the call
      */
     CompletionStage<Upstream.Answer> call(Step step, List<Upstream.Header> headers, byte[] body, Duration timeout);
 }

@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph;
@@ -55,9 +56,11 @@ class GraphCodecTest {
         Function<ObjectNode, Map<String, InferenceGraph.Node>> read = InferenceGraph::readNodes;
         GraphRun run = new GraphRun(
                 Graph.compile(read.apply(spec)),
-                new GraphCodec.Settings(List.of(), Duration.ZERO, () -> dice),
+                new GraphCodec.Settings(List.of(), Duration.ZERO, Duration.ZERO, () -> dice),
                 (step, headers, bytes, timeout) -> call(step, bytes),
-                List.of());
+                List.of(),
+                Clock.system(),
+                Long.MAX_VALUE);
         return run.start(body.getBytes(StandardCharsets.UTF_8))
                 .toCompletableFuture()
                 .get();

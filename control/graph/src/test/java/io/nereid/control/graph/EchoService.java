@@ -1,0 +1,184 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.graph;
+
+import io.nereid.base.Clock;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
+import io.nereid.endpoint.HttpStream;
+import io.nereid.endpoint.Upstream;
+import io.nereid.observe.Observation;
+import io.nereid.protocols.v2.V2Codec;
+import io.nereid.protocols.v2.V2Options;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import io.nereid.spi.ServableId;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** A service that speaks V2 over REST, as the server does, and gives its inputs back as outputs. Confined to one thread. */
+final class EchoService implements InferenceEngine, ModelControl {
+    final List<InferenceRequest> requests = new ArrayList<>();
+    private final HttpRoute infer;
+
+    EchoService() {
+        V2Codec codec = new V2Codec(
+                this, this, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 64 << 20));
+        infer = codec.httpRoutes().stream()
+                .filter(route -> route.template().equals("/v2/models/{model}/infer"))
+                .findFirst()
+                .orElseThrow();
+    }
+
+    CompletionStage<Upstream.Answer> ask(byte[] body) {
+        Exchange exchange = new Exchange(MemoryRegion.copyOf(body, 0, body.length));
+        try {
+            infer.handler().handle(exchange);
+        } catch (ServingException e) {
+            exchange.fail(e);
+        }
+        return exchange.answer;
+    }
+
+    @Override
+    public Call infer(InferenceRequest request, ResponseSink sink) {
+        requests.add(request);
+        List<Tensor> outputs = new ArrayList<>();
+        for (Tensor input : request.inputs()) {
+            outputs.add(input.retainAs("out-" + input.name(), input.shape()));
+        }
+        request.release();
+        sink.next(
+                new InferenceResponse(
+                        new ServableId(request.model().model(), 7), request.id(), outputs, request.parameters()),
+                true);
+        return () -> {};
+    }
+
+    @Override
+    public ModelMetadata metadata(ModelRef model) {
+        return new ModelMetadata(new ServableId(model.model(), 7), "echo", List.of(), List.of(), 0, Map.of());
+    }
+
+    @Override
+    public ModelConfig config(ModelRef model) {
+        return ModelConfig.unspecified(model.model());
+    }
+
+    @Override
+    public boolean live() {
+        return true;
+    }
+
+    @Override
+    public boolean ready() {
+        return true;
+    }
+
+    @Override
+    public boolean ready(ModelRef model) {
+        return true;
+    }
+
+    @Override
+    public List<ModelStatus> index() {
+        return List.of();
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model, LoadOptions options) {
+        return CompletableFuture.failedStage(ServingException.of(Code.UNIMPLEMENTED, "no"));
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model, boolean dependents) {
+        return CompletableFuture.failedStage(ServingException.of(Code.UNIMPLEMENTED, "no"));
+    }
+
+    /** A request of a step. Confined to one thread. */
+    private static final class Exchange implements HttpExchange {
+        final CompletableFuture<Upstream.Answer> answer = new CompletableFuture<>();
+        private final MemoryRegion body;
+
+        Exchange(MemoryRegion body) {
+            this.body = body;
+        }
+
+        @Override
+        public String method() {
+            return "POST";
+        }
+
+        @Override
+        public String path() {
+            return "/v2/models/echo/infer";
+        }
+
+        @Override
+        public String pathParameter(int index) {
+            return "echo";
+        }
+
+        @Override
+        public @Nullable String queryParameter(String name) {
+            return null;
+        }
+
+        @Override
+        public @Nullable String header(String lowerCaseName) {
+            return lowerCaseName.equals("content-type") ? HttpReply.JSON : null;
+        }
+
+        @Override
+        public MemoryRegion body() {
+            return body;
+        }
+
+        @Override
+        public long arrivedNanos() {
+            return 1_000;
+        }
+
+        @Override
+        public void onCancel(Runnable action) {}
+
+        @Override
+        public boolean inEventLoop() {
+            return true;
+        }
+
+        @Override
+        public void reply(HttpReply reply) {
+            byte[] bytes = UnaryCall.bytes(reply.content());
+            body.release();
+            answer.complete(
+                    new Upstream.Answer(reply.status(), List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
+        }
+
+        @Override
+        public HttpStream stream(HttpReply head) {
+            throw new AssertionError("no stream");
+        }
+
+        @Override
+        public void headers(BiConsumer<String, String> each) {
+            each.accept("content-type", HttpReply.JSON);
+        }
+    }
+}

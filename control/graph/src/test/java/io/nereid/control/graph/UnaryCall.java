@@ -1,0 +1,136 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.graph;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.tensor.MemoryRegion;
+import java.nio.ByteBuffer;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** A unary call of gRPC in memory, with the client's side of it. Confined to one thread. */
+final class UnaryCall implements GrpcCall {
+    final Map<String, String> metadata = new LinkedHashMap<>();
+    long deadline = Long.MAX_VALUE;
+    byte @Nullable [] answer;
+
+    @Nullable Code code;
+
+    String text = "";
+    private final String path;
+    private final GrpcMethod method;
+    private @Nullable GrpcListener listener;
+
+    UnaryCall(ProtocolCodec codec, String name) {
+        this.path = "/inference.GRPCInferenceService/" + name;
+        this.method = codec.grpcMethods().stream()
+                .filter(m -> m.path().equals(path))
+                .findFirst()
+                .orElseThrow(() -> new AssertionError("no method " + path));
+    }
+
+    UnaryCall with(String name, String value) {
+        metadata.put(name, value);
+        return this;
+    }
+
+    UnaryCall send(byte[] message) {
+        MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
+        try {
+            GrpcListener started = method.handler().start(this);
+            listener = started;
+            started.onMessage(region);
+            started.onHalfClose();
+        } catch (ServingException e) {
+            fail(e);
+        } finally {
+            region.release();
+        }
+        return this;
+    }
+
+    void cancel() {
+        Objects.requireNonNull(listener).onCancel();
+    }
+
+    @Override
+    public String path() {
+        return path;
+    }
+
+    @Override
+    public @Nullable String metadata(String lowerCaseName) {
+        return metadata.get(lowerCaseName);
+    }
+
+    @Override
+    public void metadata(BiConsumer<String, String> each) {
+        metadata.forEach(each);
+    }
+
+    @Override
+    public long deadlineNanos() {
+        return deadline;
+    }
+
+    @Override
+    public long arrivedNanos() {
+        return 1_000;
+    }
+
+    @Override
+    public boolean inEventLoop() {
+        return true;
+    }
+
+    @Override
+    public boolean isReady() {
+        return true;
+    }
+
+    @Override
+    public void setReading(boolean reading) {}
+
+    @Override
+    public void send(Content message) {
+        throw new AssertionError("a message without an end");
+    }
+
+    @Override
+    public void sendAndClose(Content message) {
+        answer = bytes(message);
+        close(Code.OK, null);
+    }
+
+    @Override
+    public void close(Code end, @Nullable String message) {
+        if (code != null) {
+            throw new AssertionError("a second end");
+        }
+        code = end;
+        text = message == null ? "" : message;
+    }
+
+    /** All of a content, whose tensors are closed. */
+    static byte[] bytes(Content content) {
+        ByteBuffer all = ByteBuffer.allocate(Math.toIntExact(content.length()));
+        int written = 0;
+        for (int i = 0; i < content.tensorCount(); i++) {
+            all.put(content.text(), written, content.position(i) - written);
+            written = content.position(i);
+            all.put(content.tensor(i).buffer());
+        }
+        all.put(content.text(), written, content.textLength() - written);
+        content.discard();
+        return all.array();
+    }
+}
