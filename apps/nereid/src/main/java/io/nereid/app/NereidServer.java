@@ -147,7 +147,7 @@ final class NereidServer {
         return transport.start();
     }
 
-    /** Opens the control API, where there is one; after {@link #load}. Its port, or 0. */
+    /** Opens the control API, where there is one; while models load. Its port, or 0. */
     int control(List<InetSocketAddress> addresses) {
         if (control == null) {
             return 0;

@@ -244,11 +244,12 @@ final class ServeCommand implements Callable<Integer> {
                     stopped.countDown();
                 }));
         StartReport report = new StartReport(server.engine(), out);
-        await(server.load().toCompletableFuture(), report);
+        CompletableFuture<Void> loaded = server.load().toCompletableFuture();
+        int controlPort = server.control(addresses);
+        await(loaded, report);
         if (tfs.modelConfigFile != null && tfs.modelConfigFilePollWaitSeconds > 0) {
             server.follow(tfs.modelConfigFile, Duration.ofSeconds(tfs.modelConfigFilePollWaitSeconds));
         }
-        int controlPort = server.control(addresses);
         report.print(host, addresses, tls.everywhere() != null || tfs.sslConfigFile != null);
         if (controlPort != 0) {
             out.println("control API on http://" + control.address + ":" + controlPort

@@ -37,7 +37,7 @@ final class StartReport {
     /** Called once a second while models are loading. */
     void progress() {
         seconds++;
-        String busy = engine.index().stream()
+        String busy = models().stream()
                 .flatMap(m -> m.versions().stream())
                 .filter(v -> v.phase().ordinal() < Phase.AVAILABLE.ordinal())
                 .map(v -> v.id() + " (" + v.phase().name().toLowerCase(java.util.Locale.ROOT) + ")")
@@ -48,7 +48,7 @@ final class StartReport {
 
     void print(String host, List<InetSocketAddress> addresses, boolean encrypted) {
         out.println();
-        List<ModelStatus> models = engine.index();
+        List<ModelStatus> models = models();
         if (models.isEmpty()) {
             out.println("  no models (a model is a folder with numbered version folders, or an .onnx file)");
         } else {
@@ -73,9 +73,14 @@ final class StartReport {
         out.flush();
     }
 
+    /** All but those of services, whose statuses tell of them; a slash is in the names of these alone. */
+    private List<ModelStatus> models() {
+        return engine.index().stream().filter(m -> m.model().indexOf('/') < 0).toList();
+    }
+
     /** Models of which a version could not be loaded. */
     long failures() {
-        return engine.index().stream()
+        return models().stream()
                 .filter(m -> m.versions().stream().anyMatch(v -> v.phase() == Phase.FAILED))
                 .count();
     }

@@ -3,6 +3,7 @@
 package io.nereid.control.gateway;
 
 import io.nereid.control.core.Route.Door;
+import io.nereid.endpoint.VirtualHosts;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -60,6 +61,20 @@ final class Doors {
             }
         }
         return anyHost.byPath(path);
+    }
+
+    /** Whether a request may be for a service that is not known yet: a POST to a name that is none of the machine's own. */
+    static boolean mayLead(VirtualHosts.Head head) {
+        if (!head.method().equals("POST")) {
+            return false;
+        }
+        String authority = head.authority();
+        String host = authority == null ? "" : host(authority);
+        boolean named = !host.isEmpty()
+                && !host.equals("localhost")
+                && !host.startsWith("[")
+                && !Character.isDigit(host.charAt(host.length() - 1));
+        return named || head.path().startsWith("/serving/");
     }
 
     /** An authority's host in lower case, without a port and a last dot. */

@@ -66,6 +66,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     private final Map<String, ServiceEntry> services = new ConcurrentHashMap<>();
     private final Map<String, GateSlot> slots = new ConcurrentHashMap<>();
     private final Set<RevisionGate> gates = ConcurrentHashMap.newKeySet();
+    private volatile boolean gathering;
 
     /** A gateway without services, which keeps at most 256 MiB of requests that wait. */
     public Gateway(
@@ -113,6 +114,14 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     /** Sets what makes sites; before the first request. */
     public void sites(SiteFactory factory) {
         context.factory(factory);
+    }
+
+    /**
+     * Says whether services are still to come that were there when the server was last up. As long as they are, a request that
+     * may be for one of them gets 503 rather than 404, for clients try again after the one and give up after the other.
+     */
+    public void gathering(boolean still) {
+        gathering = still;
     }
 
     /** Replaces the way to a service, or ends it with null. */
@@ -197,6 +206,12 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     public @Nullable Site find(Head head) {
         Doors.Lead lead = doors.find(head.authority(), head.path());
         if (lead == null) {
+            if (gathering && Doors.mayLead(head)) {
+                throw ServingException.of(
+                        Code.UNAVAILABLE,
+                        "the server has just started and does not know its services yet",
+                        "try again in a moment");
+            }
             return null;
         }
         Door door = lead.door();

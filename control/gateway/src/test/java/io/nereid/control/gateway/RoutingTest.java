@@ -46,6 +46,25 @@ class RoutingTest {
     }
 
     @Test
+    void whatMayBeForAServiceThatIsStillToComeIsAskedToTryAgain() {
+        bed.gateway.gathering(true);
+        for (VirtualHosts.Head early : List.of(
+                TestHead.of("iris.example.com", "/v1/models/iris:predict"),
+                TestHead.of("127.0.0.1:8080", "/serving/default/iris/v1/models/iris:predict"))) {
+            assertThatThrownBy(() -> bed.gateway.find(early))
+                    .asInstanceOf(InstanceOfAssertFactories.type(ServingException.class))
+                    .extracting(ServingException::code)
+                    .isEqualTo(Code.UNAVAILABLE);
+        }
+        for (String own : List.of("localhost:8080", "127.0.0.1", "[::1]:8080")) {
+            assertThat(bed.gateway.find(TestHead.of(own, "/v1/models/iris:predict"))).isNull();
+        }
+        bed.gateway.gathering(false);
+        assertThat(bed.gateway.find(TestHead.of("iris.example.com", "/v1/models/iris:predict")))
+                .isNull();
+    }
+
+    @Test
     void addressesOfSixteenBytesKeepTheirBrackets() {
         assertThat(Doors.host("[::1]:8080")).isEqualTo("[::1]");
         assertThat(Doors.host("[::1]")).isEqualTo("[::1]");

@@ -27,7 +27,10 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -64,6 +67,10 @@ public final class LocalPlane implements AutoCloseable {
 
     private final Map<Item, Boolean> known = new ConcurrentHashMap<>();
     private final List<ResourceStore.Watch> watches = new ArrayList<>();
+    /** What was in the store at the start and has not been worked on yet. */
+    private final Set<Item> first = ConcurrentHashMap.newKeySet();
+
+    private final CountDownLatch through = new CountDownLatch(1);
     private volatile boolean closed;
 
     /** One resource to work on. */
@@ -130,11 +137,36 @@ public final class LocalPlane implements AutoCloseable {
                 catalog(CatalogView.Role.CONFIG, c);
             }
         });
+        for (ObjectNode service : store.list(SERVICES, null).items()) {
+            first.add(new Item(false, namespace(service), name(service)));
+        }
+        for (ObjectNode graph : store.list(GRAPHS, null).items()) {
+            first.add(new Item(true, namespace(graph), name(graph)));
+        }
         watch(SERVICES, c -> changed(false, c));
         watch(GRAPHS, c -> changed(true, c));
         watch(type(Kinds.SECRET), c -> retry(namespace(c.resource())));
         watch(type(Kinds.SERVICE_ACCOUNT), c -> retry(namespace(c.resource())));
+        if (first.isEmpty()) {
+            through.countDown();
+        }
         sweep();
+    }
+
+    /**
+     * Waits until everything that was in the store at the start has been planned and applied once: then services have their
+     * routes, and statuses say what is rather than what was when the server ended.
+     *
+     * @return false when that took longer
+     */
+    public boolean settled(Duration limit) throws InterruptedException {
+        return through.await(limit.toMillis(), TimeUnit.MILLISECONDS);
+    }
+
+    private void lookedAt(Item item) {
+        if (first.remove(item) && first.isEmpty()) {
+            through.countDown();
+        }
     }
 
     private void retry(String namespace) {
@@ -226,6 +258,14 @@ public final class LocalPlane implements AutoCloseable {
         if (closed) {
             return;
         }
+        try {
+            look(item);
+        } finally {
+            lookedAt(item);
+        }
+    }
+
+    private void look(Item item) {
         ObjectNode resource = store.get(item.key());
         if (resource == null) {
             infrastructure.apply(item.namespace, item.name, nothing());

@@ -211,6 +211,23 @@ class LocalPlaneTest {
     }
 
     @Test
+    void aServerThatComesBackSaysWhenItKnowsItsServices() throws Exception {
+        assertThat(machine.plane.settled(Duration.ZERO)).as("there were none").isTrue();
+        apply(service("s3://models/iris"));
+        FakeLoop loop = new FakeLoop();
+        FakeFront front = new FakeFront();
+        LocalInfrastructure infrastructure = new LocalInfrastructure(
+                Fakes.settings(disk), new FakeModels(), new FakeArtifacts(), new FakeBuiltIns(), front, loop);
+        LocalPlane plane = new LocalPlane(store, infrastructure, RETRIES, () -> Catalog.Gateway.UNKNOWN, loop);
+        plane.start();
+        boolean before = plane.settled(Duration.ZERO);
+        assertThat(before).isEqualTo(!front.routes.isEmpty());
+        loop.seconds(3);
+        assertThat(plane.settled(Duration.ZERO)).isTrue();
+        assertThat(front.routes).isNotEmpty();
+    }
+
+    @Test
     void aServiceThatWasMadeAnewBeginsWithTheFirstRevision() {
         apply(service("s3://models/iris"));
         apply(service("s3://models/iris2"));
