@@ -27,18 +27,24 @@ import io.nereid.transport.Relay;
 import io.nereid.transport.Server;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The control plane's object graph, composed by hand beside {@link NereidServer}'s: store, API, loop, infrastructure, gateway.
  * Built in the order of its methods; confined to the thread that starts and stops the server.
  */
 final class ControlPlane implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ControlPlane.class);
+    private static final Duration LONGEST_GATHERING = Duration.ofSeconds(30);
+
     private final ControlFlags flags;
     private final ResourceStore store;
     private final PlaneSettings settings;
@@ -83,6 +89,7 @@ final class ControlPlane implements AutoCloseable {
                 gateway,
                 clock);
         engine.onState(infrastructure::modelState);
+        gateway.gathering(true);
         this.plane = new LocalPlane(store, infrastructure, local.retries(), () -> address, clock);
         this.api = new ApiServer(
                 store,
@@ -105,9 +112,22 @@ final class ControlPlane implements AutoCloseable {
         InetSocketAddress first = addresses.get(0);
         String at = "localhost:" + first.getPort();
         address = new Catalog.Gateway(at, at);
-        listener = server.listen(flags.address, flags.port, server.site(api.httpRoutes(), api.grpcMethods(), ""));
         infrastructure.start();
         plane.start();
+        gather();
+        listener = server.listen(flags.address, flags.port, server.site(api.httpRoutes(), api.grpcMethods(), ""));
+    }
+
+    /** Waits until the services of the last time have their routes, but not for ever. */
+    private void gather() {
+        try {
+            if (!plane.settled(LONGEST_GATHERING)) {
+                LOG.warn("not all services have their routes after {} s; they will", LONGEST_GATHERING.toSeconds());
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        gateway.gathering(false);
     }
 
     /** Where the control API listens, once it does. */
