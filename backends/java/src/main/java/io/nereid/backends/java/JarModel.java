@@ -5,23 +5,15 @@ package io.nereid.backends.java;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.JarClasses;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
-import java.io.IOException;
-import java.net.MalformedURLException;
-import java.net.URL;
-import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.ServiceConfigurationError;
-import java.util.ServiceLoader;
-import java.util.zip.ZipFile;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,6 +21,19 @@ import org.jspecify.annotations.Nullable;
  * replaced while it serves. Immutable.
  */
 final class JarModel {
+    private static final List<String> SHOWN = List.of(
+            "io.nereid.base.",
+            "io.nereid.tensor.",
+            "io.nereid.spi.",
+            "io.nereid.backend.",
+            JavaModel.class.getName(),
+            JavaRequestModel.class.getName());
+
+    private static final JarClasses.Words WORDS = new JarClasses.Words(
+            "model",
+            "the parameter 'class'",
+            "the packages io.nereid.base, tensor, spi and backend and the interface JavaModel");
+
     private JarModel() {}
 
     static BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
@@ -40,20 +45,21 @@ final class JarModel {
                             + "' in " + source.versionDirectory(),
                     "add it, or set the parameter 'model' to a built-in one: " + String.join(", ", BuiltIns.NAMES));
         }
-        Jar opened = Jar.open(jar, context.scratch());
+        JarClasses opened =
+                JarClasses.open(jar, context.scratch(), SHOWN, JavaModel.class.getClassLoader(), WORDS);
         try {
-            JavaModel model = find(opened.loader, config, jar);
+            JavaModel model = (JavaModel) opened.make(config.parameters().getOrDefault("class", ""), JavaModel.class);
             return ready(model, source, config, opened);
         } catch (ServingException e) {
             opened.close();
             throw e;
         } catch (Exception | LinkageError | ServiceConfigurationError e) {
             opened.close();
-            throw JarErrors.loading(config.name(), jar, e);
+            throw opened.failure("model '" + config.name() + "'", e, JavaModel.class);
         }
     }
 
-    private static BackendModel ready(JavaModel model, ModelSource source, ModelConfig config, Jar opened)
+    private static BackendModel ready(JavaModel model, ModelSource source, ModelConfig config, JarClasses opened)
             throws Exception {
         try {
             model.load(source.versionDirectory(), config.parameters());
@@ -67,53 +73,6 @@ final class JarModel {
             }
             throw e;
         }
-    }
-
-    private static JavaModel find(ClassLoader loader, ModelConfig config, Path jar)
-            throws ReflectiveOperationException {
-        String name = config.parameters().getOrDefault("class", "");
-        if (!name.isEmpty()) {
-            Class<?> type;
-            try {
-                type = Class.forName(name, true, loader);
-            } catch (ClassNotFoundException e) {
-                throw ServingException.wrap(
-                        Code.INVALID_ARGUMENT,
-                        "there is no class '" + name + "' in " + jar,
-                        "correct the parameter 'class'",
-                        e);
-            }
-            if (!JavaModel.class.isAssignableFrom(type)) {
-                throw ServingException.invalidArgument(
-                        "class '" + name + "' in " + jar + " is no model",
-                        "let it implement " + JavaModel.class.getName());
-            }
-            try {
-                return (JavaModel) type.getConstructor().newInstance();
-            } catch (NoSuchMethodException | IllegalAccessException | InstantiationException e) {
-                throw ServingException.wrap(
-                        Code.INVALID_ARGUMENT,
-                        "class '" + name + "' in " + jar + " cannot be made a model of",
-                        "let it be public, not abstract, and have a public constructor without arguments",
-                        e);
-            }
-        }
-        Iterator<JavaModel> models = ServiceLoader.load(JavaModel.class, loader).iterator();
-        if (!models.hasNext()) {
-            throw ServingException.invalidArgument(
-                    jar + " offers no model",
-                    "name the class in META-INF/services/" + JavaModel.class.getName()
-                            + " or in the parameter 'class'");
-        }
-        JavaModel model = models.next();
-        if (models.hasNext()) {
-            throw ServingException.invalidArgument(
-                    jar + " offers more than one model: "
-                            + model.getClass().getName() + " and "
-                            + models.next().getClass().getName(),
-                    "name the one that is meant in the parameter 'class'");
-        }
-        return model;
     }
 
     private static ModelConfig complete(ModelConfig given, JavaModel model) {
@@ -171,67 +130,5 @@ final class JarModel {
             }
         }
         return null;
-    }
-
-    /** An opened copy of a jar. */
-    private record Jar(Path copy, URLClassLoader loader) {
-        static Jar open(Path jar, Path scratch) {
-            Path copy;
-            try (ZipFile readable = new ZipFile(jar.toFile())) {
-                readable.size();
-            } catch (IOException e) {
-                throw ServingException.wrap(
-                        Code.INVALID_ARGUMENT,
-                        "cannot read " + jar + ": " + e.getMessage(),
-                        "put a complete jar there",
-                        e);
-            }
-            try {
-                Files.createDirectories(scratch);
-                copy = Files.createTempFile(scratch, "model-", ".jar");
-                Files.copy(jar, copy, StandardCopyOption.REPLACE_EXISTING);
-                return new Jar(copy, new URLClassLoader("nereid-model", urls(copy), new InterfacesOnly()));
-            } catch (IOException e) {
-                throw ServingException.wrap(
-                        Code.FAILED_PRECONDITION, "cannot copy " + jar + " to " + scratch + ": " + e.getMessage(), e);
-            }
-        }
-
-        private static URL[] urls(Path file) throws MalformedURLException {
-            return new URL[] {file.toUri().toURL()};
-        }
-
-        void close() {
-            try {
-                loader.close();
-                Files.deleteIfExists(copy);
-            } catch (IOException e) {
-                throw ServingException.internal("cannot close " + copy, e);
-            }
-        }
-    }
-
-    /** Shows a jar the JDK and the interfaces it needs, nothing else of the server. */
-    private static final class InterfacesOnly extends ClassLoader {
-        private static final List<String> SHOWN =
-                List.of("io.nereid.base.", "io.nereid.tensor.", "io.nereid.spi.", "io.nereid.backend.");
-
-        InterfacesOnly() {
-            super("nereid-model-interfaces", ClassLoader.getPlatformClassLoader());
-        }
-
-        @Override
-        protected Class<?> findClass(String name) throws ClassNotFoundException {
-            if (name.equals(JavaModel.class.getName())) {
-                return JavaModel.class;
-            }
-            if (name.equals(JavaRequestModel.class.getName())) {
-                return JavaRequestModel.class;
-            }
-            if (SHOWN.stream().anyMatch(name::startsWith)) {
-                return Class.forName(name, false, JavaModel.class.getClassLoader());
-            }
-            throw new ClassNotFoundException(name);
-        }
     }
 }
