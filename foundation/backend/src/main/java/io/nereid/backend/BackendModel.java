@@ -30,6 +30,17 @@ public interface BackendModel extends AutoCloseable {
     }
 
     /**
+     * Which signature answers a request that names none but has parameters: one of {@link #signatures}, or empty for the
+     * default one. For models whose answers clients may choose so, as {@code output_margin} does of trees. Quick, on any thread.
+     *
+     * @param parameters of the request; values are Boolean, Long, Double or String
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a value that means nothing
+     */
+    default String signature(Map<String, Object> parameters) {
+        return "";
+    }
+
+    /**
      * A unit of concurrency for one signature.
      *
      * @param signature a key of {@link #signatures} other than {@code serving_default}; runs get its inputs, in its

@@ -108,6 +108,11 @@ final class BatchingRules {
         }
 
         @Override
+        public String signature(Map<String, Object> parameters) {
+            return model.signature(parameters);
+        }
+
+        @Override
         public Invocation newInvocation(String signature) {
             return model.newInvocation(signature);
         }

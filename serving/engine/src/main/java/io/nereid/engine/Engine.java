@@ -196,6 +196,9 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         ServingException refusal = null;
         try {
             String signature = request.options().signature();
+            if (signature.isEmpty() && !request.parameters().isEmpty()) {
+                signature = servable.asked(request.parameters());
+            }
             if (!signature.isEmpty()) {
                 asked = servable.signature(signature);
             }

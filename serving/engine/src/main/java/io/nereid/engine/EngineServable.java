@@ -155,6 +155,11 @@ abstract class EngineServable implements Servable {
         return found;
     }
 
+    /** The signature that the parameters of a request ask for; empty for the default one. */
+    String asked(Map<String, Object> parameters) {
+        return "";
+    }
+
     /** What answers requests for the signatures besides the default one, by name. */
     Map<String, ? extends EngineServable> signatures() {
         return Map.of();

@@ -142,6 +142,11 @@ final class ModelServable extends EngineServable {
     }
 
     @Override
+    String asked(Map<String, Object> parameters) {
+        return model.signature(parameters);
+    }
+
+    @Override
     Map<String, ModelServable> signatures() {
         return signatures;
     }

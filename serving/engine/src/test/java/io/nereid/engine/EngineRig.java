@@ -141,6 +141,10 @@ final class EngineRig implements AutoCloseable {
     }
 
     CompletableFuture<float[]> infer(ModelRef model, String signature, Tensor input) {
+        return infer(model, signature, Map.of(), input);
+    }
+
+    CompletableFuture<float[]> infer(ModelRef model, String signature, Map<String, Object> parameters, Tensor input) {
         CompletableFuture<float[]> done = new CompletableFuture<>();
         var unused = engine().infer(
                         new InferenceRequest(
@@ -148,7 +152,7 @@ final class EngineRig implements AutoCloseable {
                                 "",
                                 List.of(input),
                                 List.of(),
-                                Map.of(),
+                                parameters,
                                 Long.MAX_VALUE,
                                 Clock.system().nanos(),
                                 Options.NONE.withSignature(signature)),

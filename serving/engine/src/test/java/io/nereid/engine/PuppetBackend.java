@@ -171,6 +171,18 @@ final class PuppetBackend implements Backend {
         }
 
         @Override
+        public String signature(Map<String, Object> parameters) {
+            Object plus = parameters.get("plus");
+            if (plus == null) {
+                return "";
+            }
+            if (!plus.equals(10L)) {
+                throw ServingException.invalidArgument("plus what?");
+            }
+            return "plus_ten";
+        }
+
+        @Override
         public Invocation newInvocation() {
             return newInvocation("");
         }

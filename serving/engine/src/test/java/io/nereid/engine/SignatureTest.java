@@ -57,6 +57,25 @@ class SignatureTest {
     }
 
     @Test
+    void theParametersOfARequestThatNamesNoneMayChooseTheSignature() throws Exception {
+        rig.stored("m", 1, "signatures");
+        rig.start();
+        Map<String, Object> ten = Map.of("plus", 10L);
+        assertThat(EngineRig.get(rig.infer(MODEL, "", ten, EngineRig.floats("X", Shape.of(1, 2), 1, 2))))
+                .containsExactly(12, 13);
+        assertThat(EngineRig.get(rig.infer(MODEL, "serving_default", ten, EngineRig.floats("IN0", Shape.of(1, 1), 5))))
+                .as("the name counts")
+                .containsExactly(6);
+        assertThat(EngineRig.get(
+                        rig.infer(MODEL, "", Map.of("other", true), EngineRig.floats("IN0", Shape.of(1, 1), 1))))
+                .containsExactly(2);
+        ServingException e = EngineRig.failure(
+                rig.infer(MODEL, "", Map.of("plus", "ten"), EngineRig.floats("X", Shape.of(1, 2), 1, 2)));
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.getMessage()).isEqualTo("plus what?");
+    }
+
+    @Test
     void aSignatureHasItsOwnInputsAndOutputs() throws Exception {
         rig.stored("m", 1, "signatures");
         rig.start();

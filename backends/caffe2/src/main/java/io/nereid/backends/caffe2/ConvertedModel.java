@@ -27,6 +27,11 @@ record ConvertedModel(BackendModel model, ModelConfig config) implements Backend
     }
 
     @Override
+    public String signature(Map<String, Object> parameters) {
+        return model.signature(parameters);
+    }
+
+    @Override
     public Invocation newInvocation(String signature) {
         return model.newInvocation(signature);
     }

@@ -55,6 +55,18 @@ final class MlflowModel implements BackendModel {
     }
 
     @Override
+    public String signature(Map<String, Object> parameters) {
+        String name = inside.signature(parameters);
+        if (!same && !name.isEmpty()) {
+            throw ServingException.invalidArgument(
+                    "model '" + config.name() + "' takes columns, but its parameters ask for signature '" + name
+                            + "', which takes a matrix",
+                    "have its configuration say the parameter inputs: matrix");
+        }
+        return name;
+    }
+
+    @Override
     public Invocation newInvocation(String signature) {
         return inside.newInvocation(signature);
     }

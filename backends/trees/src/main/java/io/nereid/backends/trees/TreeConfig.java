@@ -24,7 +24,15 @@ import org.jspecify.annotations.Nullable;
  */
 record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     static final String INPUT = "input-0";
-    private static final String OUTPUT_MARGIN = "output_margin";
+    /** The parameter that makes {@code predict} the margin, as XGBoost calls it. */
+    static final String OUTPUT_MARGIN = "output_margin";
+    /** The same, as LightGBM calls it. */
+    private static final String RAW_SCORE = "raw_score";
+    /** The signature whose {@code predict} is the margin. */
+    static final String MARGIN = "margin";
+    /** The signature whose {@code predict} is not, of a model configured to give margins. */
+    static final String ANSWER = "answer";
+
     private static final String ITERATION_RANGE = "iteration_range";
     private static final String FEATURE_NAMES = "feature_names";
     private static final int ROWS = 1 << 20;
@@ -153,12 +161,58 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
     }
 
     private static boolean margin(ModelConfig config) {
-        String text =
-                config.parameters().getOrDefault(OUTPUT_MARGIN, "false").strip().toLowerCase(Locale.ROOT);
-        if (!List.of("true", "false", "1", "0").contains(text)) {
-            throw wrong(config, "has " + OUTPUT_MARGIN + " '" + text + "'", "true or false");
+        try {
+            Boolean margin = margin(config.parameters());
+            return margin != null && margin;
+        } catch (ServingException e) {
+            throw ServingException.invalidArgument(
+                    "model '" + config.name() + "': " + e.getMessage(), "correct its configuration");
         }
-        return text.equals("true") || text.equals("1");
+    }
+
+    /**
+     * What parameters, of a configuration or of a request, say about the margin; null for nothing.
+     *
+     * @throws ServingException INVALID_ARGUMENT when that is neither true nor false
+     */
+    static @Nullable Boolean margin(Map<String, ?> parameters) {
+        Boolean said = null;
+        for (String name : List.of(OUTPUT_MARGIN, RAW_SCORE)) {
+            Object value = parameters.get(name);
+            if (value == null) {
+                continue;
+            }
+            String text = String.valueOf(value).strip().toLowerCase(Locale.ROOT);
+            boolean truth = List.of("true", "1").contains(text);
+            if ((!truth && !List.of("false", "0").contains(text)) || (said != null && said != truth)) {
+                throw ServingException.invalidArgument(
+                        "parameter '" + name + "' is '" + (text.length() > 40 ? text.substring(0, 40) + "…" : text)
+                                + "' (expected: true or false" + (said == null ? "" : ", as " + OUTPUT_MARGIN + " has it")
+                                + ")");
+            }
+            said = truth;
+        }
+        return said;
+    }
+
+    /** The outputs with {@code predict} as the margin, or as the answer where it is the margin; empty without one. */
+    List<TensorSpec> turned(ParsedModel model) {
+        int outer = config.batched() || rowVector ? 0 : 1;
+        List<TensorSpec> specs = new ArrayList<>();
+        boolean any = false;
+        for (TensorSpec spec : config.outputs()) {
+            if (Output.of(spec.name()) != Output.PREDICT) {
+                specs.add(spec);
+                continue;
+            }
+            any = true;
+            int from = width(Output.PREDICT, model, margin);
+            int to = width(Output.PREDICT, model, !margin);
+            Shape shape = to == 1 ? Shape.SCALAR : Shape.of(to);
+            specs.add(
+                    from == to ? spec : new TensorSpec(spec.name(), spec.dataType(), outer == 0 ? shape : shape.prepend(-1)));
+        }
+        return any ? List.copyOf(specs) : List.of();
     }
 
     private static int rows(BackendContext context) {

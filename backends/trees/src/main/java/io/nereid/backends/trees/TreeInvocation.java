@@ -25,6 +25,7 @@ final class TreeInvocation implements Invocation {
     private static final int BLOCK_NUMBERS = 4096;
 
     private final TreeModel model;
+    private final List<Port> ports;
     private final ParsedModel facts;
     private final @Nullable Forest forest;
     private final int block;
@@ -34,8 +35,9 @@ final class TreeInvocation implements Invocation {
     private final double[] answers;
     private volatile boolean cancelled;
 
-    TreeInvocation(TreeModel model) {
+    TreeInvocation(TreeModel model, List<Port> ports) {
         this.model = model;
+        this.ports = ports;
         this.facts = model.facts();
         this.forest = model.forest();
         int stride = forest == null ? 1 : forest.slots().size();
@@ -84,8 +86,18 @@ final class TreeInvocation implements Invocation {
         return rowVector ? 1 : (int) shape.dim(0);
     }
 
+    private Port port(String name) {
+        for (int i = 0; i < ports.size(); i++) {
+            if (ports.get(i).name().equals(name)) {
+                return ports.get(i);
+            }
+        }
+        throw ServingException.invalidArgument("unexpected output '" + name + "' for model '"
+                + model.config().name() + "'");
+    }
+
     private Writer writer(String name, int rows, List<Tensor> results) {
-        Port port = model.port(name);
+        Port port = port(name);
         int width = port.width();
         Shape shape;
         if (model.settings().rowVector()) {
@@ -185,12 +197,8 @@ final class TreeInvocation implements Invocation {
                 margins(at, outputs);
                 break;
             case PREDICT:
-                if (model.settings().margin()) {
-                    margins(at, outputs);
-                } else {
-                    System.arraycopy(row, 0, answers, 0, outputs);
-                    facts.link().apply(answers, outputs);
-                }
+                System.arraycopy(row, 0, answers, 0, outputs);
+                facts.link().apply(answers, outputs);
                 break;
             case PREDICT_PROBA:
                 System.arraycopy(row, 0, answers, 0, outputs);

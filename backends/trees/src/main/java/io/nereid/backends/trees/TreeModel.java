@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /** A loaded model that all its invocations share. Immutable. */
@@ -28,7 +29,15 @@ final class TreeModel implements BackendModel {
     private final @Nullable Forest forest;
     private final Explanations explanations;
     private final IoTraits traits;
-    private final List<Port> ports = new ArrayList<>();
+    private final List<Port> ports;
+    private final @Nullable Turned turned;
+
+    /**
+     * The signature under which {@code predict} is the margin, or is not where the configuration has it so. Immutable.
+     *
+     * @param name its name
+     */
+    private record Turned(String name, Signature signature, List<Port> ports) {}
 
     /**
      * An output as runs need it. Immutable.
@@ -53,14 +62,27 @@ final class TreeModel implements BackendModel {
                 : forest.steps() + forest.slots().size();
         int rows = Math.max(1, config.config().maxBatchSize());
         boolean bounded = config.config().batched() || config.rowVector();
-        int outer = config.config().batched() || config.rowVector() ? 0 : 1;
-        for (TensorSpec spec : config.config().fetches()) {
-            Output output = Objects.requireNonNull(Output.of(spec.name()));
-            boolean wide = spec.modelShape().rank() > outer;
-            ports.add(new Port(
-                    spec.name(), output, spec.dataType(), wide, TreeConfig.width(output, parsed, config.margin())));
-        }
+        this.ports = ports(config.config().fetches(), config.margin());
+        List<TensorSpec> others = config.turned(parsed);
+        this.turned = others.isEmpty()
+                ? null
+                : new Turned(
+                        config.margin() ? TreeConfig.ANSWER : TreeConfig.MARGIN,
+                        new Signature(Signature.PREDICT, config.config().inputs(), others, Map.of()),
+                        ports(others, !config.margin()));
         this.traits = new IoTraits(1, true, bounded && steps * rows <= TINY && explanations.atHand(), false, true);
+    }
+
+    private List<Port> ports(List<TensorSpec> specs, boolean margin) {
+        List<Port> found = new ArrayList<>();
+        int outer = config.config().batched() || config.rowVector() ? 0 : 1;
+        for (TensorSpec spec : specs) {
+            Output named = Objects.requireNonNull(Output.of(spec.name()));
+            Output output = named == Output.PREDICT && margin ? Output.MARGIN : named;
+            boolean wide = spec.modelShape().rank() > outer;
+            found.add(new Port(spec.name(), output, spec.dataType(), wide, TreeConfig.width(output, facts, margin)));
+        }
+        return List.copyOf(found);
     }
 
     ParsedModel facts() {
@@ -69,17 +91,6 @@ final class TreeModel implements BackendModel {
 
     TreeConfig settings() {
         return config;
-    }
-
-    /** The output of this name. */
-    Port port(String name) {
-        for (Port port : ports) {
-            if (port.name().equals(name)) {
-                return port;
-            }
-        }
-        throw ServingException.invalidArgument(
-                "unexpected output '" + name + "' for model '" + config.config().name() + "'");
     }
 
     @Nullable Forest forest() {
@@ -98,19 +109,43 @@ final class TreeModel implements BackendModel {
 
     @Override
     public Invocation newInvocation() {
-        return new TreeInvocation(this);
+        return new TreeInvocation(this, ports);
     }
 
     @Override
     public Map<String, Signature> signatures() {
-        return explanations.signatures();
+        if (turned == null) {
+            return explanations.signatures();
+        }
+        Map<String, Signature> all = new TreeMap<>(explanations.signatures());
+        all.put(turned.name(), turned.signature());
+        return all;
+    }
+
+    /** {@code output_margin}, which LightGBM calls {@code raw_score}. */
+    @Override
+    public String signature(Map<String, Object> parameters) {
+        Boolean margin = TreeConfig.margin(parameters);
+        if (margin == null || margin == config.margin()) {
+            return "";
+        }
+        if (turned == null) {
+            throw ServingException.invalidArgument(
+                    "model '" + config.config().name() + "' has no output 'predict', which alone the parameter "
+                            + TreeConfig.OUTPUT_MARGIN + " changes",
+                    "leave the parameter out; ask for output margin where there is one");
+        }
+        return turned.name();
     }
 
     @Override
     public Invocation newInvocation(String signature) {
+        if (turned != null && signature.equals(turned.name())) {
+            return new TreeInvocation(this, turned.ports());
+        }
         if (!signature.equals(Explanations.SIGNATURE)) {
             throw ServingException.invalidArgument("model '" + config.config().name() + "' has no signature '"
-                    + signature + "' (expected: " + Explanations.SIGNATURE + ")");
+                    + signature + "' (expected: " + String.join(", ", signatures().keySet()) + ")");
         }
         return explanations.newInvocation(this);
     }

@@ -178,7 +178,7 @@ class ShapTest {
             }
             try (BackendModel model =
                     References.load(file, References.config(file).build())) {
-                assertThat(model.signatures()).isEmpty();
+                assertThat(model.signatures()).doesNotContainKey("shap");
                 assertThatThrownBy(() -> model.newInvocation("shap").close())
                         .isInstanceOf(ServingException.class)
                         .hasMessageContaining(reason);
@@ -192,7 +192,7 @@ class ShapTest {
         String text = Files.readString(whole, StandardCharsets.UTF_8).replaceAll("(?m)^internal_count=.*\n", "");
         Path file = Files.writeString(directory.resolve("model.txt"), text.replaceAll("(?m)^tree_sizes=.*\n", ""));
         try (BackendModel model = References.load(file, References.config(file).build())) {
-            assertThat(model.signatures()).isEmpty();
+            assertThat(model.signatures()).doesNotContainKey("shap");
             assertThatThrownBy(() -> model.newInvocation("shap").close()).hasMessageContaining("internal_count");
         }
     }
