@@ -12,8 +12,6 @@ import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.StorageContainer;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
@@ -38,7 +36,7 @@ final class PlaneSettings implements Admission.Surroundings {
     public ServiceConfig config(String namespace) {
         ServiceConfig config = ServiceConfig.defaults();
         for (String of : List.of(HOME, namespace)) {
-            ObjectNode tree = store.get(new Key(type(Kinds.CONFIG_MAP), of, ServiceConfig.CONFIG_MAP));
+            ObjectNode tree = store.get(new ResourceStore.Key(type(Kinds.CONFIG_MAP), of, ServiceConfig.CONFIG_MAP));
             if (tree != null) {
                 try {
                     config = config.with(tree);
@@ -84,7 +82,7 @@ final class PlaneSettings implements Admission.Surroundings {
         return all;
     }
 
-    private static Type type(Kind kind) {
-        return new Type(kind.group(), kind.plural());
+    private static ResourceStore.Type type(Kind kind) {
+        return new ResourceStore.Type(kind.group(), kind.plural());
     }
 }

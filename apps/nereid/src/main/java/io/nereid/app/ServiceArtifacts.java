@@ -8,8 +8,6 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.local.Artifacts;
@@ -35,9 +33,9 @@ import org.jspecify.annotations.Nullable;
 
 /** Fetches the files of services with the secrets that their namespaces hold, and what else these hold. Thread-safe. */
 final class ServiceArtifacts implements Artifacts {
-    private static final Type SECRETS = new Type("", "secrets");
-    private static final Type CONFIG_MAPS = new Type("", "configmaps");
-    private static final Type ACCOUNTS = new Type("", "serviceaccounts");
+    private static final ResourceStore.Type SECRETS = new ResourceStore.Type("", "secrets");
+    private static final ResourceStore.Type CONFIG_MAPS = new ResourceStore.Type("", "configmaps");
+    private static final ResourceStore.Type ACCOUNTS = new ResourceStore.Type("", "serviceaccounts");
     private static final String PLACEHOLDER = "<scheme-placeholder>://";
 
     private final Storage storage;
@@ -77,7 +75,7 @@ final class ServiceArtifacts implements Artifacts {
             return StorageRequest.of(location.uri(), location.credentials());
         }
         String account = artifact.serviceAccount() == null ? "default" : artifact.serviceAccount();
-        ObjectNode tree = store.get(new Key(ACCOUNTS, namespace, account));
+        ObjectNode tree = store.get(new ResourceStore.Key(ACCOUNTS, namespace, account));
         if (tree == null && artifact.serviceAccount() != null) {
             throw ServingException.of(
                     Code.FAILED_PRECONDITION,
@@ -119,7 +117,7 @@ final class ServiceArtifacts implements Artifacts {
     }
 
     private @Nullable Secret secret(String namespace, String name) {
-        ObjectNode tree = store.get(new Key(SECRETS, namespace, name));
+        ObjectNode tree = store.get(new ResourceStore.Key(SECRETS, namespace, name));
         if (tree == null) {
             return null;
         }
@@ -152,7 +150,7 @@ final class ServiceArtifacts implements Artifacts {
             Secret secret = secret(namespace, source.object());
             all = secret == null ? null : secret.data();
         } else {
-            ObjectNode tree = store.get(new Key(CONFIG_MAPS, namespace, source.object()));
+            ObjectNode tree = store.get(new ResourceStore.Key(CONFIG_MAPS, namespace, source.object()));
             all = tree == null ? null : texts(tree.path("data"));
         }
         Map<String, String> found = new HashMap<>();

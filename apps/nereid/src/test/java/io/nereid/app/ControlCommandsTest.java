@@ -14,8 +14,6 @@ import io.nereid.control.api.ResourceTexts;
 import io.nereid.control.apiserver.ApiServer;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.ResourceStore.Key;
-import io.nereid.control.core.ResourceStore.Type;
 import io.nereid.control.core.RuntimeSelection;
 import io.nereid.control.store.DiskStore;
 import io.nereid.transport.Server;
@@ -105,7 +103,7 @@ class ControlCommandsTest {
     }
 
     private ObjectNode iris() {
-        return store.get(new Key(new Type("serving.kserve.io", "inferenceservices"), "default", "iris"));
+        return store.get(new ResourceStore.Key(new ResourceStore.Type("serving.kserve.io", "inferenceservices"), "default", "iris"));
     }
 
     private void ready(String status) {
@@ -117,7 +115,7 @@ class ControlCommandsTest {
                 .put("type", "Ready")
                 .put("status", status)
                 .put("message", "it answers");
-        store.update(new Type("serving.kserve.io", "inferenceservices"), resource, null);
+        store.update(new ResourceStore.Type("serving.kserve.io", "inferenceservices"), resource, null);
     }
 
     @Test
@@ -268,7 +266,7 @@ class ControlCommandsTest {
         event.putObject("metadata").put("name", "iris.1").put("namespace", "default");
         event.putObject("involvedObject").put("kind", "InferenceService").put("name", "iris");
         event.put("type", "Warning").put("reason", "ModelLoadFailed").put("message", "no such file");
-        store.create(new Type("", "events"), event);
+        store.create(new ResourceStore.Type("", "events"), event);
         assertThat(run("describe", "isvc", "iris")).isZero();
         assertThat(out.toString())
                 .contains("Name:           iris", "minReplicas: 1", "it answers")
