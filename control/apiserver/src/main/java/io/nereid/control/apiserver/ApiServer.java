@@ -65,6 +65,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private final Resources resources;
     private final Tables tables;
     private final Pods pods;
+    private final Collector collector;
     private final ThreadPoolExecutor pool = Threads.pool("nereid-control-api", THREADS);
     private final ScheduledThreadPoolExecutor timer = Threads.timer("nereid-control-timer");
     private final Set<WatchStream> watches = ConcurrentHashMap.newKeySet();
@@ -155,7 +156,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         @Nullable RuntimeSelection explain(ObjectNode service);
     }
 
-    /** Answers nothing until its routes are served. */
+    /** Answers nothing until its routes are served; what belongs to owners that are gone is deleted from now on. */
     public ApiServer(ResourceStore store, Admission admission, Options options) {
         this.options = options;
         this.store = store;
@@ -167,6 +168,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         this.pods = new Pods(store, options.runs(), timer, options.clock().millis());
         this.resources = new Resources(store, admission, new Namespaces(store), options.clock());
         this.tables = new Tables(options.clock());
+        this.collector = new Collector(store, resources);
+        collector.start();
     }
 
     @Override
@@ -186,6 +189,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         watches.clear();
         followed.forEach(PodLog::end);
         followed.clear();
+        collector.close();
         timer.shutdownNow();
         pool.shutdown();
     }

@@ -158,6 +158,10 @@ final class Resources {
         }
         metadata.put("name", name);
         String namespace = metadata.path("namespace").asText("");
+        String problem = Collector.problem(metadata);
+        if (problem != null) {
+            throw new Refused(Answer.invalid(kind, name, problem));
+        }
         if (kind.namespaced()) {
             if (!namespace.isEmpty() && !namespace.equals(target.namespace())) {
                 throw ServingException.invalidArgument(
@@ -535,6 +539,18 @@ final class Resources {
         }
         String version = conditions.path("resourceVersion").asText("");
         ObjectNode deleted = old;
+        String policy = options.path("propagationPolicy").asText("");
+        if (policy.isEmpty()) {
+            String asked = request.query("propagationPolicy");
+            policy = asked == null ? "" : asked;
+        }
+        if (!List.of("", "Orphan", "Background", "Foreground").contains(policy)) {
+            throw ServingException.invalidArgument(
+                    "propagationPolicy is '" + policy + "' (expected Background, Foreground or Orphan)");
+        }
+        if (!dryRun && (policy.equals("Orphan") || options.path("orphanDependents").asBoolean(false))) {
+            Collector.orphan(store, target, old.path("metadata").path("uid").asText());
+        }
         if (target.kind().kind().equals("Namespace")) {
             deleted = namespaces.delete(target, dryRun);
         } else if (!dryRun) {
@@ -552,6 +568,16 @@ final class Resources {
                 .withObject("/details")
                 .put("uid", old.path("metadata").path("uid").asText());
         return Answer.ok(status);
+    }
+
+    /** Deletes what belongs to nobody any more. */
+    void collect(Target target, String version) {
+        if (target.kind().kind().equals("Namespace")) {
+            namespaces.delete(target, false);
+            return;
+        }
+        store.delete(target.key(), version);
+        namespaces.mayHaveEmptied(target.namespace());
     }
 
     Answer deleteAll(Target collection, Selectors selectors, boolean dryRun) {

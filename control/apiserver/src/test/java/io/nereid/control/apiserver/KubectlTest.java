@@ -5,9 +5,12 @@ package io.nereid.control.apiserver;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
 import io.nereid.control.core.Observed;
+import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
+import io.nereid.control.store.DiskStore;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
@@ -362,6 +365,93 @@ class KubectlTest {
         while (plane.inFlight() > 0) {
             Thread.onSpinWait();
         }
+    }
+
+    private static String owned(String name, String owners) {
+        return """
+                apiVersion: v1
+                kind: ConfigMap
+                metadata:
+                  name: NAME
+                  ownerReferences: [OWNERS]
+                """.replace("NAME", name).replace("OWNERS", owners);
+    }
+
+    private static String owner(String kind, String name, String uid) {
+        return "{apiVersion: serving.kserve.io/v1beta1, kind: KIND, name: NAME, uid: UID, blockOwnerDeletion: true}"
+                .replace("KIND", kind)
+                .replace("NAME", name)
+                .replace("UID", uid);
+    }
+
+    private void gone(String name) {
+        Key key = new Key(new Type("", "configmaps"), "default", name);
+        long end = Clock.system().millis() + 20_000;
+        while (plane.store.get(key) != null && Clock.system().millis() < end) {
+            Thread.onSpinWait();
+        }
+        assertThat(plane.store.get(key)).as(name).isNull();
+    }
+
+    private boolean there(String name) {
+        return plane.store.get(new Key(new Type("", "configmaps"), "default", name)) != null;
+    }
+
+    @Test
+    void whatBelongsToSomethingThatIsGoneGoesToo() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        ok("apply", "-f", file(IRIS.replace("name: iris", "name: other")));
+        String iris = owner("InferenceService", "iris", iris().at("/metadata/uid").asText());
+        String other = owner(
+                "InferenceService",
+                "other",
+                plane.store.get(new Key(SERVICES, "default", "other")).at("/metadata/uid").asText());
+        ok("apply", "-f", file(owned("one", iris)));
+        ok("apply", "-f", file(owned("both", iris + ", " + other)));
+        ok("apply", "-f", file(owned("unknown", owner("Deployment", "iris", "u"))));
+        ok("apply", "-f", file(owned("stranger", owner("InferenceService", "iris", "another-uid"))));
+        gone("stranger");
+        String uid = plane.store
+                .get(new Key(new Type("", "configmaps"), "default", "one"))
+                .at("/metadata/uid")
+                .asText();
+        ok(
+                "apply",
+                "-f",
+                file(owned("grandchild", "{apiVersion: v1, kind: ConfigMap, name: one, uid: " + uid + "}")));
+        ok("delete", "isvc", "iris");
+        gone("one");
+        gone("grandchild");
+        assertThat(there("both")).isTrue();
+        ok("delete", "isvc", "other", "--cascade=foreground");
+        gone("both");
+        assertThat(there("unknown")).isTrue();
+        assertThat(refused("apply", "-f", file(owned("bad", "{apiVersion: v1, kind: ConfigMap, name: x}"))))
+                .contains("uid");
+    }
+
+    @Test
+    void anOwnerThatOrphansLeavesWhatBelongsToIt() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        String uid = iris().at("/metadata/uid").asText();
+        ok("apply", "-f", file(owned("one", owner("InferenceService", "iris", uid))));
+        ok("delete", "isvc", "iris", "--cascade=orphan");
+        ok("apply", "-f", file(owned("two", owner("InferenceService", "iris", uid))));
+        gone("two");
+        assertThat(there("one")).isTrue();
+        assertThat(ok("get", "cm", "one", "-o", "jsonpath={.metadata.ownerReferences}")).isEmpty();
+    }
+
+    @Test
+    void whatWasOrphanedWhileTheServerWasDownGoesWhenItIsUp() throws Exception {
+        ok("apply", "-f", file(IRIS));
+        ok("apply", "-f", file(owned("one", owner("InferenceService", "iris", iris().at("/metadata/uid").asText()))));
+        plane.close();
+        try (ResourceStore store = DiskStore.open(dir.resolve("store"), Clock.system())) {
+            store.delete(new Key(SERVICES, "default", "iris"), null);
+        }
+        plane = new TestPlane(dir.resolve("store"));
+        gone("one");
     }
 
     @Test

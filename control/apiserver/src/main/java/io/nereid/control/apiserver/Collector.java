@@ -1,0 +1,211 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.apiserver;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.control.api.Kind;
+import io.nereid.control.api.Kinds;
+import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.control.core.ResourceStore;
+import io.nereid.control.core.ResourceStore.Change;
+import io.nereid.control.core.ResourceStore.Watch;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Deletes what belongs to something that is gone: a resource all of whose {@code ownerReferences} name owners that are not there
+ * any more, under that name with that uid. Everything is looked at when it begins, then whatever changes, on a thread of its own.
+ */
+final class Collector implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Collector.class);
+
+    private final ResourceStore store;
+    private final Resources resources;
+    private final ExecutorService thread = Threads.single("nereid-control-collector");
+    private final List<Watch> watches = new ArrayList<>();
+    /** Who belongs to an owner, by the owner's uid; confined to the thread. */
+    private final Map<String, Set<Target>> dependents = new HashMap<>();
+
+    Collector(ResourceStore store, Resources resources) {
+        this.store = store;
+        this.resources = resources;
+    }
+
+    void start() {
+        for (Kind kind : Kinds.all()) {
+            watches.add(store.watch(
+                    new ResourceStore.Type(kind.group(), kind.plural()), null, 0, change -> later(kind, change)));
+        }
+    }
+
+    private void later(Kind kind, Change change) {
+        boolean gone = change.kind() == Change.Kind.DELETED;
+        JsonNode metadata = change.resource().path("metadata");
+        if (!gone && metadata.path("ownerReferences").isEmpty()) {
+            return;
+        }
+        try {
+            thread.execute(() -> changed(kind, metadata, gone));
+        } catch (RejectedExecutionException e) {
+            LOG.debug("the server ends");
+        }
+    }
+
+    private void changed(Kind kind, JsonNode metadata, boolean gone) {
+        Target target = new Target(
+                kind,
+                metadata.path("namespace").asText(""),
+                metadata.path("name").asText(),
+                "");
+        for (JsonNode reference : metadata.path("ownerReferences")) {
+            String owner = reference.path("uid").asText();
+            if (gone) {
+                dependents.computeIfPresent(owner, (uid, of) -> of.remove(target) && of.isEmpty() ? null : of);
+            } else {
+                dependents.computeIfAbsent(owner, uid -> new HashSet<>()).add(target);
+            }
+        }
+        if (gone) {
+            Set<Target> orphans = dependents.remove(metadata.path("uid").asText());
+            if (orphans != null) {
+                orphans.forEach(this::collect);
+            }
+        } else {
+            collect(target);
+        }
+    }
+
+    /** Deletes a resource if none of its owners is there. */
+    private void collect(Target target) {
+        try {
+            ObjectNode now = store.get(target.key());
+            if (now == null || now.path("metadata").has("deletionTimestamp") || owned(target, now)) {
+                return;
+            }
+            LOG.info(
+                    "{} {}/{} is deleted, as its owner is gone",
+                    target.kind().kind(),
+                    target.namespace(),
+                    target.name());
+            resources.collect(target, now.path("metadata").path("resourceVersion").asText());
+        } catch (ServingException e) {
+            // A newer version is looked at when its change is told.
+            if (e.code() != Code.NOT_FOUND && e.code() != Code.ABORTED) {
+                LOG.warn("{} {} cannot be deleted: {}", target.kind().kind(), target.name(), e.describe());
+            }
+        } catch (RuntimeException e) {
+            LOG.error("{} {} cannot be looked at", target.kind().kind(), target.name(), e);
+        }
+    }
+
+    private boolean owned(Target target, ObjectNode resource) {
+        JsonNode references = resource.path("metadata").path("ownerReferences");
+        if (references.isEmpty()) {
+            return true;
+        }
+        for (JsonNode reference : references) {
+            Kind kind = kind(reference);
+            if (kind == null || kind.namespaced() && target.namespace().isEmpty()) {
+                // Nobody knows whether such an owner is there.
+                return true;
+            }
+            ObjectNode owner = store.get(new Target(
+                            kind,
+                            kind.namespaced() ? target.namespace() : "",
+                            reference.path("name").asText(),
+                            "")
+                    .key());
+            if (owner != null
+                    && owner.path("metadata")
+                            .path("uid")
+                            .asText()
+                            .equals(reference.path("uid").asText())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static @Nullable Kind kind(JsonNode reference) {
+        String group = group(reference.path("apiVersion").asText());
+        for (Kind kind : Kinds.all()) {
+            if (kind.kind().equals(reference.path("kind").asText()) && kind.group().equals(group)) {
+                return kind;
+            }
+        }
+        return null;
+    }
+
+    private static String group(String apiVersion) {
+        int slash = apiVersion.indexOf('/');
+        return slash < 0 ? "" : apiVersion.substring(0, slash);
+    }
+
+    /** Takes an owner out of everything that belongs to it, so that it stays. */
+    static void orphan(ResourceStore store, Target owner, String uid) {
+        for (Kind kind : Kinds.all()) {
+            ResourceStore.Type type = new ResourceStore.Type(kind.group(), kind.plural());
+            String namespace = owner.namespace().isEmpty() || !kind.namespaced() ? null : owner.namespace();
+            for (ObjectNode item : store.list(type, namespace).items()) {
+                if (item.path("metadata").get("ownerReferences") instanceof ArrayNode references) {
+                    ArrayNode kept = Answer.JSON.createArrayNode();
+                    references.forEach(r -> {
+                        if (!r.path("uid").asText().equals(uid)) {
+                            kept.add(r);
+                        }
+                    });
+                    if (kept.size() < references.size()) {
+                        ObjectNode freed = item.deepCopy();
+                        if (kept.isEmpty()) {
+                            freed.withObject("/metadata").remove("ownerReferences");
+                        } else {
+                            freed.withObject("/metadata").set("ownerReferences", kept);
+                        }
+                        store.update(
+                                type,
+                                freed,
+                                item.path("metadata").path("resourceVersion").asText());
+                    }
+                }
+            }
+        }
+    }
+
+    /** What is wrong with the references of a resource, as {@code path: what}; null for nothing. */
+    static @Nullable String problem(JsonNode metadata) {
+        int controllers = 0;
+        int index = 0;
+        for (JsonNode reference : metadata.path("ownerReferences")) {
+            for (String field : List.of("apiVersion", "kind", "name", "uid")) {
+                if (reference.path(field).asText("").isEmpty()) {
+                    return "metadata.ownerReferences[" + index + "]." + field + ": Invalid value: \"\": must not be empty";
+                }
+            }
+            controllers += reference.path("controller").asBoolean(false) ? 1 : 0;
+            index++;
+        }
+        return controllers > 1
+                ? "metadata.ownerReferences: Invalid value: only one reference can have controller set to true"
+                : null;
+    }
+
+    @Override
+    public void close() {
+        watches.forEach(Watch::close);
+        thread.shutdown();
+    }
+}
