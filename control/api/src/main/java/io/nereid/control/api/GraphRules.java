@@ -47,9 +47,31 @@ final class GraphRules {
         if (graph.timeout() != null && graph.timeout() < 0) {
             problems.add("spec.timeout", graph.timeout() + " is less than 0");
         }
+        Long client = graph.timeouts().serviceClient();
+        if (client != null && client < 0) {
+            problems.add("spec.routerTimeouts.serviceClient", client + " is less than 0");
+        }
+        withoutEffect(Fields.of(resource).object("spec"));
+    }
+
+    private void withoutEffect(Fields spec) {
         for (String field : List.of("affinity", "tolerations", "nodeSelector", "nodeName")) {
-            if (Fields.of(resource).object("spec").has(field)) {
+            if (spec.has(field)) {
                 warnings.add("spec." + field + " has no effect on one machine");
+            }
+        }
+        for (String field : List.of(
+                "minReplicas", "maxReplicas", "scaleTarget", "scaleMetric", "resources", "serviceAccountName")) {
+            if (spec.has(field)) {
+                warnings.add("spec." + field
+                        + " has no effect on one machine: graphs run in the server, without a process of their own");
+            }
+        }
+        for (String field : List.of("serverRead", "serverWrite", "serverIdle")) {
+            if (spec.object("routerTimeouts").has(field)) {
+                warnings.add("spec.routerTimeouts." + field
+                        + " has no effect on one machine: the server's own limits hold; timeout is for the whole graph,"
+                        + " routerTimeouts.serviceClient for one step");
             }
         }
     }
@@ -85,11 +107,15 @@ final class GraphRules {
                     && (step.condition() == null || step.condition().isBlank())) {
                 problems.add(at + ".condition", "missing; every step of a Switch has one");
             }
-            if (splitter && step.condition() != null) {
-                warnings.add(at + ".condition has no effect in a Splitter");
+            if ((splitter || node.routerType().equals("Ensemble")) && step.condition() != null) {
+                warnings.add(at + ".condition has no effect in "
+                        + (splitter ? "a Splitter" : "an Ensemble: all steps are called"));
             }
             if (step.data() != null && !Set.of("$request", "$response", "").contains(step.data())) {
                 warnings.add(at + ".data is neither $request nor $response: the step gets the request");
+            } else if ("$response".equals(step.data()) && (i == 0 || !node.routerType().equals("Sequence"))) {
+                warnings.add(at + ".data has no effect: "
+                        + (i == 0 ? "no step comes before" : "the node is no Sequence") + ", the step gets the request");
             }
         }
         if (splitter && weights != 100 && node.steps().stream().allMatch(step -> step.weight() != null)) {
