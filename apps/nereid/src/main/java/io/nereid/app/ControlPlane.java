@@ -19,6 +19,7 @@ import io.nereid.control.local.LocalSettings;
 import io.nereid.control.store.DiskStore;
 import io.nereid.endpoint.VirtualHosts;
 import io.nereid.engine.Engine;
+import io.nereid.payload.PayloadLogs;
 import io.nereid.repository.PlacedModels;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.storage.Storage;
@@ -50,6 +51,7 @@ final class ControlPlane implements AutoCloseable {
     private final PlaneSettings settings;
     private final Storage storage;
     private final Relay relay;
+    private final PayloadLogs payloads;
     private final Gateway gateway;
     private final LocalInfrastructure infrastructure;
     private final LocalPlane plane;
@@ -79,13 +81,15 @@ final class ControlPlane implements AutoCloseable {
         this.settings = new PlaneSettings(store);
         this.storage = new Storage(flags.storage(), clock);
         this.relay = new Relay(Relay.Options.DEFAULT.withLoops(loops));
+        ServiceArtifacts artifacts = new ServiceArtifacts(storage, store, settings::config);
+        this.payloads = new PayloadLogs(clock, relay, artifacts);
         this.gateway = new Gateway(door, engine, codecs, relay, clock, this::wake);
         LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
         this.infrastructure = new LocalInfrastructure(
                 local,
                 placed::place,
-                new ServiceArtifacts(storage, store, settings::config),
-                new ServiceParts(gateway, relay, settings::config, pool, clock, overGrpc),
+                artifacts,
+                new ServiceParts(gateway, relay, settings::config, pool, clock, payloads, overGrpc),
                 gateway,
                 clock);
         engine.onState(infrastructure::modelState);
@@ -137,7 +141,7 @@ final class ControlPlane implements AutoCloseable {
 
     /** Lines of Prometheus' text format. */
     String metrics() {
-        return gateway.metrics();
+        return gateway.metrics() + payloads.metrics();
     }
 
     private List<String> logs(String namespace, String service, @Nullable String component, int most) {
@@ -169,6 +173,7 @@ final class ControlPlane implements AutoCloseable {
     public void close() {
         infrastructure.close();
         gateway.close();
+        payloads.close();
         relay.close();
         storage.close();
         store.close();

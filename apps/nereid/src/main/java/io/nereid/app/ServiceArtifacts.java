@@ -11,6 +11,10 @@ import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.local.Artifacts;
+import io.nereid.payload.BlobSink;
+import io.nereid.payload.PayloadOrigin;
+import io.nereid.payload.PayloadSettings;
+import io.nereid.storage.Bucket;
 import io.nereid.storage.Progress;
 import io.nereid.storage.Storage;
 import io.nereid.storage.StorageCredentials;
@@ -31,8 +35,11 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** Fetches the files of services with the secrets that their namespaces hold, and what else these hold. Thread-safe. */
-final class ServiceArtifacts implements Artifacts {
+/**
+ * Fetches the files of services, and writes their logs, with the secrets that their namespaces hold, and what else these hold.
+ * Thread-safe.
+ */
+final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
     private static final ResourceStore.Type SECRETS = new ResourceStore.Type("", "secrets");
     private static final ResourceStore.Type CONFIG_MAPS = new ResourceStore.Type("", "configmaps");
     private static final ResourceStore.Type ACCOUNTS = new ResourceStore.Type("", "serviceaccounts");
@@ -74,9 +81,18 @@ final class ServiceArtifacts implements Artifacts {
                     artifact.parameters());
             return StorageRequest.of(location.uri(), location.credentials());
         }
-        String account = artifact.serviceAccount() == null ? "default" : artifact.serviceAccount();
+        Account account = account(namespace, artifact.serviceAccount());
+        return StorageRequest.of(
+                artifact.uri(), StorageCredentials.settings(account.secrets, account.annotations, names(names)));
+    }
+
+    /** What a service account lends. */
+    private record Account(List<Secret> secrets, Map<String, String> annotations) {}
+
+    private Account account(String namespace, @Nullable String named) {
+        String account = named == null ? "default" : named;
         ObjectNode tree = store.get(new ResourceStore.Key(ACCOUNTS, namespace, account));
-        if (tree == null && artifact.serviceAccount() != null) {
+        if (tree == null && named != null) {
             throw ServingException.of(
                     Code.FAILED_PRECONDITION,
                     "there is no ServiceAccount '" + account + "' in namespace '" + namespace + "'",
@@ -96,9 +112,41 @@ final class ServiceArtifacts implements Artifacts {
                 secrets.add(secret);
             }
         }
-        Map<String, String> annotations =
-                tree == null ? Map.of() : texts(tree.path("metadata").path("annotations"));
-        return StorageRequest.of(artifact.uri(), StorageCredentials.settings(secrets, annotations, names(names)));
+        return new Account(
+                secrets, tree == null ? Map.of() : texts(tree.path("metadata").path("annotations")));
+    }
+
+    /**
+     * A place in an object store that a service's logger writes to; the secrets of the service's namespace are read at each
+     * write.
+     */
+    @Override
+    public BlobSink open(String url, PayloadSettings.Storage where, PayloadOrigin origin) {
+        StorageCredentials.checkWriting(url, where.parameters());
+        Bucket bucket = storage.bucket(url, () -> writing(url, where, origin.namespace()));
+        return bucket::put;
+    }
+
+    private Map<String, String> writing(String url, PayloadSettings.Storage where, String namespace) {
+        ServiceConfig.Credentials names = configs.apply(namespace).credentials();
+        String key = where.key();
+        String entry = null;
+        Account account = new Account(List.of(), Map.of());
+        if (key != null) {
+            Secret secret = secret(namespace, names.storageSpecSecretName());
+            entry = secret == null ? null : secret.data().get(key);
+            if (entry == null) {
+                throw ServingException.of(
+                        Code.FAILED_PRECONDITION,
+                        "there is no Secret '" + names.storageSpecSecretName() + "' with the key '" + key
+                                + "', which a logger's storage names",
+                        "apply it in namespace '" + namespace + "'");
+            }
+        } else {
+            account = account(namespace, where.serviceAccount());
+        }
+        return StorageCredentials.writing(
+                url, entry, account.secrets, account.annotations, where.parameters(), names(names));
     }
 
     private static StorageCredentials.Names names(ServiceConfig.Credentials config) {

@@ -18,16 +18,20 @@ import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.endpoint.Upstream;
 import io.nereid.explain.ExplainCodec;
 import io.nereid.explain.ExplainSettings;
+import io.nereid.payload.PayloadLogs;
+import io.nereid.payload.PayloadSettings;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
-/** What services are made of beside models and processes: graphs and explainers. Thread-safe. */
+/** What services are made of beside models and processes: graphs, explainers, loggers. Thread-safe. */
 final class ServiceParts implements BuiltIns {
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -36,6 +40,7 @@ final class ServiceParts implements BuiltIns {
     private final Function<String, ServiceConfig> configs;
     private final Executor pool;
     private final Clock clock;
+    private final PayloadLogs logs;
     private final BiFunction<GraphCodec, String, GraphCodec> overGrpc;
 
     /** @param pool runs what explanations compute */
@@ -45,12 +50,14 @@ final class ServiceParts implements BuiltIns {
             Function<String, ServiceConfig> configs,
             Executor pool,
             Clock clock,
+            PayloadLogs logs,
             BiFunction<GraphCodec, String, GraphCodec> overGrpc) {
         this.gateway = gateway;
         this.upstream = upstream;
         this.configs = configs;
         this.pool = pool;
         this.clock = clock;
+        this.logs = logs;
         this.overGrpc = overGrpc;
     }
 
@@ -83,6 +90,23 @@ final class ServiceParts implements BuiltIns {
                 new GraphCalls(route.namespace(), gateway, upstream),
                 clock);
         return new Codecs(List.of(overGrpc.apply(codec, route.name())));
+    }
+
+    @Override
+    public @Nullable Tap tap(Workload workload) {
+        Workload.Logger logger = workload.logger();
+        if (logger == null) {
+            return null;
+        }
+        PayloadSettings settings =
+                PayloadSettings.read(logger.url(), logger.mode(), logger.settings(), workload.annotations());
+        List<String> warnings = new ArrayList<>(settings.warnings());
+        ServiceConfig.Logger config = configs.apply(workload.namespace()).logger();
+        if (config.caCertFile() != null || config.tlsSkipVerify()) {
+            warnings.add("caCertFile and tlsSkipVerify of the logger's settings have no effect: certificates are checked"
+                    + " against those that Java trusts");
+        }
+        return new LoggedPayloads(logs, workload, settings, warnings);
     }
 
     /** Protocols that hold nothing. */

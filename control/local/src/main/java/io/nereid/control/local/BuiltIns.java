@@ -70,6 +70,11 @@ public interface BuiltIns {
         /** The listener. */
         PayloadTap listener();
 
+        /** What of its settings has no effect. */
+        default List<String> warnings() {
+            return List.of();
+        }
+
         @Override
         void close();
     }

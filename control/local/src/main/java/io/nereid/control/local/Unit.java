@@ -108,6 +108,8 @@ final class Unit {
                 tap = builtIns.tap(workload);
                 if (tap == null) {
                     log.add("warning: requests are not logged, this server has no logger");
+                } else {
+                    tap.warnings().forEach(w -> log.add("warning: " + w));
                 }
             } catch (RuntimeException e) {
                 log.add("warning: requests are not logged: " + ModelForm.text(e));

@@ -1,0 +1,80 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.control.core.Workload;
+import io.nereid.control.gateway.PayloadTap;
+import io.nereid.control.local.BuiltIns.Tap;
+import io.nereid.payload.PayloadLog;
+import io.nereid.payload.PayloadLogs;
+import io.nereid.payload.PayloadOrigin;
+import io.nereid.payload.PayloadSettings;
+import io.nereid.tensor.MemoryRegion;
+import java.util.List;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** One revision's payload log, as the gateway knows listeners. Thread-safe: fixed. */
+final class LoggedPayloads implements Tap, PayloadTap {
+    private final PayloadLog log;
+    private final List<String> warnings;
+
+    /**
+     * Begins to log.
+     *
+     * @param warnings what of the settings has no effect
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a setting or a place that cannot be
+     */
+    LoggedPayloads(PayloadLogs logs, Workload workload, PayloadSettings settings, List<String> warnings) {
+        this.warnings = List.copyOf(warnings);
+        this.log = logs.open(
+                settings,
+                new PayloadOrigin(
+                        workload.namespace(),
+                        workload.service(),
+                        workload.component().name().toLowerCase(Locale.ROOT),
+                        workload.revision(),
+                        "",
+                        workload.revision(),
+                        workload.annotations()));
+    }
+
+    @Override
+    public PayloadTap listener() {
+        return this;
+    }
+
+    @Override
+    public List<String> warnings() {
+        return warnings;
+    }
+
+    @Override
+    public @Nullable Tapped begin(Head head) {
+        PayloadLog.Heard heard = log.begin(head.transport(), head.method(), head::header, head::headers);
+        return heard == null ? null : new Hearing(heard);
+    }
+
+    @Override
+    public void close() {
+        log.close();
+    }
+
+    /** One request. As thread-safe as what hears of it. */
+    private record Hearing(PayloadLog.Heard heard) implements Tapped {
+        @Override
+        public void request(String contentType, MemoryRegion body) {
+            heard.request(contentType, body);
+        }
+
+        @Override
+        public void response(String contentType, MemoryRegion body) {
+            heard.response(contentType, body);
+        }
+
+        @Override
+        public void end(int status, int code) {
+            heard.end(status, code);
+        }
+    }
+}
