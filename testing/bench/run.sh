@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prints the table of figures:  testing/bench/run.sh [--rounds=N] [--seconds=S] [--warmup=S] [--soak=S] [ROW...]
 # Micro-benchmarks:             testing/bench/run.sh jmh [JMH arguments]
-# Rows: rest-small grpc-single grpc-mux rest-big grpc-big json-floats python batcher engine ensemble cache gateway cold-start thousand models
+# Rows: rest-small grpc-single grpc-mux rest-big grpc-big json-floats python trees trees-native trees-served batcher engine ensemble cache gateway cold-start thousand models
 #       lifecycle minilm start soak
 # The row engine compares with Triton's core where testing/oracle/build.sh has been run.
 set -eu

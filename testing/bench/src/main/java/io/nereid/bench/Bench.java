@@ -74,6 +74,8 @@ public final class Bench {
         rows.put("json-floats", new JsonRow());
         rows.put("python", new PythonRow());
         rows.put("trees", new TreesRow());
+        rows.put("trees-native", new NativeTreesRow());
+        rows.put("trees-served", new ServedTreesRow());
         rows.put("batcher", new BatcherRow());
         rows.put("engine", new EngineRow());
         rows.put("ensemble", new EnsembleRow());
