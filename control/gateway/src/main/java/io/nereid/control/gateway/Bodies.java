@@ -3,8 +3,12 @@
 package io.nereid.control.gateway;
 
 import io.nereid.endpoint.Content;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.Upstream;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Copies of what is about to be sent. Holds nothing. */
 final class Bodies {
@@ -28,5 +32,23 @@ final class Bodies {
             region.setBytes(at, content.text(), text, content.textLength() - text);
         }
         return region;
+    }
+
+    /** A whole answer as a reply; the answer's body stays the caller's. */
+    static HttpReply reply(Upstream.Answer answer) {
+        String type = "";
+        List<String> headers = new ArrayList<>();
+        for (Upstream.Header header : answer.headers()) {
+            if (header.name().equals("content-type")) {
+                type = header.value();
+            } else if (!header.name().equals("content-length")) {
+                headers.add(header.name());
+                headers.add(header.value());
+            }
+        }
+        byte[] body = new byte[answer.body().size()];
+        answer.body().getBytes(0, body, 0, body.length);
+        return new HttpReply(
+                answer.status(), type, headers.toArray(String[]::new), new Content(body, body.length));
     }
 }

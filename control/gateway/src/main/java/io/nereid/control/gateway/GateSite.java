@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
 import io.nereid.control.gateway.Destination.Handler;
 import io.nereid.control.gateway.Destination.Models;
 import io.nereid.control.gateway.Destination.Processes;
+import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.GrpcMethod.GrpcHandler;
 import io.nereid.endpoint.HttpRoute;
@@ -44,7 +47,20 @@ final class GateSite {
             "CudaSharedMemoryUnregister",
             "HandleReloadConfigRequest");
 
-    private record Built(List<HttpRoute> routes, List<GrpcMethod> methods, Map<String, GrpcMethod> byPath) {}
+    /**
+     * What was built.
+     *
+     * @param handlers of the routes without the gate, by verb and template
+     * @param inner of the methods without the gate, by path
+     * @param inside the routes without the gate, for requests that were let in before these were known; null for processes
+     */
+    private record Built(
+            List<HttpRoute> routes,
+            List<GrpcMethod> methods,
+            Map<String, GrpcMethod> byPath,
+            Map<String, HttpHandler> handlers,
+            Map<String, GrpcHandler> inner,
+            @Nullable Site inside) {}
 
     private final GatewayContext context;
     private final RevisionGate gate;
@@ -98,6 +114,9 @@ final class GateSite {
         }
         List<HttpRoute> routes = new ArrayList<>();
         List<GrpcMethod> methods = new ArrayList<>();
+        Map<String, HttpHandler> handlers = new HashMap<>();
+        Map<String, GrpcHandler> inner = new HashMap<>();
+        Site inside = null;
         Destination destination = gate.destination();
         if (destination instanceof Processes) {
             routes.add(new HttpRoute(HttpRoute.ANY, "/{rest...}", x -> gate.enter(new ProxiedExchange(gate, x))));
@@ -111,20 +130,85 @@ final class GateSite {
             } else {
                 codecs = ((Handler) destination).codecs();
             }
+            boolean changing = destination instanceof Handler;
             for (ProtocolCodec codec : codecs) {
                 for (HttpRoute route : codec.httpRoutes()) {
-                    routes.add(new HttpRoute(route.method(), route.template(), through(route)));
+                    handlers.put(key(route), route.handler());
+                    routes.add(new HttpRoute(
+                            route.method(), route.template(), through(changing ? present(route) : route)));
                 }
                 for (GrpcMethod method : codec.grpcMethods()) {
-                    methods.add(new GrpcMethod(method.path(), method.kind(), through(method)));
+                    inner.put(method.path(), method.handler());
+                    methods.add(new GrpcMethod(
+                            method.path(), method.kind(), through(changing ? present(method) : method)));
                 }
+            }
+            if (changing) {
+                List<HttpRoute> bare =
+                        codecs.stream().flatMap(c -> c.httpRoutes().stream()).toList();
+                inside = context.factory().site(bare, List.of(), "");
             }
         }
         Map<String, GrpcMethod> byPath = new HashMap<>();
         methods.forEach(m -> byPath.put(m.path(), m));
-        now = new Built(List.copyOf(routes), List.copyOf(methods), Map.copyOf(byPath));
+        now = new Built(
+                List.copyOf(routes),
+                List.copyOf(methods),
+                Map.copyOf(byPath),
+                Map.copyOf(handlers),
+                Map.copyOf(inner),
+                inside);
         built = now;
         return now;
+    }
+
+    private static String key(HttpRoute route) {
+        return route.method() + " " + route.template();
+    }
+
+    /** A route whose handler is the one that answers when the request is let through, which may be another by then. */
+    private HttpRoute present(HttpRoute route) {
+        String key = key(route);
+        return new HttpRoute(route.method(), route.template(), x -> {
+            HttpHandler handler = built().handlers.get(key);
+            if (handler == null) {
+                throw ServingException.of(Code.NOT_FOUND, "revision " + gate.revision() + " has no " + x.path());
+            }
+            handler.handle(x);
+        });
+    }
+
+    private GrpcMethod present(GrpcMethod method) {
+        return new GrpcMethod(method.path(), method.kind(), call -> inside(call).start(call));
+    }
+
+    /** What takes a call that is inside of the gate. */
+    GrpcHandler inside(GrpcCall call) {
+        GrpcHandler handler = built().inner.get(call.path());
+        if (handler == null) {
+            throw ServingException.of(Code.UNIMPLEMENTED, "revision " + gate.revision() + " has no method " + call.path());
+        }
+        return handler;
+    }
+
+    /** Answers a request that was let in before it was known what would answer it; false when processes do. */
+    boolean inside(HttpPassage x) {
+        Site site = built().inside;
+        if (site == null) {
+            return false;
+        }
+        var unused = site.call(x.method(), x.target(), x.allHeaders(), x.body().retain()).whenComplete((answer, e) -> {
+            if (answer == null) {
+                x.fail(ServingException.from(e == null ? new IllegalStateException("no answer") : e));
+                return;
+            }
+            try {
+                x.reply(Bodies.reply(answer));
+            } finally {
+                answer.body().release();
+            }
+        });
+        return true;
     }
 
     private HttpHandler through(HttpRoute route) {
@@ -147,7 +231,7 @@ final class GateSite {
     }
 
     /** Whether a route makes a model work: a POST that is not about the server. */
-    private static boolean isRequest(HttpRoute route) {
+    static boolean isRequest(HttpRoute route) {
         String path = route.template();
         return route.method().equals("POST")
                 && !path.startsWith("/v2/repository/")
@@ -156,10 +240,14 @@ final class GateSite {
                 && !path.contains("sharedmemory");
     }
 
+    /** Whether a gRPC method asks about the server. */
+    static boolean isAbout(String path) {
+        return path.startsWith("/grpc.") || ABOUT.contains(path.substring(path.lastIndexOf('/') + 1));
+    }
+
     private GrpcHandler through(GrpcMethod method) {
         GrpcHandler handler = method.handler();
         String path = method.path();
-        boolean about = path.startsWith("/grpc.") || ABOUT.contains(path.substring(path.lastIndexOf('/') + 1));
-        return about ? handler : call -> GrpcPassage.start(gate, call, handler);
+        return isAbout(path) ? handler : call -> GrpcPassage.start(gate, call, handler);
     }
 }

@@ -10,6 +10,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.endpoint.Upstream;
 import io.nereid.endpoint.VirtualHosts;
 import io.nereid.spi.InferenceEngine;
@@ -287,6 +288,17 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         RevisionView view = new RevisionView(gate, models, context.engine, context.control);
         gate.enter(new VisitingPassage(gate, x, visit -> visitor.accept(visit, view)));
         return true;
+    }
+
+    /**
+     * Protocols of a part that is in front of a service's predictor and runs in this process. Each request takes a place at the
+     * predictor while it is answered, waits while that wakes, and goes by the shares; nobody listens to it there.
+     *
+     * @param codecs builds the protocols around a revision's models; called once for each revision, and once before
+     */
+    public List<ProtocolCodec> inFrontOf(String namespace, String name, SiteCodecs codecs) {
+        return FrontCodec.all(
+                context, head -> entry(namespace, name).behind(head, context.chance), codecs);
     }
 
     private static Function<String, @Nullable String> find(List<Upstream.Header> headers) {

@@ -31,6 +31,9 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     /** What takes the call; null when a child process does. */
     private final @Nullable GrpcHandler handler;
 
+    /** Whether it came through another part's gate. */
+    private final boolean visiting;
+
     /** The metadata, once they must be read on other threads. */
     private volatile @Nullable List<Header> metadata;
 
@@ -60,26 +63,40 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     private Replicas.@Nullable Member member;
     private List<Replicas.Member> tried = List.of();
 
-    private GrpcPassage(RevisionGate gate, GrpcCall call, @Nullable GrpcHandler handler) {
+    private GrpcPassage(RevisionGate gate, GrpcCall call, @Nullable GrpcHandler handler, boolean visiting) {
         super(gate, gate.context().clock.nanos());
         this.call = call;
         this.handler = handler;
+        this.visiting = visiting;
     }
 
     /** Lets a call in; on its event loop. */
     static GrpcListener start(RevisionGate gate, GrpcCall call, @Nullable GrpcHandler handler) {
-        GrpcPassage passage = new GrpcPassage(gate, call, handler);
-        PayloadTap tap = gate.tap();
+        return start(new GrpcPassage(gate, call, handler, false));
+    }
+
+    /** Lets a call in that came through another part's gate: neither is it told of again nor copied. */
+    static GrpcListener visit(RevisionGate gate, GrpcCall call, GrpcHandler handler) {
+        return start(new GrpcPassage(gate, call, handler, true));
+    }
+
+    private static GrpcListener start(GrpcPassage passage) {
+        RevisionGate gate = passage.gate;
+        PayloadTap tap = passage.visiting ? null : gate.tap();
         if (tap != null) {
             passage.tapped = tap.begin(new TappedHead(passage));
         }
         if (!gate.flowing()
                 || gate.settings().containerConcurrency() > 0
-                || !gate.mirrors().isEmpty()) {
+                || !passage.wantedCopies().isEmpty()) {
             passage.readMetadata();
         }
         gate.enter(passage);
         return passage;
+    }
+
+    private List<Mirror> wantedCopies() {
+        return visiting ? List.of() : gate.mirrors();
     }
 
     private void readMetadata() {
@@ -102,7 +119,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     }
 
     private void prepare() {
-        List<Mirror> copies = gate.mirrors();
+        List<Mirror> copies = wantedCopies();
         synchronized (this) {
             if (!copies.isEmpty() && metadata != null && metadata(MirroredRequest.MARK) == null) {
                 mirrors = copies;
@@ -134,7 +151,11 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         }
         boolean done = false;
         try {
-            GrpcListener listener = handler != null ? handler.start(this) : forward();
+            GrpcListener listener = handler != null
+                    ? handler.start(this)
+                    : gate.destination() instanceof Destination.Handler
+                            ? gate.site().inside(this).start(this)
+                            : forward();
             Object next;
             while ((next = next(mine, listener)) != null) {
                 if (next instanceof MemoryRegion region) {

@@ -31,6 +31,9 @@ final class ProxiedExchange extends HttpPassage {
     void run(HttpHandler routed) {
         Replicas.Member chosen =
                 gate.replicas().take(gate.settings().containerConcurrency(), tried, gate.context().chance);
+        if (chosen == null && gate.site().inside(this)) {
+            return;
+        }
         if (chosen == null) {
             super.fail(ServingException.of(
                     Code.UNAVAILABLE, "no process of revision " + gate.revision() + " answers", "try again"));

@@ -58,6 +58,15 @@ final class ServiceEntry {
         return gate(lane(Component.PREDICTOR).pick(head, chance));
     }
 
+    /**
+     * The gate of the predictor's revision whose turn it is, for what is in front of it.
+     *
+     * @throws ServingException UNAVAILABLE when nothing can answer
+     */
+    RevisionGate behind(Head head, IntUnaryOperator chance) {
+        return gate(lane(Component.PREDICTOR).pick(head, chance));
+    }
+
     private Lane lane(Component part) {
         Lane lane = lanes.get(part);
         if (lane == null) {

@@ -1,0 +1,196 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.control.core.Route.Door;
+import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.Destination.Handler;
+import io.nereid.control.gateway.Destination.Processes;
+import io.nereid.control.gateway.Fakes.Parking;
+import io.nereid.control.gateway.Fakes.TestCall;
+import io.nereid.control.gateway.Fakes.TestExchange;
+import io.nereid.control.gateway.Fakes.TestHead;
+import io.nereid.control.gateway.Fakes.TestSite;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.ModelRef;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.junit.jupiter.api.Test;
+
+/** Parts in front of the predictor that run in this process, as steps in Java do. */
+class FrontTest {
+    private final Bed bed = new Bed();
+    private final Parking steps = new Parking();
+    private final List<InferenceEngine> views = new ArrayList<>();
+    private final ProtocolCodec front = bed.gateway
+            .inFrontOf("default", "iris", (engine, control) -> {
+                views.add(engine);
+                return List.of(steps);
+            })
+            .get(0);
+
+    /** A service with a predictor and steps in front of it. */
+    private RevisionGate iris() {
+        bed.route(
+                List.of(new Door("iris.example.com", "", null, null)),
+                Map.of(
+                        Component.PREDICTOR, Bed.backend(Bed.target("r1", 100)),
+                        Component.TRANSFORMER, Bed.backend(Bed.target("t1", 100))));
+        RevisionGate gate = bed.gateway.open("default", "t1", Bed.settings(0, 10), new Processes(List.of()));
+        return gate;
+    }
+
+    private RevisionGate awake() {
+        RevisionGate gate = iris();
+        gate.destination(new Handler(List.of(front)));
+        gate.capacity(1);
+        return gate;
+    }
+
+    private GrpcListener call(TestCall call) {
+        return ((TestSite) Objects.requireNonNull(bed.gateway.find(TestHead.of("iris.example.com", call.path))))
+                .start(call);
+    }
+
+    @Test
+    void requestsAreAnsweredAroundTheModelsOfThePredictorsRevision() {
+        RevisionGate gate = awake();
+        RevisionGate predictor = bed.open("r1", 0, 1);
+        bed.engine.models.add("default/r1");
+
+        TestExchange x = bed.predict();
+
+        assertThat(steps.requests).hasSize(1);
+        assertThat(views.get(1).metadata(ModelRef.latest("iris")).id().model()).isEqualTo("iris");
+        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(predictor.activeNow()).isEqualTo(1);
+        steps.answer(0, 200);
+        assertThat(x.status()).isEqualTo(200);
+        assertThat(gate.activeNow()).isZero();
+        assertThat(predictor.activeNow()).isZero();
+
+        bed.predict();
+        assertThat(views).as("protocols are built once for a revision").hasSize(2);
+    }
+
+    @Test
+    void requestsWaitWhileThePredictorWakes() {
+        awake();
+        RevisionGate predictor = bed.open("r1", 0, 0);
+
+        bed.predict();
+        assertThat(steps.requests).isEmpty();
+        assertThat(bed.woken).containsExactly("default/r1");
+
+        predictor.capacity(1);
+        bed.later.runAll();
+        assertThat(steps.requests).hasSize(1);
+    }
+
+    @Test
+    void whoListensToThePredictorIsNotToldOfWhatComesThroughTheFront() {
+        RevisionGate gate = awake();
+        RevisionGate predictor = bed.open("r1", 0, 1);
+        List<String> heard = new ArrayList<>();
+        gate.tap(head -> {
+            heard.add("front " + head.path());
+            return null;
+        });
+        predictor.tap(head -> {
+            heard.add("predictor " + head.path());
+            return null;
+        });
+
+        bed.predict();
+        GrpcListener unused = call(new TestCall("/s/Infer"));
+
+        assertThat(heard).containsExactly("front /v1/models/iris:predict", "front /s/Infer");
+    }
+
+    @Test
+    void callsGoThroughBothGates() {
+        RevisionGate gate = awake();
+        RevisionGate predictor = bed.open("r1", 0, 0);
+        TestCall call = new TestCall("/s/Infer");
+
+        GrpcListener listener = call(call);
+        listener.onMessage(Fakes.region("a"));
+        listener.onHalfClose();
+        assertThat(steps.calls).isEmpty();
+        predictor.capacity(1);
+        bed.later.runAll();
+
+        assertThat(steps.events).containsExactly("message a", "half-close");
+        steps.calls.get(0).close(Code.OK, null);
+        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(gate.activeNow()).isZero();
+        assertThat(predictor.activeNow()).isZero();
+    }
+
+    @Test
+    void aPredictorOfProcessesIsRefusedWithTheWayOut() {
+        awake();
+        bed.gateway.open("default", "r1", Bed.settings(0, 10), new Processes(List.of()));
+
+        TestExchange x = bed.predict();
+
+        assertThat(x.status()).isEqualTo(501);
+        assertThat(x.replyText()).contains("is a child process").contains("as a Python file");
+    }
+
+    @Test
+    void aServiceWithoutAPredictorRefuses() {
+        assertThatThrownBy(() -> front.httpRoutes()
+                        .get(0)
+                        .handler()
+                        .handle(TestExchange.post("/v1/models/iris:predict", "{}")))
+                .isInstanceOf(ServingException.class)
+                .hasMessageContaining("there is no service 'iris'");
+    }
+
+    @Test
+    void requestsThatCameBeforeTheStepsWereThereAreAnsweredByThem() {
+        RevisionGate gate = iris();
+        bed.open("r1", 0, 1);
+        TestExchange x = bed.predict();
+        TestCall call = new TestCall("/s/Infer");
+        GrpcListener unused = call(call);
+        assertThat(steps.requests).isEmpty();
+
+        gate.destination(new Handler(List.of(front)));
+        gate.capacity(1);
+        bed.later.runAll();
+
+        assertThat(steps.requests).hasSize(1);
+        assertThat(steps.calls).hasSize(1);
+        steps.answer(0, 201);
+        assertThat(x.status()).isEqualTo(201);
+        assertThat(x.replyText()).isEqualTo("{\"n\":0}");
+        assertThat(gate.activeNow()).isEqualTo(1);
+    }
+
+    @Test
+    void requestsThatWaitedWhileTheStepsSleptAreAnsweredByTheNewOnes() {
+        RevisionGate gate = awake();
+        bed.open("r1", 0, 1);
+        gate.capacity(0);
+        bed.predict();
+
+        Parking others = new Parking();
+        gate.destination(new Handler(List.of(others)));
+        gate.capacity(1);
+        bed.later.runAll();
+
+        assertThat(steps.requests).isEmpty();
+        assertThat(others.requests).hasSize(1);
+    }
+}
