@@ -87,6 +87,7 @@ if ! install control-more; then
 fi
 command -v kubectl >/dev/null || skip "kubectl with the control plane" "there is no kubectl here"
 suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
+suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
 suite "control plane: chaos" control "tritonclient.grpc, yaml" test_control_chaos.py
 suite "control plane: kserve SDK" kserve "kserve, yaml" test_control_sdk.py
 suite "MiniLM" minilm tokenizers test_minilm.py

@@ -67,7 +67,7 @@ def plane(tmp_path_factory, models, web):
     over(server)
 
 
-def applied(plane, file, name, **values):
+def applied(plane, file, name, /, **values):
     plane.apply(file, **values)
     return plane.steady(name)
 

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import urllib.parse
+import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import yaml
@@ -143,14 +144,16 @@ class ControlServer(Server):
 
 
 class Web:
-    """Serves the files of a folder, takes whatever is posted, and can be told to fail."""
+    """Serves the files of a folder, takes whatever is posted, and can be told to fail and to want headers."""
 
     def __init__(self, folder):
         web = self
         self.folder = folder
         self.taken = []
         self.failing = 0
+        self.wanted = {}
         self.asked = []
+        self.headers = []
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -158,23 +161,32 @@ class Web:
             def log_message(self, *_):
                 pass
 
-            def reply(self, status, body, kind):
+            def reply(self, status, body, kind, tag=None):
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
+                if tag:
+                    self.send_header("ETag", tag)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(body)
 
             def do_GET(self):
-                web.asked.append(self.path)
+                web.asked.append(f"{self.command} {self.path}")
+                web.headers.append({k.lower(): v for k, v in self.headers.items()})
                 if web.failing > 0:
                     web.failing -= 1
                     return self.reply(503, b"not now", "text/plain")
-                file = web.folder / self.path.lstrip("/")
+                if web.wanted and any(self.headers.get(k) != v for k, v in web.wanted.items()):
+                    return self.reply(401, b"who is there?", "text/plain")
+                file = web.folder / self.path.partition("?")[0].lstrip("/")
                 if not file.is_file():
                     return self.reply(404, b"nothing here", "text/plain")
-                return self.reply(200, file.read_bytes(), "application/gzip")
+                body = file.read_bytes()
+                tag = f'"{zlib.crc32(body):x}"'
+                if self.headers.get("If-None-Match") == tag:
+                    return self.reply(304, b"", "application/gzip", tag)
+                return self.reply(200, body, "application/gzip", tag)
 
             do_HEAD = do_GET
 

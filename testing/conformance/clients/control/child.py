@@ -19,8 +19,10 @@ parser.add_argument("--factor", type=float, default=1.0)
 parser.add_argument("--status", type=int, default=200)
 parser.add_argument("--answer")
 parser.add_argument("--delay", type=float, default=0.0)
+parser.add_argument("--switch", help="a folder: while it has a file 'unready' or 'dead', that probe fails")
 options, _ = parser.parse_known_args()
 print("listening on", options.http_port, flush=True)
+asked = []
 
 
 def ask(path, body, headers):
@@ -44,16 +46,26 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.send_header("X-Process", str(os.getpid()))
+        self.send_header("X-Echo", self.headers.get("X-Echo", "nothing"))
         self.end_headers()
         self.wfile.write(body)
 
     def do_GET(self):
+        if self.path == "/asked":
+            return self.reply(200, asked)
+        if self.path in ("/ready", "/live") and options.switch:
+            fails = os.path.exists(os.path.join(options.switch, {"/ready": "unready", "/live": "dead"}[self.path]))
+            open(os.path.join(options.switch, "failed" if fails else "passed"), "w").close()
+            return self.reply(503 if fails else 200, {"fails": fails})
+        if self.path.startswith("/variables/"):
+            return self.reply(200, {"value": os.environ.get(self.path[len("/variables/"):])})
         if re.fullmatch(r"/v[12]/models/[^/]+(/ready)?", self.path):
             return self.reply(200, {"name": options.model_name, "ready": True})
         return self.reply(200, {"status": "alive"})
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", "0"))) or b"{}")
+        asked.append({k.lower(): v for k, v in self.headers.items()})
         time.sleep(options.delay)
         if options.answer is not None:
             return self.reply(options.status, options.answer.encode())
