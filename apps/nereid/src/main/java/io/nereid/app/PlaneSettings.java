@@ -12,6 +12,7 @@ import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.StorageContainer;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
+import io.nereid.control.graph.JsonPath;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
@@ -58,6 +59,11 @@ final class PlaneSettings implements Admission.Surroundings {
         return namespace.isEmpty()
                 ? all(Kinds.CLUSTER_SERVING_RUNTIME, null, ServingRuntime::read)
                 : all(Kinds.SERVING_RUNTIME, namespace, ServingRuntime::read);
+    }
+
+    @Override
+    public void condition(String condition) {
+        JsonPath unused = JsonPath.parse(condition);
     }
 
     /** What services of a namespace are planned with. */

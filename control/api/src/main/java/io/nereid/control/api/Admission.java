@@ -46,6 +46,13 @@ public final class Admission {
         default List<ServingRuntime> runtimes(String namespace) {
             return List.of();
         }
+
+        /**
+         * Looks whether a condition of a graph can be read.
+         *
+         * @throws io.nereid.base.ServingException INVALID_ARGUMENT for one that cannot
+         */
+        default void condition(String condition) {}
     }
 
     /**
@@ -90,7 +97,7 @@ public final class Admission {
                     "spec.container has no effect on one machine: the server fetches files itself, and of the schemes"
                             + " that it knows");
         } else if (kind.equals(Kinds.INFERENCE_GRAPH)) {
-            new GraphRules(problems, warnings).check(admitted);
+            new GraphRules(surroundings, problems, warnings).check(admitted);
         } else {
             CoreRules.defaults(kind, admitted);
             CoreRules.check(kind, admitted, old, problems, warnings);

@@ -3,6 +3,7 @@
 package io.nereid.control.api;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph.Node;
 import io.nereid.control.api.InferenceGraph.Step;
 import java.util.ArrayDeque;
@@ -18,10 +19,12 @@ import java.util.stream.Stream;
 
 /** What an InferenceGraph must be like. Confined to one admission. */
 final class GraphRules {
+    private final Admission.Surroundings surroundings;
     private final Problems problems;
     private final List<String> warnings;
 
-    GraphRules(Problems problems, List<String> warnings) {
+    GraphRules(Admission.Surroundings surroundings, Problems problems, List<String> warnings) {
+        this.surroundings = surroundings;
         this.problems = problems;
         this.warnings = warnings;
     }
@@ -91,6 +94,7 @@ final class GraphRules {
                 problems.add(at + ".name", "\"" + Schema.clip(step.name()) + "\" is another step's name as well");
             }
             target(graph, at, step);
+            condition(at, step);
             Long weight = step.weight();
             if (splitter) {
                 if (weight == null) {
@@ -120,6 +124,17 @@ final class GraphRules {
         }
         if (splitter && weights != 100 && node.steps().stream().allMatch(step -> step.weight() != null)) {
             problems.add(path + ".steps", "the weights add up to " + weights + "; expected 100");
+        }
+    }
+
+    private void condition(String path, Step step) {
+        if (step.condition() == null || step.condition().isBlank()) {
+            return;
+        }
+        try {
+            surroundings.condition(step.condition());
+        } catch (ServingException e) {
+            problems.add(path + ".condition", e.describe());
         }
     }
 

@@ -18,7 +18,6 @@ import io.nereid.tensor.MemoryRegion;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Executor;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
@@ -54,12 +53,7 @@ public final class GraphCodec implements ProtocolCodec {
      * @param timeout most time for the whole graph; zero for no limit
      * @param percent gives numbers from 0 to 99 for the splitters
      */
-    public record Settings(List<Pattern> propagate, Duration stepTimeout, Duration timeout, IntSupplier percent) {
-        /** Without a limit for the whole graph. */
-        public Settings(List<Pattern> propagate, Duration stepTimeout, IntSupplier percent) {
-            this(propagate, stepTimeout, Duration.ZERO, percent);
-        }
-    }
+    public record Settings(List<Pattern> propagate, Duration stepTimeout, Duration timeout, IntSupplier percent) {}
 
     /** Makes the protocol that serves models of V2 over gRPC. */
     @FunctionalInterface
@@ -79,11 +73,6 @@ public final class GraphCodec implements ProtocolCodec {
      */
     public GraphCodec(ObjectNode spec, Settings settings, StepCaller caller, Clock clock) {
         this(Graph.compile(InferenceGraph.readNodes(spec)), settings, caller, clock, null);
-    }
-
-    /** As {@link #GraphCodec(ObjectNode, Settings, StepCaller, Clock)}, by the machine's clock. */
-    public GraphCodec(ObjectNode spec, Settings settings, StepCaller caller) {
-        this(spec, settings, caller, Clock.system());
     }
 
     private GraphCodec(
@@ -109,15 +98,6 @@ public final class GraphCodec implements ProtocolCodec {
     public GraphCodec withGrpc(String name, Executor pool, Models protocol) {
         GraphEngine engine = new GraphEngine(name, graph, settings, caller, clock, pool);
         return new GraphCodec(graph, settings, caller, clock, () -> protocol.around(engine, engine));
-    }
-
-    /**
-     * Checks the conditions of a graph.
-     *
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT naming the node and the step
-     */
-    public static void check(Map<String, InferenceGraph.Node> nodes) {
-        Graph unused = Graph.compile(nodes);
     }
 
     @Override

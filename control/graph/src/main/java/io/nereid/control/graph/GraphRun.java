@@ -220,16 +220,31 @@ final class GraphRun {
         }
     }
 
-    /** {@code {"predictions":[…]}} becomes {@code {"instances":[…]}}; anything else stays. */
+    /**
+     * {@code {"predictions":[…]}} becomes {@code {"instances":[…]}}, and an answer of V2 a request whose inputs its outputs are;
+     * anything else stays.
+     */
     private static byte[] mapped(byte[] body) {
         JsonNode tree = Outcome.parse(body);
-        JsonNode predictions = tree == null ? null : tree.get("predictions");
-        if (predictions == null || !predictions.isArray() || predictions.isEmpty()) {
+        if (tree == null) {
             return body;
         }
-        ObjectNode instances = Outcome.JSON.createObjectNode();
-        instances.set("instances", predictions);
-        return Outcome.json(200, instances).body();
+        ObjectNode next = Outcome.JSON.createObjectNode();
+        if (filled(tree.get("predictions"))) {
+            next.set("instances", tree.get("predictions"));
+        } else if (filled(tree.get("outputs")) && !tree.has("inputs")) {
+            if (tree.path("id").isTextual()) {
+                next.set("id", tree.get("id"));
+            }
+            next.set("inputs", tree.get("outputs"));
+        } else {
+            return body;
+        }
+        return Outcome.json(200, next).body();
+    }
+
+    private static boolean filled(@Nullable JsonNode list) {
+        return list != null && list.isArray() && !list.isEmpty();
     }
 
     private static CompletionStage<Outcome> done(Outcome outcome) {

@@ -289,6 +289,16 @@ class GraphGrpcTest {
     }
 
     @Test
+    void outputsBecomeInputsWhereTheStepAsksForIt() throws Exception {
+        String mapped = "{\"serviceName\":\"echo\",\"data\":\"$response\",\"mapPredictionsToInstances\":true}";
+        ModelInferResponse answer =
+                answer(ask(node("Sequence", step("echo"), mapped), numbers().setId("4").build()));
+        assertThat(answer.getId()).isEqualTo("4");
+        assertThat(answer.getOutputs(0).getName()).isEqualTo("out-out-x");
+        assertThat(answer.getOutputs(0).getContents().getIntContentsList()).containsExactly(3, -4);
+    }
+
+    @Test
     void switchesAndSplittersChoose() throws Exception {
         String chosen = node(
                 "Switch",
