@@ -32,6 +32,8 @@ final class Work {
     private final Decider decider;
     private final MemoryLedger ledger;
     private final LoadPriority priority;
+    /** Not those of the decider, whom nothing of this concerns. */
+    private final Delays looks = Delays.threaded("load-look");
     private final ThreadPoolExecutor loads;
     private final ExecutorService unloads;
     private final List<Version> waitingForMemory = new ArrayList<>();
@@ -43,7 +45,7 @@ final class Work {
         this.delays = delays;
         this.decider = decider;
         this.ledger = new MemoryLedger(options.memoryLimitBytes());
-        this.priority = new LoadPriority(options.loadNiceness(), LoadPriority.system());
+        this.priority = new LoadPriority(options.loadNiceness(), LoadPriority.system(), clock, looks);
         this.loads = Threads.pool("load", Math.max(options.loadThreads(), options.initialLoadThreads()));
         this.unloads = Threads.pool("unload", options.unloadThreads());
     }
@@ -222,6 +224,7 @@ final class Work {
     }
 
     private @Nullable String unloadNow(Version v) {
+        int lowered = priority.lower();
         try {
             if (v.loader != null) {
                 v.loader.unload();
@@ -231,6 +234,7 @@ final class Work {
             LOG.error("unloading {} failed", v.id, t);
             return reason(t);
         } finally {
+            priority.restore(lowered);
             ledger.correct(v, 0);
         }
     }
@@ -246,6 +250,7 @@ final class Work {
     void close() {
         loads.shutdownNow();
         unloads.shutdownNow();
+        looks.close();
     }
 
     private static void execute(ExecutorService pool, Runnable task) {

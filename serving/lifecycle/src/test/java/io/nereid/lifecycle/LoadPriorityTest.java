@@ -5,12 +5,18 @@ package io.nereid.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -22,9 +28,12 @@ class LoadPriorityTest {
     /** Threads that the test says it is on. Thread-safe. */
     private static final class FakeOs implements LoadPriority.Os {
         final Map<Integer, Integer> nice = new ConcurrentHashMap<>();
+        final Set<Integer> idle = ConcurrentHashMap.newKeySet();
+        final Map<Integer, Share> shares = new ConcurrentHashMap<>();
         final AtomicInteger calls = new AtomicInteger();
         volatile boolean mayRaise = true;
         volatile boolean broken;
+        volatile boolean nobodyKnows;
         volatile int me = 1;
 
         @Override
@@ -54,13 +63,71 @@ class LoadPriorityTest {
             }
             return allowed;
         }
+
+        @Override
+        public boolean idle(int thread) {
+            return idle.contains(thread);
+        }
+
+        @Override
+        public boolean idle(int thread, boolean wanted) {
+            boolean unused = wanted ? idle.add(thread) : idle.remove(thread);
+            return true;
+        }
+
+        @Override
+        public Share share(int thread) {
+            return nobodyKnows ? new Share(0, 0) : shares.getOrDefault(thread, new Share(1, 0));
+        }
+    }
+
+    /** Time that passes when it is told to. */
+    private static final class Time implements Clock, Delays {
+        final Queue<Runnable> tasks = new ArrayDeque<>();
+        long now;
+
+        @Override
+        public long nanos() {
+            return now;
+        }
+
+        @Override
+        public long millis() {
+            return now / 1_000_000;
+        }
+
+        @Override
+        public void after(Duration delay, Runnable task) {
+            tasks.add(task);
+        }
+
+        /** Until the next look. */
+        void pass() {
+            now += LoadPriority.LOOK.toNanos();
+            tasks.remove().run();
+        }
+
+        @Override
+        public void close() {
+            tasks.clear();
+        }
     }
 
     private final FakeOs os = new FakeOs();
+    private final Time time = new Time();
+
+    private LoadPriority priority(int niceness) {
+        return new LoadPriority(niceness, os, time, time);
+    }
+
+    /** What a thread has had in milliseconds. */
+    private void had(int thread, long ran, long waited) {
+        os.shares.put(thread, new LoadPriority.Os.Share(ran * 1_000_000, waited * 1_000_000));
+    }
 
     @Test
     void aLoadGivesWayAndWhatItStartedDoesNotInTheEnd() {
-        LoadPriority priority = new LoadPriority(10, os);
+        LoadPriority priority = priority(10);
         int first = priority.lower();
         assertThat(os.get(1)).isEqualTo(10);
         os.me = 2;
@@ -79,9 +146,71 @@ class LoadPriorityTest {
     }
 
     @Test
+    void aLoadGetsOnlyTimeThatNobodyElseWants() {
+        LoadPriority priority = priority(10);
+        int load = priority.lower();
+        assertThat(os.idle(1)).isTrue();
+        os.nice.put(50, 10); // started by the load
+        os.idle.add(50);
+        priority.restore(load);
+        assertThat(os.idle).isEmpty();
+        assertThat(os.get(50)).isZero();
+    }
+
+    @Test
+    void loadsThatGetNextToNothingAreMerelyNiceForAWhile() {
+        LoadPriority priority = priority(10);
+        int load = priority.lower();
+        os.nice.put(50, 10); // started by the load
+        os.idle.add(50);
+        time.pass();
+        had(1, 105, 5_000);
+        time.pass();
+        had(1, 110, 5_240);
+        time.pass();
+        assertThat(os.idle).as("has got a fiftieth").contains(1);
+        had(1, 114, 5_486);
+        time.pass();
+        assertThat(os.idle).as("has got less").isEmpty();
+        assertThat(os.get(1)).isEqualTo(10);
+        assertThat(time.tasks).isEmpty();
+        priority.restore(load);
+        assertThat(os.get(1)).isZero();
+        assertThat(os.get(50)).isZero();
+
+        int soon = priority.lower();
+        assertThat(os.idle).as("soon after").isEmpty();
+        priority.restore(soon);
+        time.now += LoadPriority.CROWDED.toNanos();
+        int later = priority.lower();
+        assertThat(os.idle).as("later").containsExactly(1);
+        priority.restore(later);
+    }
+
+    @Test
+    void aLoadThatWaitsForItsDiskHasAllTheTimeItWants() {
+        LoadPriority priority = priority(10);
+        int load = priority.lower();
+        had(1, 2, 30);
+        time.pass();
+        assertThat(os.idle).containsExactly(1);
+        priority.restore(load);
+        time.pass();
+        assertThat(time.tasks).as("looks that nobody needs").isEmpty();
+    }
+
+    @Test
+    void isMerelyNiceWhereNobodyKnowsHowLongThreadsWait() {
+        os.nobodyKnows = true;
+        int load = priority(10).lower();
+        assertThat(os.get(load)).isEqualTo(10);
+        assertThat(os.idle).isEmpty();
+    }
+
+    @Test
     void nothingIsChangedThatCouldNotBeChangedBack() {
         os.mayRaise = false;
-        LoadPriority priority = new LoadPriority(10, os);
+        LoadPriority priority = priority(10);
         int none = priority.lower();
         assertThat(none).isEqualTo(LoadPriority.UNCHANGED);
         priority.restore(none);
@@ -91,7 +220,7 @@ class LoadPriorityTest {
     @Test
     void doesWithoutWhereThereIsNoSuchThing() {
         os.broken = true;
-        LoadPriority priority = new LoadPriority(10, os);
+        LoadPriority priority = priority(10);
         assertThat(priority.lower()).isEqualTo(LoadPriority.UNCHANGED);
         assertThat(priority.lower()).isEqualTo(LoadPriority.UNCHANGED);
         assertThat(os.calls.get()).as("asked once").isEqualTo(1);
@@ -99,7 +228,7 @@ class LoadPriorityTest {
 
     @Test
     void asksNothingWhenItIsNotWanted() {
-        LoadPriority priority = new LoadPriority(0, os);
+        LoadPriority priority = priority(0);
         assertThat(priority.lower()).isEqualTo(LoadPriority.UNCHANGED);
         assertThat(os.calls.get()).isZero();
     }
@@ -107,11 +236,12 @@ class LoadPriorityTest {
     @Test
     void worksOnTheRealSystemWhereItIsAllowed() throws Exception {
         LoadPriority.Os real = LoadPriority.system();
-        LoadPriority priority = new LoadPriority(7, real);
+        LoadPriority priority = new LoadPriority(7, real, Clock.system(), time);
         AtomicReference<List<Integer>> seen = new AtomicReference<>(List.of());
         CountDownLatch end = new CountDownLatch(1);
         CountDownLatch told = new CountDownLatch(1);
         AtomicInteger child = new AtomicInteger();
+        List<Boolean> idles = new CopyOnWriteArrayList<>();
         Thread load = Threads.named("load").newThread(() -> {
             try {
                 List<Integer> nices = new ArrayList<>();
@@ -134,7 +264,11 @@ class LoadPriorityTest {
                 started.await();
                 nices.add(real.get(lowered));
                 nices.add(real.get(child.get()));
+                idles.add(real.idle(lowered));
+                idles.add(real.idle(child.get()));
                 priority.restore(lowered);
+                idles.add(real.idle(lowered));
+                idles.add(real.idle(child.get()));
                 nices.add(real.get(lowered));
                 nices.add(real.get(child.get()));
                 seen.set(nices);
@@ -151,5 +285,7 @@ class LoadPriorityTest {
         List<Integer> nices = seen.get();
         int usual = nices.get(2);
         assertThat(nices).containsExactly(usual + 7, usual + 7, usual, usual);
+        boolean idle = idles.get(0);
+        assertThat(idles).containsExactly(idle, idle, false, false);
     }
 }
