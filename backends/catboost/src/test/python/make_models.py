@@ -4,7 +4,7 @@
 
 Usage: make_models.py DIRECTORY
 
-Each model is NAME.json; expected.json holds for each its columns, rows, and the answers of its methods. Made with
+Each model is NAME.cbm and NAME.json; expected.json holds for each its columns, rows, and the answers of its methods. Made with
 catboost 1.2.10.
 """
 import json
@@ -50,6 +50,7 @@ def plain(a):
 def add(name, model, x, y, q, cat=None):
     pool = Pool(x, y, cat_features=cat)
     model.fit(pool)
+    model.save_model(os.path.join(OUT, name + ".cbm"))
     model.save_model(os.path.join(OUT, name + ".json"), format="json", pool=pool)
     answers = {"predict": plain(model.predict(q)), "margin": plain(model.predict(q, prediction_type="RawFormulaVal"))}
     if isinstance(model, CatBoostClassifier):
@@ -83,6 +84,11 @@ threshold.fit(X, yes)
 threshold.set_probability_threshold(0.3)
 threshold.fit = lambda pool: threshold
 add("two-threshold", threshold, X, yes, new)
+scaled = CatBoostRegressor(**base)
+scaled.fit(X, score)
+scaled.set_scale_and_bias(0.5, -3.25)
+scaled.fit = lambda pool: scaled
+add("reg-scaled", scaled, X, score, new)
 add("three", CatBoostClassifier(**base), X, three, new)
 add("three-names", CatBoostClassifier(**base), X, names, new)
 add("three-all", CatBoostClassifier(loss_function="MultiClassOneVsAll", **base), X, three + 5, new)
@@ -100,6 +106,22 @@ add("cat-buckets-three", CatBoostClassifier(simple_ctr=["Buckets", "Counter"], c
     np.digitize(value, [0, 2]), asked, cats)
 add("cat-deep", CatBoostRegressor(max_ctr_complexity=4, **dict(wide, one_hot_max_size=2)), frame, value, asked, cats)
 add("cat-lossguide", CatBoostRegressor(grow_policy="Lossguide", **wide), frame, value, asked, cats)
+# Categories of every length, whole numbers as categories, numbers that are missing within combinations.
+words = ["", "a", "ab", "abc", "abcd", "Zürich", "12345678", "123456789", "x" * 16, "y" * 17, "z" * 32, "Löwe" * 7, "w" * 64,
+         "v" * 65, "u" * 128, "abcdefghij" * 13]
+kinds = pd.DataFrame({
+    "word": rng.choice(words, N), "number": np.where(rng.rand(N) < 0.3, np.nan, X[:, 0]),
+    "zip": rng.choice([-5, 0, 7, 1000, 99999999999], N), "unused": np.zeros(N)})
+strange = value + kinds["word"].str.len() % 5 + (kinds["zip"] == 7)
+other = kinds.iloc[:40].copy()
+other.loc[other.index[3], "word"] = "q" * 70
+other.loc[other.index[4], "zip"] = 8
+for mode in ["Min", "Max"]:
+    add("cat-words-" + mode.lower(), CatBoostRegressor(nan_mode=mode, max_ctr_complexity=3, **dict(wide, one_hot_max_size=4)), kinds,
+        strange, other, ["word", "zip"])
+add("cat-none", CatBoostClassifier(**base), frame[["age", "income", "city"]].assign(city="x"), yes, asked[["age", "income", "city"]], ["city"])
+constant = CatBoostRegressor(grow_policy="Lossguide", max_leaves=1, **{k: v for k, v in base.items() if k != "depth"})
+add("reg-leaf", constant, X, score, new)
 with open(os.path.join(OUT, "expected.json"), "w") as out:
     out.write("{\n" + ",\n".join(json.dumps(k) + ": " + json.dumps(v) for k, v in sorted(expected.items())) + "\n}\n")
 print(len(expected), "models")

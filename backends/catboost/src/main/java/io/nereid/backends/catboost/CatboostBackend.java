@@ -12,6 +12,7 @@ import io.nereid.json.JsonReader;
 import io.nereid.spi.ModelConfig;
 import java.io.IOException;
 import java.io.InputStream;
+import java.nio.BufferUnderflowException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -20,7 +21,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Models of CatBoost, as JSON. A model of numbers has one input of so many values as it has columns, not a number for
+ * Models of CatBoost, in its binary format and as JSON. A model of numbers has one input of so many values as it has columns, not a number for
  * what is missing; one with categories has an input for each column, by name. The output {@code predict} is what the
  * library's {@code predict} gives; {@code predict_proba}, {@code predict_log_proba} and {@code margin}, the sums, are
  * given where the configuration names them or the parameter {@code prediction_type} asks for them:
@@ -33,9 +34,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CatboostBackend implements Backend {
     static final String NAME = "catboost";
-    private static final List<String> FILES = List.of("model.json", "model.cbm");
-    private static final String SAVE = "save it with model.save_model(\"model.json\", format=\"json\"), with"
-            + " pool=train_pool if it has categorical features";
+    private static final List<String> FILES = List.of("model.cbm", "model.json");
+    private static final String DAMAGED = "it may be damaged: save it again with model.save_model(";
     /** Bytes by which a file is recognised. */
     private static final int HEAD = 4096;
 
@@ -98,17 +98,19 @@ public final class CatboostBackend implements Backend {
                     "check that the server may read it",
                     e);
         }
-        if (length >= 4 && bytes[0] == 'C' && bytes[1] == 'B' && bytes[2] == 'M') {
-            throw refused(file, "it is CatBoost's binary format", SAVE);
-        }
+        boolean binary = CbmReader.isCbm(bytes, length);
+        String again = DAMAGED + (binary ? "\"model.cbm\")" : "\"model.json\", format=\"json\")");
         Parsed parsed;
         try {
-            parsed = ModelReader.read(bytes, length);
+            parsed = binary ? CbmReader.read(bytes, length) : ModelReader.read(bytes, length);
         } catch (ServingException e) {
             String own = e.remedy();
-            throw refused(file, e.getMessage(), own == null ? "it may be damaged: " + SAVE + " again" : own);
-        } catch (ArithmeticException | IndexOutOfBoundsException e) {
-            throw refused(file, "its contents do not fit each other", "it may be damaged: " + SAVE + " again");
+            throw refused(file, e.getMessage(), own == null ? again : own);
+        } catch (ArithmeticException
+                | IndexOutOfBoundsException
+                | BufferUnderflowException
+                | IllegalArgumentException e) {
+            throw refused(file, "its contents do not fit each other", again);
         }
         return new CatboostModel(parsed, CatboostConfig.complete(parsed, config, context));
     }
@@ -137,7 +139,7 @@ public final class CatboostBackend implements Backend {
                     "unable to find '" + directory.resolve(names.get(0)) + "' for model '" + config.name() + "'",
                     "put " + names.get(0) + " there, or name the file in default_model_filename");
         }
-        // Beside its JSON a model may lie in the binary format, too.
+        // Beside its JSON a model may lie in the binary format, too, which is read faster.
         return found.get(0);
     }
 }

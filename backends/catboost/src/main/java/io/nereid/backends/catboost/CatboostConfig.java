@@ -25,6 +25,8 @@ final class CatboostConfig {
     private static final int MOST_NAMES = 1 << 16;
     private static final List<DataType> NUMBERS = List.of(DataType.FP32, DataType.FP64, DataType.INT32, DataType.INT64);
 
+    private static final List<DataType> CATEGORIES = List.of(DataType.BYTES, DataType.INT32, DataType.INT64);
+
     private CatboostConfig() {}
 
     /** @throws ServingException INVALID_ARGUMENT for a configuration that the model does not fit */
@@ -154,11 +156,12 @@ final class CatboostConfig {
             if (place < 0
                     || spec.optional()
                     || !fits
-                    || (text ? spec.dataType() != DataType.BYTES : !NUMBERS.contains(spec.dataType()))) {
+                    || !(text ? CATEGORIES : NUMBERS).contains(spec.dataType())) {
                 throw wrong(
                         config,
                         "has input '" + spec.name() + "' " + spec.dataType() + shape,
-                        "columns " + names + ", TYPE_STRING for categories, TYPE_FP32 for numbers, one value a row");
+                        "columns " + names
+                                + ", TYPE_STRING or TYPE_INT64 for categories, TYPE_FP32 for numbers, one value a row");
             }
         }
     }

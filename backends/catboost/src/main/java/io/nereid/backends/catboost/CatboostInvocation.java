@@ -17,9 +17,6 @@ import java.util.List;
 
 /** Runs of a shared model, row by row. Confined to one run at a time, but for {@link #cancel}. */
 final class CatboostInvocation implements Invocation {
-    /** The hash of a category that was not learned. */
-    private static final int UNKNOWN = 0x7fff_ffff;
-
     private final CatboostModel model;
     private final Parsed parsed;
     private final Ensemble ensemble;
@@ -32,6 +29,9 @@ final class CatboostInvocation implements Invocation {
     private final int[] bins;
     private final double[] sums;
     private final double[] answer;
+    /** Of one category. */
+    private byte[] text = new byte[64];
+
     private volatile boolean cancelled;
 
     CatboostInvocation(CatboostModel model) {
@@ -101,13 +101,22 @@ final class CatboostInvocation implements Invocation {
     private void read(Column column, int row) {
         ByteBuffer b = column.values();
         if (column.type() == DataType.BYTES) {
-            byte[] text = new byte[b.getInt()];
-            b.get(text);
-            hashes[places[column.first()]] =
-                    parsed.hashes().getOrDefault(new String(text, StandardCharsets.UTF_8), UNKNOWN);
+            int length = b.getInt();
+            if (text.length < length) {
+                text = new byte[length];
+            }
+            b.get(text, 0, length);
+            hashes[places[column.first()]] = CategoryHash.of(text, length);
             return;
         }
         int from = row * column.width();
+        if (parsed.features().get(column.first()).categorical()) {
+            // Whole numbers as categories are hashed as texts.
+            long value = column.type() == DataType.INT64 ? b.getLong(8 * row) : b.getInt(4 * row);
+            byte[] digits = Long.toString(value).getBytes(StandardCharsets.US_ASCII);
+            hashes[places[column.first()]] = CategoryHash.of(digits, digits.length);
+            return;
+        }
         for (int i = 0; i < column.width(); i++) {
             int at = from + i;
             numbers[places[column.first() + i]] = switch (column.type()) {

@@ -65,6 +65,24 @@ record Ctr(
             return (int) (hash ^ (hash >>> 32)) & mask;
         }
 
+        /** A table of these hashes, each with so many counts. */
+        static Table of(long[] hashes, double[] counts, int width, float denominator) {
+            int size = Math.max(4, Integer.highestOneBit(Math.max(1, hashes.length)) * 4);
+            long[] placed = new long[size];
+            boolean[] used = new boolean[size];
+            double[] beside = new double[Math.multiplyExact(size, width)];
+            for (int i = 0; i < hashes.length; i++) {
+                int at = slot(hashes[i], size - 1);
+                while (used[at] && placed[at] != hashes[i]) {
+                    at = (at + 1) & (size - 1);
+                }
+                used[at] = true;
+                placed[at] = hashes[i];
+                System.arraycopy(counts, i * width, beside, at * width, width);
+            }
+            return new Table(placed, used, beside, width, denominator);
+        }
+
         /** The place of a hash, or -1. */
         int find(long hash) {
             int mask = hashes.length - 1;

@@ -47,14 +47,16 @@ record Ensemble(
         return starts.length - 1;
     }
 
-    /** Turns a row into whole numbers. */
+    /** Turns a row into whole numbers; what is missing among its numbers is replaced. */
     void bin(float[] numbers, int[] hashes, int[] bins) {
         int slot = 0;
         for (int i = 0; i < floats.size(); i++) {
             Feature f = floats.get(i);
-            bins[slot++] = Float.isNaN(numbers[i])
-                    ? (f.nan() == Feature.Nan.ABOVE ? f.borders().length : 0)
-                    : above(numbers[i], f.borders());
+            if (Float.isNaN(numbers[i])) {
+                // Combinations of categories ask for the number, too.
+                numbers[i] = f.nan() == Feature.Nan.ABOVE ? Float.POSITIVE_INFINITY : Float.NEGATIVE_INFINITY;
+            }
+            bins[slot++] = above(numbers[i], f.borders());
         }
         for (int i = 0; i < exact.size(); i++) {
             bins[slot++] = hashes[exact.get(i).column()] == exact.get(i).value() ? 1 : 0;

@@ -8,7 +8,6 @@ import io.nereid.backends.catboost.Ensemble.Exact;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
-import io.nereid.tensor.DataType;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -16,7 +15,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /** Reads a model from JSON. Confined to one call. */
@@ -24,8 +22,6 @@ final class ModelReader {
     private static final int MOST_COLUMNS = 1 << 20;
     private static final int MOST_OUTPUTS = 1 << 14;
     private static final int DEEPEST = 512;
-    private static final Set<String> BINARY = Set.of("Logloss", "CrossEntropy", "Focal");
-    private static final Set<String> MULTI = Set.of("MultiClass", "MultiClassOneVsAll");
 
     private final JsonReader in = new JsonReader(DEEPEST);
     private @Nullable Map<String, Object> features;
@@ -319,7 +315,7 @@ final class ModelReader {
         }
         for (String other : List.of("text_features", "embedding_features", "estimated_features")) {
             if (!Json.list(columns.get(other)).isEmpty()) {
-                throw unsupported("a model with " + other.replace('_', ' '));
+                throw unsupported(other.replace('_', ' '));
             }
         }
         Ints ctrOf = new Ints();
@@ -355,7 +351,7 @@ final class ModelReader {
             Split s = splits.get(i);
             switch (s.type()) {
                 case "FloatFeature" -> {
-                    Feature f = within(floats, s.column());
+                    Feature f = floats.get(within(floats, s.column()));
                     slots[i] = s.column();
                     int found = Arrays.binarySearch(f.borders(), (float) s.border());
                     if (found < 0) {
@@ -396,14 +392,15 @@ final class ModelReader {
                 outputs,
                 scale,
                 added);
-        return described(ensemble, hashes(columns));
+        return Description.of(ensemble, floats, categories, info == null ? Map.of() : info);
     }
 
-    private static Feature within(List<Feature> all, int column) {
+    /** The column, if there is such a one. */
+    static int within(List<Feature> all, int column) {
         if (column < 0 || column >= all.size()) {
             throw bad("a split asks for column " + column + " of " + all.size());
         }
-        return all.get(column);
+        return column;
     }
 
     /** Notes the columns; how many splits are numbered before those of combinations is returned. */
@@ -494,7 +491,8 @@ final class ModelReader {
         if (counts == null) {
             throw bad("a combination of categories has no counts in 'ctr_data'");
         }
-        Ctr.Table table = table(counts);
+        Ctr.Table table = Ctr.Table.of(
+                counts.hashes(), counts.counts(), counts.stride() - 1, (float) counts.denominator());
         boolean mean = kind == Ctr.Kind.BINARIZED_TARGET_MEAN_VALUE || kind == Ctr.Kind.FLOAT_TARGET_MEAN_VALUE;
         if (mean && table.width() != 2) {
             throw bad("a combination has " + table.width() + " counts (expected: a sum and a count)");
@@ -515,108 +513,16 @@ final class ModelReader {
     }
 
     private static int column(Map<String, Object> element, String key, List<Feature> all) {
-        int column = Json.whole(element.get(key), key);
-        within(all, column);
-        return column;
+        return within(all, Json.whole(element.get(key), key));
     }
 
-    private static Ctr.Table table(Counted counted) {
-        int width = counted.stride() - 1;
-        int n = counted.hashes().length;
-        int size = Math.max(4, Integer.highestOneBit(Math.max(1, n)) * 4);
-        long[] hashes = new long[size];
-        boolean[] used = new boolean[size];
-        double[] counts = new double[Math.multiplyExact(size, width)];
-        for (int i = 0; i < n; i++) {
-            int at = Ctr.Table.slot(counted.hashes()[i], size - 1);
-            while (used[at] && hashes[at] != counted.hashes()[i]) {
-                at = (at + 1) & (size - 1);
-            }
-            used[at] = true;
-            hashes[at] = counted.hashes()[i];
-            System.arraycopy(counted.counts(), i * width, counts, at * width, width);
-        }
-        return new Ctr.Table(hashes, used, counts, width, (float) counted.denominator());
-    }
-
-    private Map<String, Integer> hashes(Map<String, Object> columns) {
-        Map<String, Integer> hashes = new HashMap<>();
-        for (Object o : Json.list(columns.get("cat_features_hash"))) {
-            Map<String, Object> one = Json.map(o);
-            hashes.put(String.valueOf(one.get("value")), Json.whole(one.get("hash"), "hash"));
-        }
-        if (hashes.isEmpty() && (!ctrs.isEmpty() || !exact.isEmpty())) {
-            throw ServingException.invalidArgument(
-                    "it has categorical features but not what their values are hashed to ('cat_features_hash')",
-                    "save it with model.save_model(\"model.json\", format=\"json\", pool=train_pool)");
-        }
-        return hashes;
-    }
-
-    private Parsed described(Ensemble ensemble, Map<String, Integer> hashes) {
-        List<Feature> all = new ArrayList<>(floats);
-        all.addAll(categories);
-        all.sort(Comparator.comparingInt(Feature::place));
-        for (int i = 0; i < all.size(); i++) {
-            if (all.get(i).place() != i) {
-                throw bad("there is no column " + i);
-            }
-        }
-        Map<String, Object> about = info == null ? Map.of() : info;
-        String loss = "";
-        if (about.get("params") instanceof Map<?, ?> p && p.get("loss_function") instanceof Map<?, ?> l) {
-            loss = String.valueOf(l.get("type"));
-        }
-        List<Object> labels = new ArrayList<>();
-        DataType type = DataType.INT64;
-        if (about.get("class_params") instanceof Map<?, ?> classes) {
-            String kind = String.valueOf(classes.get("class_label_type"));
-            type = switch (kind) {
-                case "String" -> DataType.BYTES;
-                case "Float" -> DataType.FP64;
-                case "Boolean" -> DataType.BOOL;
-                default -> DataType.INT64;
-            };
-            for (Object name : Json.list(classes.get("class_names"))) {
-                labels.add(
-                        type == DataType.BYTES
-                                ? String.valueOf(name)
-                                : name instanceof Boolean b ? (b ? 1.0 : 0.0) : Json.number(name, "class_names"));
-            }
-        }
-        // Classes that were given as numbers from 0 on have no names.
-        if (labels.isEmpty() && (BINARY.contains(loss) || MULTI.contains(loss))) {
-            type = DataType.INT64;
-            for (int i = 0; i < Math.max(2, ensemble.outputs()); i++) {
-                labels.add((double) i);
-            }
-        }
-        boolean several = loss.equals("MultiLogloss") || loss.equals("MultiCrossEntropy");
-        int wanted = ensemble.outputs() == 1 ? 2 : ensemble.outputs();
-        if (!labels.isEmpty() && !several && labels.size() != wanted) {
-            throw bad("it has " + labels.size() + " classes for " + ensemble.outputs() + " sums");
-        }
-        double threshold = 0;
-        Object given = about.get("binclass_probability_threshold");
-        if (given != null) {
-            double p;
-            try {
-                p = Double.parseDouble(String.valueOf(given));
-            } catch (NumberFormatException e) {
-                throw bad("'binclass_probability_threshold' is '" + given + "'");
-            }
-            threshold = Math.log(p / (1 - p));
-        }
-        return new Parsed(ensemble, all, hashes, loss, labels, type, threshold);
-    }
-
-    private static ServingException bad(String what) {
+    static ServingException bad(String what) {
         return ServingException.invalidArgument(what);
     }
 
-    private static ServingException unsupported(String what) {
+    static ServingException unsupported(String what) {
         return ServingException.invalidArgument(
                 what + " are not served",
-                "export the model to ONNX with model.save_model(\"model.onnx\", format=\"onnx\")");
+                "train the model without them, or serve it as a Python model (model.py) with the package catboost");
     }
 }

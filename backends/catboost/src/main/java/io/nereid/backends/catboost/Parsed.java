@@ -4,14 +4,12 @@ package io.nereid.backends.catboost;
 
 import io.nereid.tensor.DataType;
 import java.util.List;
-import java.util.Map;
 
 /**
  * What a model file says. Immutable.
  *
  * @param ensemble the trees
  * @param features columns in their order
- * @param hashes of the categories that were learned
  * @param loss the loss function, empty when the file does not tell
  * @param labels of the classes: texts or numbers; empty when it does not classify
  * @param labelType their type
@@ -20,7 +18,6 @@ import java.util.Map;
 record Parsed(
         Ensemble ensemble,
         List<Feature> features,
-        Map<String, Integer> hashes,
         String loss,
         List<Object> labels,
         DataType labelType,

@@ -16,9 +16,12 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -116,18 +119,117 @@ class CatboostBackendTest {
     }
 
     @Test
-    void theBinaryFormatIsRefusedWithTheWayOut() {
-        refused("model.cbm", "CBM1....".getBytes(StandardCharsets.UTF_8), "binary format", "format=\"json\"");
+    void theBinaryFormatIsFoundWithoutConfiguration() throws IOException {
+        assertThat(References.BACKEND.defaultFiles()).contains("model.cbm");
+        assertThat(References.BACKEND.recognises(References.MODELS.resolve("cat-two.cbm"))).isTrue();
+        ModelSource source = References.laidOut(directory, "m", "model.cbm", References.file("cat-two.cbm"));
+        try (BackendModel model = References.BACKEND.load(
+                source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))) {
+            assertThat(model.config().parameters()).containsEntry("feature_names", "age,city,size,income,code");
+        }
     }
 
     @Test
-    void categoriesWithoutTheirHashesAreRefused() {
+    void categoriesThatAreWholeNumbersMayComeAsNumbers() {
+        List<TensorSpec> inputs = List.of(
+                column("word", DataType.BYTES),
+                column("number", DataType.FP32),
+                column("zip", DataType.INT64),
+                column("unused", DataType.FP32));
+        JsonNode fixture = References.expected().get("cat-words-min");
+        ModelConfig.Builder config = ModelConfig.builder("m").maxBatchSize(40).inputs(inputs);
+        try (BackendModel model = References.loadFile("cat-words-min.cbm", config)) {
+            List<Object> got = References.run(model, References.inputs(model, fixture.get("rows"), 0, 40), "predict");
+            for (int i = 0; i < 40; i++) {
+                assertThat((Double) got.get(i))
+                        .isCloseTo(
+                                fixture.get("answers").get("predict").get(i).asDouble(),
+                                org.assertj.core.api.Assertions.within(1e-6));
+            }
+        }
+    }
+
+    @Test
+    void hashesAreThoseThatTheFilesTell() {
+        int compared = 0;
+        for (String name : List.of("cat-two", "cat-words-min")) {
+            JsonNode told = References.json(name).get("features_info").get("cat_features_hash");
+            for (JsonNode one : told) {
+                byte[] text = one.get("value").asText().getBytes(StandardCharsets.UTF_8);
+                assertThat(CategoryHash.of(text, text.length))
+                        .as(one.get("value").asText())
+                        .isEqualTo((int) one.get("hash").asLong());
+                compared++;
+            }
+        }
+        assertThat(compared).isGreaterThan(50);
+    }
+
+    @Test
+    void jsonNeedsNotSayWhatCategoriesAreHashedTo() {
         String text = new String(References.bytes("cat-two"), StandardCharsets.UTF_8);
-        refused(
-                "model.json",
-                text.replace("\"cat_features_hash\"", "\"other\"").getBytes(StandardCharsets.UTF_8),
-                "cat_features_hash",
-                "pool=train_pool");
+        byte[] bytes = text.replace("\"cat_features_hash\"", "\"other\"").getBytes(StandardCharsets.UTF_8);
+        JsonNode fixture = References.expected().get("cat-two");
+        ModelSource source = References.laidOut(directory, "m", "model.json", bytes);
+        try (BackendModel model = References.BACKEND.load(
+                source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))) {
+            List<Object> got = References.run(model, References.inputs(model, fixture.get("rows"), 0, 30), "predict");
+            for (int i = 0; i < 30; i++) {
+                assertThat(((Double) got.get(i)).intValue())
+                        .isEqualTo(fixture.get("answers").get("predict").get(i).asInt());
+            }
+        }
+    }
+
+    @Test
+    void damagedBinaryFilesAreReadOrRefused() {
+        Random random = new Random(7);
+        for (String name : List.of("two", "cat-words-max", "reg-lossguide", "three-names")) {
+            byte[] whole = References.file(name + ".cbm");
+            for (int round = 0; round < 600; round++) {
+                byte[] bytes = whole.clone();
+                // Offsets and lengths stand at the beginning of each part.
+                for (int i = 0; i <= random.nextInt(4); i++) {
+                    int at = random.nextInt(random.nextBoolean() ? 300 : bytes.length);
+                    bytes[at] = (byte) (random.nextBoolean() ? random.nextInt() : bytes[at] ^ 1 << random.nextInt(8));
+                }
+                if (round % 5 == 0) {
+                    bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length));
+                }
+                ModelSource source = References.laidOut(directory, "damaged", "model.cbm", bytes);
+                try {
+                    References.BACKEND
+                            .load(source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))
+                            .close();
+                } catch (ServingException e) {
+                    assertThat(e.code()).as(e.toString()).isEqualTo(Code.INVALID_ARGUMENT);
+                }
+            }
+        }
+    }
+
+    @Test
+    void listsThatLieOverEachOtherAreNotReadWithoutEnd() {
+        // A root table whose third field is a list of 40,000 texts, all of them the same one.
+        ByteBuffer b = ByteBuffer.allocate(1 << 20).order(ByteOrder.LITTLE_ENDIAN);
+        b.put("CBM1".getBytes(StandardCharsets.US_ASCII)).putInt(b.capacity() - 8);
+        int base = b.position();
+        b.putInt(base, 16);
+        b.putShort(base + 4, (short) 12).putShort(base + 6, (short) 20);
+        b.putShort(base + 8, (short) 4).putShort(base + 10, (short) 8);
+        b.putShort(base + 14, (short) 12);
+        b.putInt(base + 16, 12);
+        byte[] version = "FlabuffersModel_v1".getBytes(StandardCharsets.US_ASCII);
+        b.putInt(base + 20, 200_000 - 20).putInt(base + 24, 200_100 - 24).putInt(base + 28, 64 - 28);
+        b.putInt(base + 200_000, version.length).put(base + 200_004, version);
+        b.putShort(base + 200_080, (short) 4).putInt(base + 200_100, 20);
+        b.putInt(base + 64, 40_000);
+        for (int i = 0; i < 40_000; i++) {
+            int at = base + 68 + 4 * i;
+            b.putInt(at, base + 300_000 - at);
+        }
+        b.putInt(base + 300_000, 700_000);
+        refused("model.cbm", b.array(), "lie over each other");
     }
 
     @Test
@@ -137,7 +239,7 @@ class CatboostBackendTest {
                 "model.json",
                 text.replace("\"FloatFeature\"", "\"OnlineText\"").getBytes(StandardCharsets.UTF_8),
                 "OnlineText",
-                "ONNX");
+                "model.py");
         refused("model.json", "{}".getBytes(StandardCharsets.UTF_8), "features_info");
     }
 

@@ -22,13 +22,13 @@ class CatboostContractTest extends BackendContract {
 
     @Override
     protected ModelSource model(Path directory) {
-        return References.laidOut(directory, "whole", "model.json", References.bytes("three"));
+        return References.laidOut(directory, "whole", "model.cbm", References.file("three.cbm"));
     }
 
     @Override
     protected ModelSource brokenModel(Path directory) {
-        byte[] bytes = References.bytes("three");
-        return References.laidOut(directory, "broken", "model.json", Arrays.copyOf(bytes, bytes.length / 2));
+        byte[] bytes = References.file("three.cbm");
+        return References.laidOut(directory, "broken", "model.cbm", Arrays.copyOf(bytes, bytes.length / 2));
     }
 
     @Override

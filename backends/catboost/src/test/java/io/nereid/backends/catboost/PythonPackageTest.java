@@ -15,7 +15,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Answers are those of the Python package, for every trained model. */
+/** Answers are those of the Python package, for every trained model in both formats. */
 class PythonPackageTest {
     private static final Map<String, String> TYPES =
             Map.of("margin", "RawFormulaVal", "predict_proba", "Probability", "predict_log_proba", "LogProbability");
@@ -26,9 +26,11 @@ class PythonPackageTest {
         for (Map.Entry<String, JsonNode> e : References.expected().properties()) {
             for (Map.Entry<String, JsonNode> answer :
                     e.getValue().get("answers").properties()) {
-                tests.add(DynamicTest.dynamicTest(
-                        e.getKey() + " " + answer.getKey(),
-                        () -> compare(e.getKey(), e.getValue(), answer.getKey(), answer.getValue())));
+                for (String form : List.of(".cbm", ".json")) {
+                    tests.add(DynamicTest.dynamicTest(
+                            e.getKey() + form + " " + answer.getKey(),
+                            () -> compare(e.getKey() + form, e.getValue(), answer.getKey(), answer.getValue())));
+                }
             }
         }
         return tests;
@@ -39,13 +41,24 @@ class PythonPackageTest {
         assertThat(References.expected().size()).isGreaterThan(30);
     }
 
-    private static void compare(String name, JsonNode fixture, String method, JsonNode wanted) {
+    @Test
+    void bothFormsSayTheSame() {
+        for (Map.Entry<String, JsonNode> e : References.expected().properties()) {
+            try (BackendModel binary = References.loadFile(e.getKey() + ".cbm", ModelConfig.builder("m"));
+                    BackendModel text = References.load(e.getKey())) {
+                assertThat(binary.config().inputs()).as(e.getKey()).isEqualTo(text.config().inputs());
+                assertThat(binary.config().outputs()).as(e.getKey()).isEqualTo(text.config().outputs());
+            }
+        }
+    }
+
+    private static void compare(String file, JsonNode fixture, String method, JsonNode wanted) {
         ModelConfig.Builder config = ModelConfig.builder("m");
         if (TYPES.containsKey(method)) {
             config.parameters(Map.of("prediction_type", TYPES.get(method)));
         }
         JsonNode rows = fixture.get("rows");
-        try (BackendModel model = References.load(name, config)) {
+        try (BackendModel model = References.loadFile(file, config)) {
             assertThat(model.config().outputs().get(0).name()).isEqualTo(method);
             same(References.run(model, References.inputs(model, rows, 0, rows.size()), method), wanted, 0, rows.size());
             for (int row = 0; row < rows.size(); row += 3) {

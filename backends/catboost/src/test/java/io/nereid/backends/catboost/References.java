@@ -43,9 +43,21 @@ final class References {
         }
     }
 
-    static byte[] bytes(String model) {
+    static JsonNode json(String model) {
         try {
-            return Files.readAllBytes(MODELS.resolve(model + ".json"));
+            return new ObjectMapper().readTree(bytes(model));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    static byte[] bytes(String model) {
+        return file(model + ".json");
+    }
+
+    static byte[] file(String name) {
+        try {
+            return Files.readAllBytes(MODELS.resolve(name));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -63,10 +75,14 @@ final class References {
     }
 
     static BackendModel load(String model, ModelConfig.Builder config) {
+        return loadFile(model + ".json", config);
+    }
+
+    static BackendModel loadFile(String file, ModelConfig.Builder config) {
         Path directory = MODELS.toAbsolutePath();
         return BACKEND.load(
                 new ModelSource(new ServableId("m", 1), directory, directory),
-                config.modelFile(model + ".json").build(),
+                config.modelFile(file).build(),
                 new BackendContext(1, Path.of("target"), Map.of()));
     }
 
@@ -98,6 +114,8 @@ final class References {
         if (type == DataType.BYTES) {
             byte[] text = cell.asText().getBytes(StandardCharsets.UTF_8);
             b.putInt(text.length).put(text);
+        } else if (type == DataType.INT64) {
+            b.putLong(cell.asLong());
         } else if (type == DataType.FP64) {
             b.putDouble(cell.isNull() ? Double.NaN : cell.asDouble());
         } else {

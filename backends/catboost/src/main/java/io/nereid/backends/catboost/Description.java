@@ -1,0 +1,86 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.catboost;
+
+import io.nereid.base.ServingException;
+import io.nereid.tensor.DataType;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/** What a file says of a model beside its trees: columns, loss function, classes. Stateless. */
+final class Description {
+    private static final Set<String> BINARY = Set.of("Logloss", "CrossEntropy", "Focal");
+    private static final Set<String> MULTI = Set.of("MultiClass", "MultiClassOneVsAll");
+
+    private Description() {}
+
+    /**
+     * The model of these trees.
+     *
+     * @param about the file's {@code model_info}; {@code params} and {@code class_params} are objects
+     * @throws ServingException INVALID_ARGUMENT where the parts do not fit each other
+     */
+    static Parsed of(Ensemble ensemble, List<Feature> floats, List<Feature> categories, Map<String, Object> about) {
+        List<Feature> all = new ArrayList<>(floats);
+        all.addAll(categories);
+        all.sort(Comparator.comparingInt(Feature::place));
+        for (int i = 0; i < all.size(); i++) {
+            if (all.get(i).place() != i) {
+                throw ModelReader.bad("there is no column " + i);
+            }
+        }
+        if (about.containsKey("multiclass_params") && !about.containsKey("class_params")) {
+            throw ServingException.invalidArgument(
+                    "it says its classes as old versions of CatBoost did",
+                    "load it with a current package of CatBoost and save it again");
+        }
+        String loss = "";
+        if (about.get("params") instanceof Map<?, ?> p && p.get("loss_function") instanceof Map<?, ?> l) {
+            loss = String.valueOf(l.get("type"));
+        }
+        List<Object> labels = new ArrayList<>();
+        DataType type = DataType.INT64;
+        if (about.get("class_params") instanceof Map<?, ?> classes) {
+            String kind = String.valueOf(classes.get("class_label_type"));
+            type = switch (kind) {
+                case "String" -> DataType.BYTES;
+                case "Float" -> DataType.FP64;
+                case "Boolean" -> DataType.BOOL;
+                default -> DataType.INT64;
+            };
+            for (Object name : Json.list(classes.get("class_names"))) {
+                labels.add(
+                        type == DataType.BYTES
+                                ? String.valueOf(name)
+                                : name instanceof Boolean b ? (b ? 1.0 : 0.0) : Json.number(name, "class_names"));
+            }
+        }
+        // Classes that were given as numbers from 0 on have no names.
+        if (labels.isEmpty() && (BINARY.contains(loss) || MULTI.contains(loss))) {
+            type = DataType.INT64;
+            for (int i = 0; i < Math.max(2, ensemble.outputs()); i++) {
+                labels.add((double) i);
+            }
+        }
+        boolean several = loss.equals("MultiLogloss") || loss.equals("MultiCrossEntropy");
+        int wanted = ensemble.outputs() == 1 ? 2 : ensemble.outputs();
+        if (!labels.isEmpty() && !several && labels.size() != wanted) {
+            throw ModelReader.bad("it has " + labels.size() + " classes for " + ensemble.outputs() + " sums");
+        }
+        double threshold = 0;
+        Object given = about.get("binclass_probability_threshold");
+        if (given != null) {
+            double p;
+            try {
+                p = Double.parseDouble(String.valueOf(given));
+            } catch (NumberFormatException e) {
+                throw ModelReader.bad("'binclass_probability_threshold' is '" + given + "'");
+            }
+            threshold = Math.log(p / (1 - p));
+        }
+        return new Parsed(ensemble, all, loss, labels, type, threshold);
+    }
+}
