@@ -17,18 +17,20 @@ import org.jspecify.annotations.Nullable;
 import org.w3c.dom.Element;
 
 /**
- * Where S3's keys come from: the settings themselves, a role taken with a web identity, the shared credentials file, the
- * container's endpoint. Thread-safe: what is shared is in {@link Tokens}.
+ * Where S3's keys come from: the settings themselves, a role taken with a web identity, the shared credentials file,
+ * the container's endpoint, the machine's. Thread-safe: what is shared is in {@link Tokens}.
  */
 final class AwsKeys {
     private final Settings settings;
     private final HttpSession session;
     private final Tokens tokens;
+    private final Metadata metadata;
 
     AwsKeys(Settings settings, HttpSession session, Tokens tokens) {
         this.settings = settings;
         this.session = session;
         this.tokens = tokens;
+        this.metadata = new Metadata(settings, session, tokens);
     }
 
     /** Null for anonymous access. */
@@ -57,7 +59,8 @@ final class AwsKeys {
             }
             return parsed(tokens.of(role + "\n" + file + "\n" + region, () -> assume(role, file, region)));
         }
-        return profile();
+        SigV4.Key key = profile();
+        return key == null ? metadata.aws() : key;
     }
 
     private Tokens.Token assume(String role, String file, String region) {
@@ -108,7 +111,11 @@ final class AwsKeys {
         if (file == null && home != null) {
             file = home + "/.aws/credentials";
         }
+        boolean asked = settings.get("AWS_PROFILE") != null;
         if (file == null || !Files.isReadable(Path.of(file))) {
+            if (asked) {
+                throw noProfile(wanted, file == null ? "~/.aws/credentials" : file);
+            }
             return null;
         }
         Map<String, String> values = new HashMap<>();
@@ -130,6 +137,20 @@ final class AwsKeys {
         }
         String id = values.get("aws_access_key_id");
         String secret = values.get("aws_secret_access_key");
-        return id == null || secret == null ? null : new SigV4.Key(id, secret, values.get("aws_session_token"));
+        if (id == null || secret == null) {
+            if (asked) {
+                throw noProfile(wanted, file);
+            }
+            return null;
+        }
+        return new SigV4.Key(id, secret, values.get("aws_session_token"));
+    }
+
+    private static ServingException noProfile(String profile, String file) {
+        return ServingException.of(
+                Code.FAILED_PRECONDITION,
+                "AWS_PROFILE is '" + profile + "', of which " + file + " has no keys",
+                "write aws_access_key_id and aws_secret_access_key there; profiles of ~/.aws/config with roles or single"
+                        + " sign-on are not read");
     }
 }

@@ -103,14 +103,18 @@ final class AzureSource implements Source, Target {
         String client = settings.first("AZ_CLIENT_ID", "AZURE_CLIENT_ID");
         String secret = settings.first("AZ_CLIENT_SECRET", "AZURE_CLIENT_SECRET");
         String federated = settings.get("AZURE_FEDERATED_TOKEN_FILE");
-        if (client == null || settings.get("AZURE_STORAGE_ACCESS_KEY") != null && secret == null) {
+        boolean key = settings.get("AZURE_STORAGE_ACCESS_KEY") != null;
+        if (key && secret == null) {
             return null;
+        }
+        if (client == null || secret == null && federated == null && settings.ambient("AZURE_CLIENT_ID")) {
+            return new Metadata(settings, session, tokens).azure();
         }
         if (tenant == null || secret == null && federated == null) {
             throw ServingException.invalidArgument(
                     "storage setting " + (tenant == null ? "AZURE_TENANT_ID" : "AZURE_CLIENT_SECRET") + " is missing",
-                    "a service principal is AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET; managed "
-                            + "identities are not supported");
+                    "a service principal is AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET; a managed "
+                            + "identity is used when the server's own environment names it");
         }
         String authority = settings.get("AZURE_AUTHORITY_HOST", "https://login.microsoftonline.com");
         String url = authority.contains("://") ? authority : "https://" + authority;

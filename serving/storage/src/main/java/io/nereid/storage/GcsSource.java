@@ -57,7 +57,10 @@ final class GcsSource implements Source, Target {
             credentials = ambient();
         }
         if (credentials == null) {
-            return Map.of();
+            String token = settings.get("STORAGE_EMULATOR_HOST") != null && settings.get("GCE_METADATA_HOST") == null
+                    ? null
+                    : new Metadata(settings, session, tokens).google();
+            return token == null ? Map.of() : Map.of("Authorization", "Bearer " + token);
         }
         String identity = credentials;
         JsonNode account = Json.read(identity, "storage setting GOOGLE_APPLICATION_CREDENTIALS");

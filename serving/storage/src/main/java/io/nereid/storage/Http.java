@@ -4,7 +4,9 @@ package io.nereid.storage;
 
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
+import java.net.ProxySelector;
 import java.net.http.HttpClient;
+import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -13,9 +15,10 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 
 /**
- * The clients of all fetches, one for each way to trust, and the watch that ends transfers in which nothing arrives any
+ * The clients of all fetches, one for each way to trust and to connect, and the watch that ends transfers in which nothing arrives any
  * more. Thread-safe.
  */
 final class Http implements AutoCloseable {
@@ -23,37 +26,46 @@ final class Http implements AutoCloseable {
 
     final StorageOptions options;
     final Clock clock;
+    private final @Nullable ProxySelector proxies;
     private final ExecutorService threads;
     private final ScheduledThreadPoolExecutor watch;
     private final Set<HttpBody> open = ConcurrentHashMap.newKeySet();
-    private final Map<Tls, HttpClient> clients = new LinkedHashMap<>(8, 0.75f, true);
+    private final Map<Kind, HttpClient> clients = new LinkedHashMap<>(8, 0.75f, true);
 
     Http(StorageOptions options, Clock clock) {
         this.options = options;
         this.clock = clock;
+        this.proxies = Proxies.of(options.environment());
         this.threads = Threads.pool("storage-http", 4);
         this.watch = Threads.timer("storage-watch");
         long every = Math.max(10, Math.min(1000, options.readTimeout().toMillis() / 4));
         var unused = watch.scheduleWithFixedDelay(this::sweep, every, every, TimeUnit.MILLISECONDS);
     }
 
-    HttpClient client(Tls tls) {
+    /** How a client makes connections. */
+    private record Kind(Tls tls, Duration connectTimeout) {}
+
+    HttpClient client(Tls tls, Duration connectTimeout) {
+        Kind kind = new Kind(tls, connectTimeout);
         synchronized (clients) {
-            HttpClient known = clients.get(tls);
+            HttpClient known = clients.get(kind);
             if (known != null) {
                 return known;
             }
             HttpClient.Builder builder = HttpClient.newBuilder()
                     .version(HttpClient.Version.HTTP_1_1)
                     .followRedirects(HttpClient.Redirect.NEVER)
-                    .connectTimeout(options.connectTimeout())
+                    .connectTimeout(connectTimeout)
                     .executor(threads);
+            if (proxies != null) {
+                builder.proxy(proxies);
+            }
             SSLContext context = tls.context();
             if (context != null) {
                 builder.sslContext(context);
             }
             HttpClient client = builder.build();
-            clients.put(tls, client);
+            clients.put(kind, client);
             if (clients.size() > CLIENTS) {
                 clients.remove(clients.keySet().iterator().next());
             }

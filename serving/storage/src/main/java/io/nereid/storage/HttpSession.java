@@ -33,12 +33,21 @@ final class HttpSession {
     private final int attempts;
     private volatile Cancel cancel;
 
-    HttpSession(Http http, Tls tls, Settings settings, Duration readTimeout, int attempts, Cancel cancel) {
+    /**
+     * How long a session waits. Immutable.
+     *
+     * @param connect until a connection is made
+     * @param read until an answer begins, and between two arrivals of bytes
+     * @param attempts how often a request is sent at most
+     */
+    record Patience(Duration connect, Duration read, int attempts) {}
+
+    HttpSession(Http http, Tls tls, Settings settings, Patience patience, Cancel cancel) {
         this.http = http;
-        this.client = http.client(tls);
+        this.client = http.client(tls, patience.connect());
         this.settings = settings;
-        this.readTimeout = readTimeout;
-        this.attempts = attempts;
+        this.readTimeout = patience.read();
+        this.attempts = patience.attempts();
         this.cancel = cancel;
     }
 
@@ -55,6 +64,11 @@ final class HttpSession {
         String text() {
             return new String(body, java.nio.charset.StandardCharsets.UTF_8);
         }
+    }
+
+    /** Another for the same fetch that asks somebody near by, once, and waits only so long. */
+    HttpSession brief(Duration patience) {
+        return new HttpSession(http, Tls.MACHINE, settings, new Patience(patience, patience, 1), cancel);
     }
 
     Cancel cancel() {

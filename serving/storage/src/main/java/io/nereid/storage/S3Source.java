@@ -90,7 +90,8 @@ final class S3Source implements Source, Target {
             return "https://" + bucket + ".s3-accelerate.amazonaws.com";
         }
         String suffix = region.startsWith("cn-") ? ".amazonaws.com.cn" : ".amazonaws.com";
-        String host = "s3." + region + suffix;
+        String host = (settings.flag("AWS_USE_FIPS_ENDPOINT", false) ? "s3-fips." : "s3.")
+                + (settings.flag("AWS_USE_DUALSTACK_ENDPOINT", false) ? "dualstack." : "") + region + suffix;
         return label ? "https://" + bucket + "." + host : "https://" + host + "/" + HttpCall.encode(bucket, false);
     }
 

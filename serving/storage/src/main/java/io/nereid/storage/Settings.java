@@ -8,6 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -34,6 +35,11 @@ final class Settings {
                             "AWS_WEB_IDENTITY_TOKEN_FILE",
                             "AWS_PROFILE",
                             "AWS_SHARED_CREDENTIALS_FILE",
+                            "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+                            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                            "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+                            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                            "AWS_EC2_METADATA_SERVICE_ENDPOINT",
                             "awsAnonymousCredential"),
                     Set.of(
                             "AWS_ENDPOINT_URL",
@@ -64,15 +70,18 @@ final class Settings {
 
     private final Map<String, String> values;
     private final boolean ownIdentity;
+    private final Set<String> hidden;
 
-    private Settings(Map<String, String> values, boolean ownIdentity) {
+    private Settings(Map<String, String> values, boolean ownIdentity, Set<String> hidden) {
         this.values = values;
         this.ownIdentity = ownIdentity;
+        this.hidden = hidden;
     }
 
     static Settings of(Map<String, String> request, Map<String, String> environment) {
         Map<String, String> values = new HashMap<>(environment);
         boolean own = false;
+        Set<String> hidden = new HashSet<>();
         for (Family family : FAMILIES) {
             boolean named = request.keySet().stream()
                     .anyMatch(key ->
@@ -80,10 +89,16 @@ final class Settings {
             if (named) {
                 own = true;
                 values.keySet().removeAll(family.identity());
+                hidden.addAll(family.identity());
             }
         }
         values.putAll(request);
-        return new Settings(Map.copyOf(values), own);
+        return new Settings(Map.copyOf(values), own, Set.copyOf(hidden));
+    }
+
+    /** Whether the server's own identity may be used, of the family that a setting is of: the request says nothing of it. */
+    boolean ambient(String name) {
+        return !hidden.contains(name);
     }
 
     /** The first of some names that has a value that is not empty. */

@@ -21,8 +21,6 @@ final class Sources {
     Opened open(String uri, Uris.Kind kind, Settings settings, Cancel cancel) {
         StorageOptions options = http.options;
         int wide = options.connections();
-        int attempts = options.attempts();
-        Duration read = options.readTimeout();
         Tls tls = switch (kind) {
             case S3 -> Tls.ofS3(settings);
             case HDFS -> Tls.ofHdfs(settings);
@@ -31,10 +29,6 @@ final class Sources {
         switch (kind) {
             case S3 -> {
                 wide = Math.min(wide, settings.count("S3_MAX_FILE_CONCURRENCY", wide));
-                attempts = settings.count("S3_MAX_ATTEMPTS", attempts);
-                if (settings.get("S3_READ_TIMEOUT") != null) {
-                    read = Duration.ofSeconds(settings.count("S3_READ_TIMEOUT", 30));
-                }
             }
             case AZURE -> {
                 int files = settings.count("AZURE_MAX_FILE_CONCURRENCY", wide);
@@ -44,7 +38,7 @@ final class Sources {
             case HDFS -> wide = Math.min(wide, settings.count("N_THREADS", wide));
             default -> {}
         }
-        HttpSession session = new HttpSession(http, tls, settings, read, attempts, cancel);
+        HttpSession session = new HttpSession(http, tls, settings, patience(kind, settings), cancel);
         Source source = switch (kind) {
             case S3 -> new S3Source(uri, settings, session, tokens);
             case GCS -> new GcsSource(uri, settings, session, tokens, GcsSource.READS);
@@ -58,15 +52,30 @@ final class Sources {
         return new Opened(source, session, wide);
     }
 
+    /** The options' patience, or what the settings of S3 say. */
+    HttpSession.Patience patience(Uris.Kind kind, Settings settings) {
+        Duration connect = http.options.connectTimeout();
+        Duration read = http.options.readTimeout();
+        int attempts = http.options.attempts();
+        if (kind == Uris.Kind.S3) {
+            attempts = settings.count("S3_MAX_ATTEMPTS", settings.count("AWS_MAX_ATTEMPTS", attempts));
+            if (settings.get("S3_READ_TIMEOUT") != null) {
+                read = Duration.ofSeconds(settings.count("S3_READ_TIMEOUT", 30));
+            }
+            if (settings.get("S3_CONNECT_TIMEOUT") != null) {
+                connect = Duration.ofSeconds(settings.count("S3_CONNECT_TIMEOUT", 15));
+            }
+        }
+        return new HttpSession.Patience(connect, read, attempts);
+    }
+
     /** A place to write to. Each write is sent once: who writes knows best whether it is worth another time. */
     Target target(String uri, Settings settings, Cancel cancel) {
         Uris.Kind kind = Uris.kind(uri);
-        Duration read = http.options.readTimeout();
-        if (kind == Uris.Kind.S3 && settings.get("S3_READ_TIMEOUT") != null) {
-            read = Duration.ofSeconds(settings.count("S3_READ_TIMEOUT", 30));
-        }
+        HttpSession.Patience patience = patience(kind, settings);
         Tls tls = kind == Uris.Kind.S3 ? Tls.ofS3(settings) : Tls.ofCluster(settings);
-        HttpSession session = new HttpSession(http, tls, settings, read, 1, cancel);
+        HttpSession session = new HttpSession(
+                http, tls, settings, new HttpSession.Patience(patience.connect(), patience.read(), 1), cancel);
         return switch (kind) {
             case S3 -> new S3Source(uri, settings, session, tokens);
             case GCS -> new GcsSource(uri, settings, session, tokens, GcsSource.WRITES);

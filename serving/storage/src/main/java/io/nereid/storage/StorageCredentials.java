@@ -12,9 +12,12 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Turns Kubernetes-style secrets into the settings of {@link StorageRequest#credentials()}. Stateless. */
 public final class StorageCredentials {
+    private static final Logger LOG = LoggerFactory.getLogger(StorageCredentials.class);
     private static final String GROUP = "serving.kserve.io/";
     private static final List<String> TYPES = List.of("s3", "hdfs", "webhdfs");
     private static final String PLACEHOLDER = "<scheme-placeholder>://";
@@ -297,6 +300,12 @@ public final class StorageCredentials {
             }
             String trimmed = below.replaceAll("^/+", "");
             uri = type.equals("s3") ? "s3://" + bucket + "/" + trimmed : type + "://" + trimmed;
+        }
+        Set<String> unused = new TreeSet<>(fields.keySet());
+        unused.removeAll(Set.of("type", "bucket"));
+        unused.removeAll(type.equals("s3") ? S3_ENTRY.keySet() : HDFS_KEYS);
+        if (!unused.isEmpty()) {
+            LOG.warn("{} of the storage entry {} have no effect on {}", unused, entry, Uris.shown(uri));
         }
         return new Location(uri, entrySettings(type, fields));
     }

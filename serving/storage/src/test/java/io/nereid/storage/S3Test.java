@@ -255,6 +255,8 @@ class S3Test {
                 "S3_ENDPOINT=store:9000", "https://store:9000/bucket",
                 "S3_ENDPOINT=store,S3_USER_VIRTUAL_BUCKET=true", "https://bucket.store",
                 "S3_ENDPOINT=store,S3_USE_HTTPS=0,S3_USER_VIRTUAL_BUCKET=True", "http://bucket.store",
+                "AWS_USE_FIPS_ENDPOINT=true,AWS_USE_DUALSTACK_ENDPOINT=1",
+                        "https://bucket.s3-fips.dualstack.eu-west-1.amazonaws.com",
                 "S3_USE_ACCELERATE=true", "https://bucket.s3-accelerate.amazonaws.com");
         try (Http http = new Http(Given.options(directory), io.nereid.base.Clock.system())) {
             roots.forEach((given, root) -> {
