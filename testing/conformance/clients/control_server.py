@@ -24,6 +24,7 @@ PLURALS = {
     "ClusterServingRuntime": "clusterservingruntimes",
     "InferenceGraph": "inferencegraphs",
     "ConfigMap": "configmaps",
+    "ServiceAccount": "serviceaccounts",
     "Secret": "secrets",
 }
 
