@@ -11,16 +11,21 @@ parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "8080
 parser.add_argument("--factor", type=float, default=1.0)
 parser.add_argument("--delay", type=float, default=0.0)
 parser.add_argument("--grpc", action="store_true")
-parser.add_argument("--note", help="a file that gets a line for each request that is done")
+parser.add_argument("--note", help="a file that gets a line when a request begins and when it is done")
 options, _ = parser.parse_known_args()
 SEEN = ("traceparent", "x-team", "x-secret", "x-request-id")
 
 
-def wait():
-    time.sleep(options.delay)
+def note(line):
     if options.note:
         with open(options.note, "a") as f:
-            f.write("done\n")
+            f.write(line + "\n")
+
+
+def wait():
+    note("begun")
+    time.sleep(options.delay)
+    note("done")
 
 
 def scaled(tensor):
