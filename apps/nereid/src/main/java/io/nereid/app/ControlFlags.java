@@ -99,6 +99,11 @@ final class ControlFlags {
 
     private static Path home(String variable, String otherwise) {
         String set = System.getenv(variable);
-        return set != null && !set.isEmpty() ? Path.of(set) : Path.of(System.getProperty("user.home"), otherwise);
+        if (set != null && !set.isEmpty()) {
+            return Path.of(set);
+        }
+        // The variable goes first: in a container, a user without an entry among the system's has no other home.
+        String home = System.getenv("HOME");
+        return Path.of(home != null && home.startsWith("/") ? home : System.getProperty("user.home"), otherwise);
     }
 }
