@@ -88,6 +88,7 @@ fi
 command -v kubectl >/dev/null || skip "kubectl with the control plane" "there is no kubectl here"
 suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
 suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
+suite "control plane: graphs over gRPC" control "tritonclient.grpc, yaml" test_control_graph_grpc.py
 suite "control plane: stores and credentials" control yaml test_control_storage.py
 suite "control plane: chaos" control "tritonclient.grpc, yaml" test_control_chaos.py
 suite "control plane: kserve SDK" kserve "kserve, yaml" test_control_sdk.py
