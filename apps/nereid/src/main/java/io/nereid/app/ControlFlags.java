@@ -2,8 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
+import io.nereid.control.api.ServiceConfig;
 import io.nereid.storage.StorageOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -11,12 +14,17 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /** Options of the control plane in the server. */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 final class ControlFlags {
+    private static final Pattern DOMAIN = Pattern.compile("[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?");
+    /** How Knative makes hosts. */
+    private static final String KNATIVE_TEMPLATE = "{{ .Name }}.{{ .Namespace }}.{{ .IngressDomain }}";
+
     @Option(
             names = "--control",
             description =
@@ -68,6 +76,35 @@ final class ControlFlags {
             description = "The directory whose sub-directories are the claims that pvc://CLAIM/PATH names.")
     @Nullable Path pvcRoot;
 
+    @Option(
+            names = "--ingress-domain",
+            paramLabel = "DOMAIN",
+            description = "What the hosts of services end with, and a port if URLs shall have one (default: localhost with"
+                    + " the server's port). The settings in inferenceservice-config go before it.")
+    @Nullable String ingressDomain;
+
+    /** Whether the server's port is encrypted. Set by who knows. */
+    boolean encrypted;
+
+    /** The settings of services where none are stored, for a server that listens on a port. */
+    ServiceConfig settings(int port) {
+        ObjectNode tree = new ObjectNode(JsonNodeFactory.instance);
+        ObjectNode ingress = tree.putObject("ingress");
+        String domain = ingressDomain;
+        if (domain == null) {
+            ingress.put("ingressDomain", port == (encrypted ? 443 : 80) ? "localhost" : "localhost:" + port);
+            // the hosts of KServe's documentation
+            ingress.putArray("additionalIngressDomains").add("example.com");
+        } else {
+            ingress.put("ingressDomain", domain);
+        }
+        ingress.putArray("additionalDomainTemplates").add(KNATIVE_TEMPLATE);
+        if (encrypted) {
+            ingress.put("urlScheme", "https");
+        }
+        return ServiceConfig.defaults().with(tree);
+    }
+
     Path directory() {
         return directory != null
                 ? directory
@@ -90,10 +127,20 @@ final class ControlFlags {
 
     /** What only means something with {@code --control} is refused without it. */
     void check() {
-        if (!control && (directory != null || cache != null || pvcRoot != null || !hosts.isEmpty())) {
+        if (!control
+                && (directory != null
+                        || cache != null
+                        || pvcRoot != null
+                        || ingressDomain != null
+                        || !hosts.isEmpty())) {
             throw ServingException.invalidArgument(
-                    "--control-directory, --control-host, --model-cache and --pvc-root need --control",
+                    "--control-directory, --control-host, --ingress-domain, --model-cache and --pvc-root need --control",
                     "add --control");
+        }
+        if (ingressDomain != null && !DOMAIN.matcher(ingressDomain).matches()) {
+            throw ServingException.invalidArgument(
+                    "--ingress-domain is '" + ingressDomain + "' (expected: a domain such as example.com, or example.com:8080)",
+                    ingressDomain.contains("/") ? "leave the scheme and the path out" : null);
         }
     }
 

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.control.api.Admission;
 import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.apiserver.ApiServer;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
@@ -57,6 +58,9 @@ final class ControlPlane implements AutoCloseable {
     private final LocalPlane plane;
     private final ApiServer api;
     private volatile Catalog.Gateway address = Catalog.Gateway.UNKNOWN;
+    /** The settings where none are stored. */
+    private volatile ServiceConfig base = ServiceConfig.defaults();
+
     private VirtualHosts.@Nullable Listener listener;
 
     /**
@@ -78,7 +82,7 @@ final class ControlPlane implements AutoCloseable {
         this.flags = flags;
         Path directory = flags.directory().toAbsolutePath();
         this.store = DiskStore.open(directory.resolve("resources"), clock);
-        this.settings = new PlaneSettings(store);
+        this.settings = new PlaneSettings(store, () -> base);
         this.storage = new Storage(flags.storage(), clock);
         this.relay = new Relay(Relay.Options.DEFAULT.withLoops(loops));
         ServiceArtifacts artifacts = new ServiceArtifacts(storage, store, settings::config);
@@ -94,7 +98,7 @@ final class ControlPlane implements AutoCloseable {
                 clock);
         engine.onState(infrastructure::modelState);
         gateway.gathering(true);
-        this.plane = new LocalPlane(store, infrastructure, local.retries(), () -> address, clock);
+        this.plane = new LocalPlane(store, infrastructure, local.retries(), () -> address, () -> base, clock);
         this.api = new ApiServer(
                 store,
                 new Admission(settings),
@@ -116,6 +120,7 @@ final class ControlPlane implements AutoCloseable {
         InetSocketAddress first = addresses.get(0);
         String at = "localhost:" + first.getPort();
         address = new Catalog.Gateway(at, at);
+        base = flags.settings(first.getPort());
         infrastructure.start();
         plane.start();
         gather();

@@ -16,6 +16,7 @@ import io.nereid.control.graph.JsonPath;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -28,14 +29,17 @@ final class PlaneSettings implements Admission.Surroundings {
     private static final Logger LOG = LoggerFactory.getLogger(PlaneSettings.class);
 
     private final ResourceStore store;
+    private final Supplier<ServiceConfig> base;
 
-    PlaneSettings(ResourceStore store) {
+    /** @param base the settings where none are stored */
+    PlaneSettings(ResourceStore store, Supplier<ServiceConfig> base) {
         this.store = store;
+        this.base = base;
     }
 
     @Override
     public ServiceConfig config(String namespace) {
-        ServiceConfig config = ServiceConfig.defaults();
+        ServiceConfig config = base.get();
         for (String of : List.of(HOME, namespace)) {
             ObjectNode tree = store.get(new ResourceStore.Key(type(Kinds.CONFIG_MAP), of, ServiceConfig.CONFIG_MAP));
             if (tree != null) {

@@ -213,6 +213,7 @@ final class ServeCommand implements Callable<Integer> {
         roots.addAll(moreRepositories);
         roots.addAll(triton.modelStore);
         control.check();
+        control.encrypted = tls.everywhere() != null || tfs.sslConfigFile != null;
         checkRoots(roots, tfs.lists() || control.control);
         takeAliases();
         Logging logging = Logging.configure(logFormat, level(logLevel), triton.logFile);

@@ -78,7 +78,7 @@ final class ConfigSchemas {
                                     "domainTemplate",
                                     "pathTemplate",
                                     "urlScheme")
-                            .with(TEXT_LIST, "additionalIngressDomains")
+                            .with(TEXT_LIST, "additionalIngressDomains", "additionalDomainTemplates")
                             .with(
                                     FLAG,
                                     "enableGatewayApi",

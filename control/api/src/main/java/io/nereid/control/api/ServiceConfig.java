@@ -182,7 +182,8 @@ public record ServiceConfig(
      * How services are reached.
      *
      * @param domainTemplate of hosts
-     * @param ingressDomain the last part of hosts
+     * @param additionalDomainTemplates of further hosts, ours
+     * @param ingressDomain the last part of hosts; with a port it is that of URLs
      * @param additionalIngressDomains further such parts
      * @param pathTemplate of path prefixes; null for none
      * @param urlScheme {@code http} or {@code https}
@@ -191,6 +192,7 @@ public record ServiceConfig(
      */
     public record Ingress(
             String domainTemplate,
+            List<String> additionalDomainTemplates,
             String ingressDomain,
             List<String> additionalIngressDomains,
             @Nullable String pathTemplate,
@@ -204,6 +206,7 @@ public record ServiceConfig(
             String pathTemplate = fields.text("pathTemplate", "");
             return new Ingress(
                     orElse(fields.text("domainTemplate"), DOMAIN_TEMPLATE),
+                    fields.texts("additionalDomainTemplates"),
                     orElse(fields.text("ingressDomain"), "example.com"),
                     fields.texts("additionalIngressDomains"),
                     pathTemplate.isEmpty() ? null : pathTemplate,

@@ -60,12 +60,22 @@ final class Doors {
         return local || ingress.disableIngressCreation() ? "" : path;
     }
 
+    /** The host as URLs have it, with the port that the domain has. */
     private String host(String name, String domain) {
+        return host(ingress.domainTemplate(), "ingress.domainTemplate", name, domain);
+    }
+
+    private String host(String template, String setting, String name, String domain) {
         return new Templates(
                         Map.of("Name", name, "Namespace", meta.namespace(), "IngressDomain", domain),
                         Map.of("Labels", meta.labels(), "Annotations", meta.annotations()))
-                .fill(ingress.domainTemplate(), "ingress.domainTemplate")
+                .fill(template, setting)
                 .toLowerCase(Locale.ROOT);
+    }
+
+    private static String withoutPort(String host) {
+        int colon = host.indexOf(':');
+        return colon < 0 ? host : host.substring(0, colon);
     }
 
     /** The URL for clients of the service, or of a part of it. */
@@ -86,9 +96,17 @@ final class Doors {
 
     private void add(Set<Door> doors, String name, @Nullable Component component, @Nullable String tag) {
         if (!local && !ingress.disableIngressCreation()) {
-            doors.add(new Door(host(name, ingress.ingressDomain()), "", component, tag));
-            for (String domain : ingress.additionalIngressDomains()) {
-                doors.add(new Door(host(name, domain), "", component, tag));
+            List<String> domains = new ArrayList<>();
+            domains.add(ingress.ingressDomain());
+            domains.addAll(ingress.additionalIngressDomains());
+            for (String domain : domains) {
+                doors.add(new Door(withoutPort(host(name, domain)), "", component, tag));
+            }
+            for (String template : ingress.additionalDomainTemplates()) {
+                for (String domain : domains) {
+                    String host = host(template, "ingress.additionalDomainTemplates", name, domain);
+                    doors.add(new Door(withoutPort(host), "", component, tag));
+                }
             }
         }
         String inside = (name + "." + meta.namespace()).toLowerCase(Locale.ROOT);

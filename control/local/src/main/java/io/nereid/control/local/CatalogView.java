@@ -35,9 +35,12 @@ final class CatalogView {
     private final Map<String, ObjectNode> configs = new TreeMap<>();
     private final Map<String, Catalog> catalogs = new ConcurrentHashMap<>();
     private final Supplier<Catalog.Gateway> gateway;
+    private final Supplier<ServiceConfig> base;
 
-    CatalogView(Supplier<Catalog.Gateway> gateway) {
+    /** @param base the settings where none are stored */
+    CatalogView(Supplier<Catalog.Gateway> gateway, Supplier<ServiceConfig> base) {
         this.gateway = gateway;
+        this.base = base;
     }
 
     /** What a resource is here. */
@@ -82,7 +85,7 @@ final class CatalogView {
             List<ObjectNode> own = runtimes.values().stream()
                     .filter(r -> r.path("metadata").path("namespace").asText().equals(namespace))
                     .toList();
-            ServiceConfig config = ServiceConfig.defaults();
+            ServiceConfig config = base.get();
             for (String of : List.of(HOME, namespace)) {
                 ObjectNode tree = configs.get(of);
                 if (tree != null) {

@@ -87,7 +87,7 @@ public final class LocalPlane implements AutoCloseable {
 
     /** Watches nothing yet; statuses do not tell where the gateway is. */
     public LocalPlane(ResourceStore store, Infrastructure infrastructure, LocalSettings.Retries retries, Clock clock) {
-        this(store, infrastructure, retries, () -> Catalog.Gateway.UNKNOWN, clock);
+        this(store, infrastructure, retries, () -> Catalog.Gateway.UNKNOWN, ServiceConfig::defaults, clock);
     }
 
     /**
@@ -95,14 +95,16 @@ public final class LocalPlane implements AutoCloseable {
      *
      * @param retries times after which what failed is tried again
      * @param gateway where clients reach the gateway; asked when the loop has been started
+     * @param base the settings where none are stored; likewise
      */
     public LocalPlane(
             ResourceStore store,
             Infrastructure infrastructure,
             LocalSettings.Retries retries,
             Supplier<Catalog.Gateway> gateway,
+            Supplier<ServiceConfig> base,
             Clock clock) {
-        this(store, infrastructure, retries, gateway, Loop.threads(clock));
+        this(store, infrastructure, retries, gateway, base, Loop.threads(clock));
     }
 
     LocalPlane(
@@ -110,13 +112,14 @@ public final class LocalPlane implements AutoCloseable {
             Infrastructure infrastructure,
             LocalSettings.Retries retries,
             Supplier<Catalog.Gateway> gateway,
+            Supplier<ServiceConfig> base,
             Loop loop) {
         this.store = store;
         this.infrastructure = infrastructure;
         this.clock = loop.clock();
         this.loop = loop;
         this.queue = new WorkQueue<>(loop, retries, this::work);
-        this.catalogs = new CatalogView(gateway);
+        this.catalogs = new CatalogView(gateway, base);
         this.revisions = new RevisionStore(store);
         this.events = new EventRecorder(store, clock);
     }

@@ -11,6 +11,7 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Admission;
 import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
@@ -52,7 +53,7 @@ class LocalPlaneTest {
         final LocalInfrastructure infrastructure =
                 new LocalInfrastructure(Fakes.settings(disk), models, artifacts, builtIns, front, loop);
         final LocalPlane plane = new LocalPlane(
-                store, infrastructure, RETRIES, () -> new Catalog.Gateway("localhost:8080", "localhost:8081"), loop);
+                store, infrastructure, RETRIES, () -> new Catalog.Gateway("localhost:8080", "localhost:8081"), ServiceConfig::defaults, loop);
 
         Machine() {
             models.listener = infrastructure::modelState;
@@ -218,7 +219,7 @@ class LocalPlaneTest {
         FakeFront front = new FakeFront();
         LocalInfrastructure infrastructure = new LocalInfrastructure(
                 Fakes.settings(disk), new FakeModels(), new FakeArtifacts(), new FakeBuiltIns(), front, loop);
-        LocalPlane plane = new LocalPlane(store, infrastructure, RETRIES, () -> Catalog.Gateway.UNKNOWN, loop);
+        LocalPlane plane = new LocalPlane(store, infrastructure, RETRIES, () -> Catalog.Gateway.UNKNOWN, ServiceConfig::defaults, loop);
         plane.start();
         boolean before = plane.settled(Duration.ZERO);
         assertThat(before).isEqualTo(!front.routes.isEmpty());
