@@ -78,6 +78,7 @@ final class TreesRow implements Bench.Row {
         try (Stream<Path> files = Files.list(directory)) {
             files.filter(f -> String.valueOf(f.getFileName()).startsWith(beginning))
                     .filter(f -> !f.toString().endsWith(".expected"))
+                    .filter(f -> !f.toString().endsWith(".contributions"))
                     .sorted()
                     .findFirst()
                     .ifPresent(f -> cases.add(new Case(backend, f, most)));
