@@ -42,14 +42,17 @@ class Refused(Exception):
 
 
 class ControlServer(Server):
-    """`values` fill in what the files of `control/` leave open: ${models}, ${python} and so on."""
+    """
+    `values` fill in what the files of `control/` leave open: ${models}, ${python} and so on. Without a directory everything
+    is where the server puts it by itself.
+    """
 
     def __init__(self, directory, *arguments, values=None, **more):
-        self.directory = pathlib.Path(directory)
         self.values = {"python": sys.executable, "control": str(CONTROL), **(values or {})}
-        super().__init__(
-            "--control", "--control-port", "0", "--control-directory", self.directory / "control",
-            "--model-cache", self.directory / "cache", *arguments, **more)
+        if directory is not None:
+            directory = pathlib.Path(directory)
+            arguments = ["--control-directory", directory / "control", "--model-cache", directory / "cache", *arguments]
+        super().__init__("--control", "--control-port", "0", *arguments, **more)
         line = until(lambda: next((x for x in self.lines if "control API on" in x), None), "the control API listens")
         self.control_url = re.search(r"control API on (http://[^;\s]+)", line).group(1)
 

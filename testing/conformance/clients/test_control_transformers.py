@@ -1,0 +1,643 @@
+# Copyright the Nereid authors.
+# SPDX-License-Identifier: Apache-2.0
+"""Transformers that the server runs: of a jar in its process, and of a Python file in a process of its own program."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+pytest.importorskip("yaml")
+
+from control_server import ControlServer, Refused, until
+from server import EXAMPLES, ROOT, program
+
+PROGRAM = ROOT / "control/local/src/main/resources/io/nereid/control/local/transformer_server.py"
+LINES = ["5.1 3.5 1.4 0.2", "6.3 3.3 6.0 2.5", "6.0 2.2 4.0 1.0"]
+FLOWERS = ["setosa", "virginica", "versicolor"]
+SERVICE = """
+apiVersion: serving.kserve.io/v1beta1
+kind: InferenceService
+metadata: {name: ${name}, namespace: demo}
+spec:
+  predictor:
+    ${predictor}
+    model: {modelFormat: {name: onnx}, storageUri: "file://${models}/iris"}
+  transformer:
+    ${scale}
+    nereid: {storageUri: "file://${models}/${steps}", config: {prefix: "a "} ${more}}
+"""
+PYTHON = '''
+import helper
+
+class Words:
+    def __init__(self, config):
+        self.prefix = config.get("prefix", "")
+
+    def preprocess(self, payload, headers=None):
+        if headers.get("x-fail"):
+            raise RuntimeError(headers["x-fail"])
+        if "instances" in payload:
+            return {"instances": [helper.numbers(line) for line in payload["instances"]]}
+        rows = [helper.numbers(line) for line in payload["inputs"][0]["data"]]
+        return {"inputs": [{"name": "input", "shape": [len(rows), 4], "datatype": "FP32", "data": rows}]}
+
+    def postprocess(self, result, headers=None):
+        if "predictions" in result:
+            return {"predictions": [self.prefix + helper.FLOWERS[p["label"][0] if isinstance(p["label"], list) else p["label"]] for p in result["predictions"]]}
+        label = next(o for o in result["outputs"] if o["name"] == "label")
+        words = [self.prefix + helper.FLOWERS[i] for i in label["data"]]
+        return {**result, "outputs": [{"name": "flower", "shape": [len(words)], "datatype": "BYTES", "data": words}]}
+'''
+HELPER = '''
+FLOWERS = ["setosa", "versicolor", "virginica"]
+
+def numbers(line):
+    return [float(x) for x in line.split()]
+'''
+JAVA = """
+package com.example;
+
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.transform.Payload;
+import io.nereid.transform.Transformer;
+import java.util.List;
+
+public final class Words implements Transformer {
+    private static final List<String> FLOWERS = List.of("setosa", "versicolor", "virginica");
+    private String prefix = "";
+
+    public void start(Settings settings) {
+        prefix = settings.config().getOrDefault("prefix", "");
+    }
+
+    public List<TensorSpec> inputs(List<TensorSpec> predictor) {
+        return List.of(new TensorSpec("text", DataType.BYTES, Shape.of(-1)));
+    }
+
+    public List<TensorSpec> outputs(List<TensorSpec> predictor) {
+        return List.of(new TensorSpec("flower", DataType.BYTES, Shape.of(-1)));
+    }
+
+    public Payload preprocess(Payload request) {
+        String[] lines = request.texts("text");
+        float[][] rows = new float[lines.length][4];
+        for (int i = 0; i < lines.length; i++) {
+            String[] words = lines[i].split(" ");
+            for (int j = 0; j < 4; j++) {
+                rows[i][j] = Float.parseFloat(words[j]);
+            }
+        }
+        return Payload.of("input", rows);
+    }
+
+    public Payload postprocess(Payload answer, Payload request) {
+        long[] labels = answer.longs("label");
+        String[] names = new String[labels.length];
+        for (int i = 0; i < labels.length; i++) {
+            names[i] = prefix + FLOWERS.get((int) labels[i]);
+        }
+        return Payload.of("flower", names);
+    }
+}
+"""
+
+
+def built(where):
+    """A jar with the transformer, compiled with the distribution's own classes."""
+    home = os.environ.get("JAVA_HOME")
+    javac = str(pathlib.Path(home) / "bin/javac") if home else shutil.which("javac")
+    if not javac or not os.path.exists(javac):
+        pytest.skip("no javac on this machine: transformers in Java are NOT tested")
+    source = where / "source/com/example/Words.java"
+    source.parent.mkdir(parents=True)
+    source.write_text(JAVA)
+    libraries = pathlib.Path(program()).resolve().parents[1] / "lib"
+    subprocess.run(
+        [javac, "--release", "17", "-d", where / "classes", "-cp", f"{libraries}/*", source], check=True, timeout=120)
+    jar = where / "transformer.jar"
+    with zipfile.ZipFile(jar, "w") as out:
+        out.write(where / "classes/com/example/Words.class", "com/example/Words.class")
+        out.writestr("META-INF/services/io.nereid.transform.Transformer", "com.example.Words\n")
+    return jar
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    where = tmp_path_factory.mktemp("transformers")
+    shutil.copytree(EXAMPLES / "iris/1", where / "iris")
+    (where / "python").mkdir()
+    (where / "python/transformer.py").write_text(PYTHON)
+    (where / "python/helper.py").write_text(HELPER)
+    (where / "java").mkdir()
+    return where
+
+
+@pytest.fixture(scope="module")
+def plane(models, tmp_path_factory):
+    server = ControlServer(tmp_path_factory.mktemp("plane"), values={"models": models})
+    yield server
+    assert server.process.poll() is None, "the server died:\n" + "".join(server.lines)
+    assert server.stop() in (0, 143, -15)
+
+
+@pytest.fixture(scope="module")
+def java(plane, models, tmp_path_factory):
+    shutil.copy(built(tmp_path_factory.mktemp("jar")), models / "java/transformer.jar")
+    plane.apply(SERVICE, name="java", steps="java", predictor="", scale="", more="")
+    plane.steady("java")
+    return plane
+
+
+@pytest.fixture(scope="module")
+def python(plane):
+    plane.apply(SERVICE, name="python", steps="python", predictor="", scale="", more="")
+    plane.steady("python")
+    return plane
+
+
+def words(plane, name, lines, **more):
+    status, _, answer = plane.call(name, f"/v1/models/{name}:predict", {"instances": lines}, **more)
+    assert status == 200, (status, answer)
+    return answer["predictions"]
+
+
+def v2(lines):
+    return {"id": "7", "inputs": [{"name": "text", "shape": [len(lines)], "datatype": "BYTES", "data": lines}]}
+
+
+# --- of a jar ---------------------------------------------------------------------------------------------------------
+
+
+def test_steps_of_a_jar_are_reached_by_v1(java):
+    assert words(java, "java", LINES) == ["a " + f for f in FLOWERS]
+    assert words(java, "java", LINES, by="path") == ["a " + f for f in FLOWERS]
+
+
+def test_steps_of_a_jar_are_reached_by_v2(java):
+    status, _, answer = java.call("java", "/v2/models/java/infer", v2(LINES))
+    assert status == 200, answer
+    assert answer["id"] == "7" and answer["model_name"] == "java"
+    assert answer["outputs"] == [
+        {"name": "flower", "shape": [3], "datatype": "BYTES", "data": ["a " + f for f in FLOWERS]}]
+
+
+def test_steps_of_a_jar_are_reached_by_grpc(java):
+    triton = pytest.importorskip("tritonclient.grpc")
+    options = [("grpc.default_authority", "java-demo.example.com")]
+    with triton.InferenceServerClient(java.base, channel_args=options) as client:
+        text = triton.InferInput("text", [3], "BYTES")
+        text.set_data_from_numpy(np.array([line.encode() for line in LINES], dtype=object))
+        answer = client.infer("java", [text])
+        assert answer.as_numpy("flower").tolist() == [("a " + f).encode() for f in FLOWERS]
+        assert client.get_model_metadata("java").inputs[0].name == "text"
+
+
+def test_metadata_are_the_transformers(java):
+    told = java.call("java", "/v2/models/java")[2]
+    assert told["inputs"] == [{"name": "text", "datatype": "BYTES", "shape": [-1]}]
+    assert told["outputs"] == [{"name": "flower", "datatype": "BYTES", "shape": [-1]}]
+    assert java.call("java", "/v2/models/java/ready")[0] == 200
+
+
+def test_what_the_steps_refuse_is_the_clients_fault(java):
+    status, _, answer = java.call("java", "/v1/models/java:predict", {"instances": ["a b c d"]})
+    assert (status, answer["error"]) == (400, 'For input string: "a"')
+    status, _, answer = java.call(
+        "java", "/v2/models/java/infer",
+        {"inputs": [{"name": "text", "shape": [1], "datatype": "FP32", "data": [1]}]})
+    assert status == 400 and "is of type FP32, expected BYTES" in answer["error"]
+    status, _, answer = java.call("java", "/v1/models/java:predict", {"instances": ["1 2"]})
+    assert status == 500 and "preprocess of the transformer of model 'java' failed: ArrayIndexOutOfBounds" in answer["error"]
+    assert "com.example" not in answer["error"] and "\tat " not in answer["error"]
+
+
+def test_many_requests_at_once_get_their_own_answers(java):
+    def one(i):
+        return words(java, "java", [LINES[i % 3]]) == ["a " + FLOWERS[i % 3]]
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(one, range(300)))
+
+
+def test_another_jar_takes_over_while_requests_go_on(java, models, tmp_path):
+    stop, wrong = threading.Event(), []
+
+    def client():
+        while not stop.is_set():
+            got = words(java, "java", LINES[:1])
+            if got not in (["a setosa"], ["b setosa"]):
+                wrong.append(got)
+
+    runner = threading.Thread(target=client)
+    runner.start()
+    try:
+        java.apply(SERVICE.replace("a ", "b "), name="java", steps="java", predictor="", scale="", more="")
+        until(lambda: words(java, "java", LINES[:1]) == ["b setosa"], "the new revision answers", 40)
+    finally:
+        stop.set()
+        runner.join()
+    assert not wrong
+    java.apply(SERVICE, name="java", steps="java", predictor="", scale="", more="")
+    until(lambda: words(java, "java", LINES[:1]) == ["a setosa"], "the first settings are back", 40)
+
+
+def test_a_predictor_and_steps_that_sleep_are_woken_by_a_request(java):
+    zero = "{minReplicas: 0}"
+    name = "sleepy-java"
+    text = SERVICE.replace("spec:\n", "spec:\n").replace("    ${predictor}", "    minReplicas: 0").replace(
+        "    ${scale}", "    minReplicas: 0").replace(
+        "metadata: {name: ${name}, namespace: demo}",
+        'metadata: {name: ${name}, namespace: demo, annotations: {autoscaling.knative.dev/window: "6s",'
+        ' autoscaling.knative.dev/scale-to-zero-pod-retention-period: "0s"}}')
+    assert zero
+    java.apply(text, name=name, steps="java", more="")
+    java.steady(name)
+    assert words(java, name, LINES[:1]) == ["a setosa"]
+
+    def asleep(part):
+        log = java.log(name, part) if hasattr(java, "log") else logs(java, name, part)
+        return log.count("scaled from 1 to 0") > log.count("scaled from 0 to 1")
+
+    until(lambda: asleep("transformer") and asleep("predictor"), "both sleep", 90)
+    begin = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: words(java, name, LINES), range(4))) == [["a " + f for f in FLOWERS]] * 4
+    assert time.monotonic() - begin < 20
+
+
+def logs(plane, name, part):
+    found = subprocess.run(
+        [program(), "logs", name, "-n", "demo", "-c", part, "--server", plane.control_url], capture_output=True, text=True,
+        timeout=60)
+    return found.stdout
+
+
+def test_a_jar_without_steps_is_told_in_the_conditions(plane, models):
+    (models / "empty").mkdir()
+    with zipfile.ZipFile(models / "empty/some.jar", "w") as out:
+        out.writestr("a.txt", "a")
+    plane.apply(SERVICE, name="empty", steps="empty", predictor="", scale="", more="")
+    told = until(
+        lambda: next((c.get("message") for c in plane.get("empty").get("status", {}).get("conditions", [])
+                      if "offers no transformer" in c.get("message", "")), None), "the condition says so", 30)
+    assert "META-INF/services/io.nereid.transform.Transformer" in told
+    plane.delete("empty")
+
+
+def test_specifications_that_cannot_be_are_refused(plane):
+    with pytest.raises(Refused, match="spec.transformer.nereid.file: expected a .jar or .py file"):
+        plane.apply(SERVICE, name="wrong", steps="java", predictor="", scale="", more=', file: "steps.sh"')
+
+
+# --- of a Python file -------------------------------------------------------------------------------------------------
+
+
+def test_steps_of_a_python_file_are_reached_by_v1(python):
+    assert words(python, "python", LINES) == ["a " + f for f in FLOWERS]
+
+
+def test_steps_of_a_python_file_are_reached_by_v2(python):
+    status, _, answer = python.call("python", "/v2/models/python/infer", v2(LINES))
+    assert status == 200, answer
+    assert answer["id"] == "7" and answer["model_name"] == "python"
+    assert answer["outputs"][0]["data"] == ["a " + f for f in FLOWERS]
+
+
+def test_binary_tensors_reach_steps_of_a_python_file(python):
+    triton = pytest.importorskip("tritonclient.http")
+    with triton.InferenceServerClient(python.base) as client:
+        text = triton.InferInput("text", [3], "BYTES")
+        text.set_data_from_numpy(np.array([line.encode() for line in LINES], dtype=object), binary_data=True)
+        answer = client.infer("python", [text], headers={"Host": "python-demo.example.com"})
+        assert [x.decode() if isinstance(x, bytes) else x for x in answer.as_numpy("flower").tolist()] == [
+            "a " + f for f in FLOWERS]
+
+
+def test_the_predictors_metadata_and_errors_come_through(python):
+    told = python.call("python", "/v2/models/python")[2]
+    assert [x["name"] for x in told["inputs"]] == ["input"]
+    assert python.call("python", "/v1/models/python")[2]["ready"] is True
+    status, _, answer = python.call("python", "/v1/models/python:predict", {"instances": ["1 2"]})
+    assert status == 400 and "error" in answer
+    status, _, answer = python.call("python", "/v1/models/python:predict", {"instances": ["a"]})
+    assert (status, answer["error"]) == (400, "could not convert string to float: 'a'")
+    status, _, answer = python.call(
+        "python", "/v1/models/python:predict", {"instances": LINES}, headers={"x-fail": "broken"})
+    assert (status, answer["error"]) == (500, "preprocess failed: RuntimeError: broken")
+
+
+def test_a_process_of_a_python_file_that_dies_comes_again(python):
+    pid = until(lambda: started(python), "the process is known", 10)
+    os.kill(pid, 9)
+    until(lambda: started(python) not in (None, pid), "another process was started", 30)
+    until(lambda: python.call("python", "/v1/models/python:predict", {"instances": LINES})[0] == 200, "it answers", 30)
+
+
+def started(plane):
+    lines = [x for x in logs(plane, "python", "transformer").splitlines() if "started as process" in x]
+    return int(lines[-1].split("started as process ")[1].split(":")[0]) if lines else None
+
+
+# --- the program for Python files, by itself --------------------------------------------------------------------------
+
+
+class Predictor:
+    """Answers as it is told, and writes down what it was asked."""
+
+    def __init__(self):
+        predictor = self
+        self.asked = []
+        self.connections = set()
+        self.answer = lambda path, body: (200, {"predictions": body.get("instances")})
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                self.send({"asked": self.path}, 200)
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                predictor.connections.add(self.client_address)
+                predictor.asked.append((self.path, body, {k.lower(): v for k, v in self.headers.items()}))
+                status, answer = predictor.answer(self.path, body)
+                self.send(answer, status)
+
+            def send(self, answer, status):
+                data = json.dumps(answer).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.send_header("x-of", "predictor")
+                self.end_headers()
+                self.wfile.write(data)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.host = f"127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+
+class Steps:
+    """The program with a file of this text."""
+
+    def __init__(self, folder, predictor, text, *arguments, config=None, environment=None):
+        import socket
+
+        file = folder / "transformer.py"
+        file.write_text(text)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            self.port = s.getsockname()[1]
+        self.process = subprocess.Popen(
+            [sys.executable, PROGRAM, "--file", file, "--model_name", "m", "--predictor_host", predictor.host,
+             "--http_port", str(self.port), *arguments],
+            env={**os.environ, "NEREID_TRANSFORMER_CONFIG": json.dumps(config or {}), **(environment or {})},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        first = self.process.stdout.readline()
+        self.error = None if first.startswith("transformer of m") else first + self.process.communicate(timeout=10)[0]
+
+    def ask(self, path, body=None, headers=None, connection=None):
+        import http.client
+
+        c = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        data = body if isinstance(body, (bytes, type(None))) else json.dumps(body).encode()
+        c.request("GET" if body is None else "POST", path, data, headers or {})
+        reply = c.getresponse()
+        answer = reply.read()
+        if connection is None:
+            c.close()
+        return reply.status, {k.lower(): v for k, v in reply.getheaders()}, json.loads(answer)
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(40)
+
+
+@pytest.fixture
+def predictor():
+    found = Predictor()
+    yield found
+    found.server.shutdown()
+
+
+@pytest.fixture
+def steps(tmp_path, predictor):
+    made = []
+
+    def make(text, *arguments, **more):
+        made.append(Steps(tmp_path, predictor, text, *arguments, **more))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.process.kill()
+        one.process.wait()
+
+
+def test_functions_of_a_file_are_steps(steps, predictor):
+    of = steps("""
+def preprocess(payload):
+    return {"instances": [x + 1 for x in payload["instances"]]}
+
+async def postprocess(result, headers=None):
+    return {**result, "by": headers["x-request-id"]}
+""")
+    assert of.ask("/v1/models/m:predict", {"instances": [1, 2]}, {"X-Request-Id": "r", "Cookie": "secret"})[2] == {
+        "predictions": [2, 3], "by": "r"}
+    path, _, headers = predictor.asked[0]
+    assert path == "/v1/models/m:predict"
+    assert headers["x-request-id"] == "r" and "cookie" not in headers
+
+
+def test_connections_are_kept_on_both_sides(steps, predictor):
+    import http.client
+
+    of = steps("def preprocess(payload): return payload")
+    connection = http.client.HTTPConnection("127.0.0.1", of.port, timeout=20)
+    for i in range(5):
+        assert of.ask("/v1/models/m:predict", {"instances": [i]}, connection=connection)[2] == {"predictions": [i]}
+    assert len(predictor.connections) == 1
+
+
+def test_steps_may_ask_in_the_other_protocol(steps, predictor):
+    predictor.answer = lambda path, body: (200, {"outputs": body["inputs"], "model_name": "m"})
+    of = steps("""
+def preprocess(payload, headers):
+    return {"inputs": [{"name": "x", "shape": [1], "datatype": "FP32", "data": payload["instances"]}]}
+
+def postprocess(result, headers):
+    return {"predictions": result["outputs"][0]["data"]}
+""")
+    assert of.ask("/v1/models/m:predict", {"instances": [1]})[2] == {"predictions": [1]}
+    assert predictor.asked[0][0] == "/v2/models/m/infer"
+
+
+def test_the_protocol_that_is_named_is_spoken(steps, predictor):
+    of = steps("def preprocess(payload): return payload", "--predictor_protocol", "v2")
+    of.ask("/v1/models/m:predict", {"instances": [1]})
+    assert predictor.asked[0][0] == "/v2/models/m/infer"
+
+
+def test_errors_keep_their_status(steps, predictor):
+    predictor.answer = lambda path, body: (418, {"error": "teapot"})
+    of = steps("""
+class Refused(Exception):
+    status_code = 422
+    detail = "no"
+
+def preprocess(payload):
+    if payload["instances"] == [0]:
+        raise Refused()
+    return payload
+""")
+    assert of.ask("/v1/models/m:predict", {"instances": [1]})[0::2] == (418, {"error": "teapot"})
+    assert of.ask("/v1/models/m:predict", {"instances": [0]})[0::2] == (422, {"error": "no"})
+    assert of.ask("/v1/models/m:predict", b"{")[0] == 400
+    assert of.ask("/v1/models/m:predict", b"[1]")[0::2] == (400, {"error": "expected an object of JSON"})
+    assert of.ask("/v1/models/m:predict", {"inst": 1})[0::2] == (
+        500, {"error": "preprocess failed: KeyError: 'instances'"})
+
+
+def test_everything_else_is_the_predictors(steps, predictor):
+    predictor.answer = lambda path, body: (200, {"explanations": path})
+    of = steps("def preprocess(payload): return {}")
+    assert of.ask("/v2/models/m?x=1")[1:] == (of.ask("/v2/models/m?x=1")[1], {"asked": "/v2/models/m?x=1"})
+    assert of.ask("/v1/models/m:explain", {"instances": [1]})[2] == {"explanations": "/v1/models/m:explain"}
+    assert predictor.asked[0][1] == {"instances": [1]}
+    assert of.ask("/")[2] == {"status": "alive"}
+
+
+def test_a_predictor_that_is_not_there_is_told(steps, predictor):
+    of = steps("def preprocess(payload): return payload")
+    of.ask("/v1/models/m:predict", {"instances": [1]})
+    predictor.server.shutdown()
+    predictor.server.server_close()
+    absent = steps("def preprocess(payload): return payload", "--predictor_host", "127.0.0.1:1")
+    status, _, answer = absent.ask("/v1/models/m:predict", {"instances": [1]})
+    assert status == 503 and "127.0.0.1:1 cannot be asked" in answer["error"]
+
+
+def test_binary_tensors_of_every_type_are_read(steps, predictor):
+    predictor.answer = lambda path, body: (200, {"outputs": body["inputs"]})
+    of = steps("def preprocess(payload): return payload")
+    x = np.array([[1.5, -2]], dtype=np.float16)
+    y = b"\x02\x00\x00\x00ab\x01\x00\x00\x00\xff"
+    head = json.dumps({"parameters": {"binary_data_output": True}, "inputs": [
+        {"name": "x", "shape": [1, 2], "datatype": "FP16", "parameters": {"binary_data_size": 4}},
+        {"name": "y", "shape": [2], "datatype": "BYTES", "parameters": {"binary_data_size": len(y)}},
+        {"name": "z", "shape": [1], "datatype": "INT32", "data": [3]}]}).encode()
+    headers = {"Inference-Header-Content-Length": str(len(head))}
+    status, _, answer = of.ask("/v2/models/m/infer", head + x.tobytes() + y, headers)
+    assert status == 200, answer
+    assert [t["data"] for t in answer["outputs"]] == [[1.5, -2.0], ["ab", "/w=="], [3]]
+    assert predictor.asked[0][1]["parameters"] == {}
+    status, _, answer = of.ask("/v2/models/m/infer", head + x.tobytes(), headers)
+    assert status == 400 and "'y': binary_data_size 11 is more than was sent" in answer["error"]
+    status, _, answer = of.ask("/v2/models/m/infer", head + x.tobytes() + y + b"!", headers)
+    assert status == 400 and "1 bytes after the tensors" in answer["error"]
+
+
+def test_answers_of_arrays_become_json(steps):
+    of = steps("""
+import numpy as np
+
+class Numbers:
+    def postprocess(self, result, headers=None):
+        return {"predictions": np.float32(result["predictions"]) / 2, "bytes": b"ab"}
+""")
+    assert of.ask("/v1/models/m:predict", {"instances": [1, 2]})[2] == {"predictions": [0.5, 1.0], "bytes": {"b64": "YWI="}}
+
+
+def test_classes_get_what_they_ask_for(steps):
+    text = """
+class Base:
+    def __init__(self, name, words, predictor_host, size=3):
+        self.all = [name, words, predictor_host.split(":")[0], size]
+
+    def load(self):
+        self.all.append("loaded")
+
+class Last(Base):
+    def postprocess(self, result, headers=None, response_headers=None):
+        response_headers["x-size"] = "4"
+        return self.all
+"""
+    of = steps(text, config={"words": "w", "size": "4"})
+    status, headers, answer = of.ask("/v1/models/m:predict", {"instances": []})
+    assert answer == ["m", "w", "127.0.0.1", "4", "loaded"]
+    assert headers["x-size"] == "4"
+    assert "Last needs words; give it in config" in steps(text).error
+
+
+def test_files_without_steps_are_told(steps):
+    assert "expected preprocess, postprocess or both" in steps("x = 1").error
+    assert "name the one that is meant: class" in steps("""
+class A:
+    def preprocess(self, p): return p
+class B:
+    def preprocess(self, p): return p
+""").error
+    named = steps("class A:\n def postprocess(self, r): return {'a': 1}\nclass B:\n def postprocess(self, r): return {'b': 1}",
+                  "--class", "B")
+    assert named.ask("/v1/models/m:predict", {"instances": []})[2] == {"b": 1}
+
+
+def test_a_model_of_kserve_is_a_transformer(steps, predictor):
+    pytest.importorskip("kserve")
+    predictor.answer = lambda path, body: (200, {"model_name": "m", "outputs": body["inputs"]})
+    of = steps("""
+import kserve
+
+class Transformer(kserve.Model):
+    def __init__(self, name, predictor_host):
+        super().__init__(name)
+        self.predictor_host = predictor_host
+
+    def preprocess(self, payload, headers=None):
+        for tensor in payload.inputs:
+            tensor.data = [2 * x for x in tensor.data]
+        return payload
+
+    def postprocess(self, result, headers=None):
+        result.outputs[0].data = [x + 1 for x in result.outputs[0].data]
+        return result
+""")
+    assert of.error is None, of.error
+    status, _, answer = of.ask("/v2/models/m/infer", {"inputs": [{"name": "x", "shape": [2], "datatype": "INT32", "data": [1, 2]}]})
+    assert status == 200, answer
+    assert answer["outputs"][0]["data"] == [3, 5]
+
+
+def test_what_has_begun_is_answered_when_the_program_is_ended(steps, predictor):
+    entered, go = threading.Event(), threading.Event()
+
+    def answer(path, body):
+        entered.set()
+        go.wait(20)
+        return 200, {"predictions": [1]}
+
+    predictor.answer = answer
+    of = steps("def preprocess(payload): return payload")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(of.ask, "/v1/models/m:predict", {"instances": [1]})
+        assert entered.wait(20)
+        of.process.terminate()
+        time.sleep(0.5)
+        go.set()
+        assert waiting.result(20)[2] == {"predictions": [1]}
+    assert of.process.wait(20) == 0
