@@ -93,7 +93,15 @@ final class ControlPlane implements AutoCloseable {
                 local,
                 placed::place,
                 artifacts,
-                new ServiceParts(gateway, relay, settings::config, pool, clock, payloads, overGrpc),
+                new ServiceParts(
+                        gateway,
+                        relay,
+                        settings::config,
+                        pool,
+                        clock,
+                        payloads,
+                        overGrpc,
+                        new JavaSteps(gateway, codecs, local.directory().resolve("work"))),
                 gateway,
                 clock);
         engine.onState(infrastructure::modelState);

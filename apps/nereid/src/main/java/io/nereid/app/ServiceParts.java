@@ -31,7 +31,7 @@ import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** What services are made of beside models and processes: graphs, explainers, loggers. Thread-safe. */
+/** What services are made of beside models and processes: graphs, transformers, explainers, loggers. Thread-safe. */
 final class ServiceParts implements BuiltIns {
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -42,6 +42,7 @@ final class ServiceParts implements BuiltIns {
     private final Clock clock;
     private final PayloadLogs logs;
     private final BiFunction<GraphCodec, String, GraphCodec> overGrpc;
+    private final JavaSteps steps;
 
     /** @param pool runs what explanations compute */
     ServiceParts(
@@ -51,7 +52,8 @@ final class ServiceParts implements BuiltIns {
             Executor pool,
             Clock clock,
             PayloadLogs logs,
-            BiFunction<GraphCodec, String, GraphCodec> overGrpc) {
+            BiFunction<GraphCodec, String, GraphCodec> overGrpc,
+            JavaSteps steps) {
         this.gateway = gateway;
         this.upstream = upstream;
         this.configs = configs;
@@ -59,6 +61,7 @@ final class ServiceParts implements BuiltIns {
         this.clock = clock;
         this.logs = logs;
         this.overGrpc = overGrpc;
+        this.steps = steps;
     }
 
     @Override
@@ -66,6 +69,11 @@ final class ServiceParts implements BuiltIns {
         ExplainSettings settings = ExplainSettings.of(form.method(), form.settings(), files);
         ExplainedService doors = new ExplainedService(gateway, workload);
         return new Codecs(List.of(new ExplainCodec(doors, pool, clock, settings)));
+    }
+
+    @Override
+    public Running transformer(Workload workload, Workload.Transformer form, Path jar) {
+        return steps.of(workload, form, jar);
     }
 
     @Override
@@ -87,7 +95,7 @@ final class ServiceParts implements BuiltIns {
                         Duration.ofSeconds(seconds),
                         Duration.ofSeconds(spec.path("timeout").asLong(0)),
                         () -> ThreadLocalRandom.current().nextInt(100)),
-                new GraphCalls(route.namespace(), gateway, upstream),
+                new GraphCalls(route.namespace(), gateway, upstream, clock, pool),
                 clock);
         return new Codecs(List.of(overGrpc.apply(codec, route.name())));
     }

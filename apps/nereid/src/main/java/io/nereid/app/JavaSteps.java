@@ -1,0 +1,69 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.control.core.Workload;
+import io.nereid.control.gateway.Gateway;
+import io.nereid.control.gateway.SiteCodecs;
+import io.nereid.control.local.BuiltIns.Running;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.transform.JavaTransformer;
+import io.nereid.transform.Transformer;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Objects;
+
+/** Makes the steps of a jar a part of a service: every protocol, around them, in front of the predictor. Thread-safe: fixed. */
+final class JavaSteps {
+    private static final int MOST_THREADS = 256;
+
+    private final Gateway gateway;
+    private final SiteCodecs codecs;
+    private final Path scratch;
+
+    /**
+     * @param codecs builds the protocols around any models
+     * @param scratch where jars are copied to
+     */
+    JavaSteps(Gateway gateway, SiteCodecs codecs, Path scratch) {
+        this.gateway = gateway;
+        this.codecs = codecs;
+        this.scratch = scratch;
+    }
+
+    Running of(Workload workload, Workload.Transformer form, Path jar) {
+        JavaTransformer steps = JavaTransformer.load(
+                jar,
+                Objects.requireNonNullElse(form.className(), ""),
+                new Transformer.Settings(
+                        workload.modelName(),
+                        Objects.requireNonNull(jar.toAbsolutePath().getParent()),
+                        form.settings()),
+                scratch,
+                threads(workload));
+        try {
+            return new Steps(
+                    gateway.inFrontOf(
+                            workload.namespace(),
+                            workload.service(),
+                            (engine, control) -> steps.around(engine, control, codecs::build)),
+                    steps);
+        } catch (RuntimeException e) {
+            steps.close();
+            throw e;
+        }
+    }
+
+    private static int threads(Workload workload) {
+        return workload.containerConcurrency() > 0
+                ? Math.min(workload.containerConcurrency(), MOST_THREADS)
+                : Math.max(8, 4 * Runtime.getRuntime().availableProcessors());
+    }
+
+    private record Steps(List<ProtocolCodec> codecs, JavaTransformer transformer) implements Running {
+        @Override
+        public void close() {
+            transformer.close();
+        }
+    }
+}

@@ -1,0 +1,373 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transform;
+
+import io.nereid.base.ServingException;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.lang.reflect.Array;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The values of one tensor: somebody else's tensor, or a flat array. Immutable as long as the array is; a tensor is looked at
+ * only while its scope lasts.
+ */
+final class Field {
+    /** Java's types and the tensors' that they become. */
+    private static final Map<Class<?>, DataType> TYPES = Map.of(
+            float.class, DataType.FP32,
+            double.class, DataType.FP64,
+            long.class, DataType.INT64,
+            int.class, DataType.INT32,
+            short.class, DataType.INT16,
+            byte.class, DataType.INT8,
+            boolean.class, DataType.BOOL,
+            String.class, DataType.BYTES);
+
+    private static final Map<Class<?>, Class<?>> BOXES = Map.of(
+            Float.class, float.class,
+            Double.class, double.class,
+            Long.class, long.class,
+            Integer.class, int.class,
+            Short.class, short.class,
+            Byte.class, byte.class,
+            Boolean.class, boolean.class,
+            String.class, String.class);
+
+    /** How long tensors may be looked at. Thread-safe. */
+    static final class Scope {
+        private volatile boolean over;
+
+        void end() {
+            over = true;
+        }
+    }
+
+    private final DataType type;
+    private final Shape shape;
+    private final @Nullable Tensor tensor;
+    private final @Nullable Scope scope;
+    private final @Nullable Object array;
+
+    private Field(
+            DataType type, Shape shape, @Nullable Tensor tensor, @Nullable Scope scope, @Nullable Object array) {
+        this.type = type;
+        this.shape = shape;
+        this.tensor = tensor;
+        this.scope = scope;
+        this.array = array;
+    }
+
+    static Field of(Tensor tensor, Scope scope) {
+        return new Field(tensor.dataType(), tensor.shape(), tensor, scope, null);
+    }
+
+    /** Of an array of one dimension or more, or of one value. */
+    static Field of(Object values) {
+        Class<?> leaf = values.getClass();
+        Class<?> box = BOXES.get(leaf);
+        if (box != null) {
+            Object one = Array.newInstance(box, 1);
+            Array.set(one, 0, values);
+            return of(one);
+        }
+        List<Long> dims = new ArrayList<>();
+        Object inner = values;
+        while (leaf.isArray()) {
+            int length = inner == null ? 0 : Array.getLength(inner);
+            dims.add((long) length);
+            leaf = leaf.getComponentType();
+            inner = length == 0 || leaf.isPrimitive() ? null : Array.get(java.util.Objects.requireNonNull(inner), 0);
+        }
+        DataType type = TYPES.get(leaf);
+        if (dims.isEmpty() || type == null) {
+            throw new IllegalArgumentException("a " + values.getClass().getSimpleName()
+                    + " is no tensor; expected an array of float, double, long, int, short, byte, boolean or String");
+        }
+        Shape shape = Shape.of(dims.stream().mapToLong(Long::longValue).toArray());
+        if (dims.size() == 1) {
+            return new Field(type, shape, null, null, values);
+        }
+        Object flat = Array.newInstance(leaf, Math.toIntExact(shape.elementCount()));
+        int filled = flatten(values, dims, 0, flat, 0);
+        if (filled != Array.getLength(flat)) {
+            throw new IllegalArgumentException("an array of shape " + shape + " has rows of different lengths");
+        }
+        return new Field(type, shape, null, null, flat);
+    }
+
+    private static int flatten(Object from, List<Long> dims, int dim, Object to, int at) {
+        int length = Array.getLength(from);
+        if (length != dims.get(dim)) {
+            throw new IllegalArgumentException("an array has rows of different lengths, " + dims.get(dim) + " and " + length);
+        }
+        if (dim == dims.size() - 1) {
+            System.arraycopy(from, 0, to, at, length);
+            return at + length;
+        }
+        int next = at;
+        for (int i = 0; i < length; i++) {
+            next = flatten(Array.get(from, i), dims, dim + 1, to, next);
+        }
+        return next;
+    }
+
+    static Field of(DataType type, Shape shape, Object values) {
+        if (shape.isDynamic()) {
+            throw new IllegalArgumentException("shape " + shape + " is not known");
+        }
+        Class<?> wanted = switch (type) {
+            case BOOL -> boolean[].class;
+            case UINT8, INT8 -> byte[].class;
+            case UINT16, INT16, FP16, BF16 -> short[].class;
+            case UINT32, INT32 -> int[].class;
+            case UINT64, INT64 -> long[].class;
+            case FP32 -> float[].class;
+            case FP64 -> double[].class;
+            case BYTES -> values instanceof String[] ? String[].class : byte[][].class;
+        };
+        if (!wanted.isInstance(values) || Array.getLength(values) != shape.elementCount()) {
+            throw new IllegalArgumentException("a " + values.getClass().getSimpleName()
+                    + (values.getClass().isArray() ? " of " + Array.getLength(values) : "") + " does not fit " + type + shape
+                    + "; expected a " + wanted.getSimpleName() + " of " + shape.elementCount());
+        }
+        return new Field(type, shape, null, null, values);
+    }
+
+    DataType type() {
+        return type;
+    }
+
+    Shape shape() {
+        return shape;
+    }
+
+    // ---- reading ----
+
+    private Tensor open(Tensor mine) {
+        Scope s = scope;
+        if (s != null && s.over) {
+            throw new IllegalStateException("tensor '" + mine.name() + "' is valid only during the step that it was given for");
+        }
+        return mine;
+    }
+
+    ByteBuffer buffer() {
+        Tensor mine = tensor;
+        if (mine != null) {
+            return open(mine).buffer();
+        }
+        ByteBuffer written = ByteBuffer.allocate(size()).order(ByteOrder.LITTLE_ENDIAN);
+        write(written);
+        return written;
+    }
+
+    private int count() {
+        return (int) shape.elementCount();
+    }
+
+    float[] floats(String name) {
+        if (array instanceof float[] own) {
+            return own.clone();
+        }
+        float[] all = new float[count()];
+        ByteBuffer from = numbers(name);
+        if (type == DataType.FP32) {
+            from.asFloatBuffer().get(all);
+        } else {
+            for (int i = 0; i < all.length; i++) {
+                all[i] = (float) number(from, i);
+            }
+        }
+        return all;
+    }
+
+    double[] doubles(String name) {
+        double[] all = new double[count()];
+        ByteBuffer from = numbers(name);
+        for (int i = 0; i < all.length; i++) {
+            all[i] = number(from, i);
+        }
+        return all;
+    }
+
+    long[] longs(String name) {
+        if (!type.isInteger()) {
+            throw wrong(name, "whole numbers");
+        }
+        long[] all = new long[count()];
+        ByteBuffer from = buffer();
+        for (int i = 0; i < all.length; i++) {
+            all[i] = whole(from, i);
+        }
+        return all;
+    }
+
+    boolean[] booleans(String name) {
+        if (type != DataType.BOOL) {
+            throw wrong(name, "truth values (BOOL)");
+        }
+        boolean[] all = new boolean[count()];
+        ByteBuffer from = buffer();
+        for (int i = 0; i < all.length; i++) {
+            all[i] = from.get(i) != 0;
+        }
+        return all;
+    }
+
+    byte[][] bytes(String name) {
+        if (type != DataType.BYTES) {
+            throw wrong(name, "BYTES");
+        }
+        byte[][] all = new byte[count()][];
+        ByteBuffer from = buffer();
+        for (int i = 0; i < all.length; i++) {
+            int length = from.remaining() < 4 ? -1 : from.getInt();
+            if (length < 0 || length > from.remaining()) {
+                throw new IllegalArgumentException("tensor '" + name + "' ends within its element " + i);
+            }
+            all[i] = new byte[length];
+            from.get(all[i]);
+        }
+        return all;
+    }
+
+    String[] texts(String name) {
+        byte[][] raw = bytes(name);
+        String[] all = new String[raw.length];
+        for (int i = 0; i < raw.length; i++) {
+            all[i] = new String(raw[i], StandardCharsets.UTF_8);
+        }
+        return all;
+    }
+
+    private ByteBuffer numbers(String name) {
+        if (type == DataType.BYTES) {
+            throw wrong(name, "numbers");
+        }
+        return buffer();
+    }
+
+    private IllegalArgumentException wrong(String name, String expected) {
+        return new IllegalArgumentException("tensor '" + name + "' is of type " + type + ", expected " + expected);
+    }
+
+    private double number(ByteBuffer from, int i) {
+        return switch (type) {
+            case FP32 -> from.getFloat(4 * i);
+            case FP64 -> from.getDouble(8 * i);
+            case FP16 -> half(from.getShort(2 * i));
+            case BF16 -> Float.intBitsToFloat(from.getShort(2 * i) << 16);
+            case UINT64 -> unsigned(from.getLong(8 * i));
+            default -> whole(from, i);
+        };
+    }
+
+    private static double unsigned(long bits) {
+        return bits >= 0 ? bits : ((bits >>> 1) | (bits & 1)) * 2.0;
+    }
+
+    private static float half(short bits) {
+        int exponent = (bits >> 10) & 0x1f;
+        int fraction = bits & 0x3ff;
+        float magnitude = switch (exponent) {
+            case 0 -> fraction * 0x1p-24f;
+            case 0x1f -> fraction == 0 ? Float.POSITIVE_INFINITY : Float.NaN;
+            default -> Float.intBitsToFloat(((exponent + 112) << 23) | (fraction << 13));
+        };
+        return bits < 0 ? -magnitude : magnitude;
+    }
+
+    private long whole(ByteBuffer from, int i) {
+        return switch (type) {
+            case BOOL, INT8 -> from.get(i);
+            case UINT8 -> from.get(i) & 0xffL;
+            case INT16 -> from.getShort(2 * i);
+            case UINT16 -> from.getShort(2 * i) & 0xffffL;
+            case INT32 -> from.getInt(4 * i);
+            case UINT32 -> from.getInt(4 * i) & 0xffff_ffffL;
+            default -> from.getLong(8 * i);
+        };
+    }
+
+    // ---- writing ----
+
+    /** The values as a tensor that the caller owns. */
+    Tensor tensor(String name) {
+        Tensor mine = tensor;
+        if (mine != null) {
+            return open(mine).retainAs(name, shape);
+        }
+        if (type.isFixedSize()) {
+            Tensor made = Tensor.allocate(name, type, shape);
+            write(made.buffer());
+            return made;
+        }
+        int size = size();
+        MemoryRegion region = MemoryRegion.allocate(size);
+        write(region.nio(0, size).order(ByteOrder.LITTLE_ENDIAN));
+        return Tensor.over(name, type, shape, region, 0, size);
+    }
+
+    private int size() {
+        if (type.isFixedSize()) {
+            return Math.toIntExact(shape.byteSize(type));
+        }
+        long size = 0;
+        for (byte[] element : elements()) {
+            size += 4L + element.length;
+        }
+        if (size > Integer.MAX_VALUE) {
+            throw ServingException.invalidArgument("a tensor of BYTES takes " + size + " bytes, more than 2 GiB");
+        }
+        return (int) size;
+    }
+
+    private byte[][] elements() {
+        if (array instanceof byte[][] raw) {
+            return raw;
+        }
+        String[] texts = (String[]) java.util.Objects.requireNonNull(array);
+        byte[][] all = new byte[texts.length][];
+        for (int i = 0; i < texts.length; i++) {
+            if (texts[i] == null) {
+                throw new IllegalArgumentException("a text of a tensor is null");
+            }
+            all[i] = texts[i].getBytes(StandardCharsets.UTF_8);
+        }
+        return all;
+    }
+
+    private void write(ByteBuffer to) {
+        if (array instanceof float[] values) {
+            to.asFloatBuffer().put(values);
+        } else if (array instanceof double[] values) {
+            to.asDoubleBuffer().put(values);
+        } else if (array instanceof long[] values) {
+            to.asLongBuffer().put(values);
+        } else if (array instanceof int[] values) {
+            to.asIntBuffer().put(values);
+        } else if (array instanceof short[] values) {
+            to.asShortBuffer().put(values);
+        } else if (array instanceof byte[] values) {
+            to.duplicate().put(values);
+        } else if (array instanceof boolean[] values) {
+            for (int i = 0; i < values.length; i++) {
+                to.put(i, (byte) (values[i] ? 1 : 0));
+            }
+        } else {
+            ByteBuffer at = to.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+            for (byte[] element : elements()) {
+                at.putInt(element.length).put(element);
+            }
+        }
+    }
+}

@@ -1,0 +1,285 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transform;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ResponseSink;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request on its way through the steps: before, the predictor, after. Steps run on the executor, answers one after the
+ * other. Thread-safe: what changes is guarded by this.
+ */
+final class TransformedCall implements InferenceEngine.Call, ResponseSink {
+    private final Steps steps;
+    private final InferenceEngine predictor;
+    private final Executor executor;
+    private final InferenceRequest request;
+    private final ResponseSink sink;
+
+    /** Answers that wait for their step. */
+    private final ArrayDeque<Answer> answers = new ArrayDeque<>();
+
+    private InferenceEngine.@Nullable Call call;
+    private boolean cancelled;
+    private boolean stepping;
+    private boolean ended;
+
+    /** An answer of the predictor, or its failure. */
+    private record Answer(
+            @Nullable InferenceResponse response,
+            boolean last,
+            @Nullable ServingException failure) {}
+
+    TransformedCall(
+            Steps steps, InferenceEngine predictor, Executor executor, InferenceRequest request, ResponseSink sink) {
+        this.steps = steps;
+        this.predictor = predictor;
+        this.executor = executor;
+        this.request = request;
+        this.sink = sink;
+    }
+
+    void start() {
+        if (!steps.before) {
+            ask(List.of(), null);
+            return;
+        }
+        try {
+            executor.execute(this::before);
+        } catch (RejectedExecutionException e) {
+            request.release();
+            sink.fail(ending());
+        }
+    }
+
+    private static ServingException ending() {
+        return ServingException.of(Code.UNAVAILABLE, "the transformer is ending", "try again");
+    }
+
+    private void before() {
+        Steps.Made made = null;
+        ServingException failure = null;
+        synchronized (this) {
+            if (cancelled) {
+                failure = ServingException.of(Code.CANCELLED, "the request was cancelled");
+            }
+        }
+        Field.Scope scope = new Field.Scope();
+        if (failure == null) {
+            try {
+                if (steps.ownSpecs()) {
+                    steps.check(
+                            request.inputs(),
+                            steps.inputs(predictor.metadata(request.model()).inputs()));
+                }
+                made = steps.before(Payload.of(request.inputs(), request.parameters(), scope));
+            } catch (RuntimeException e) {
+                failure = ServingException.from(e);
+            }
+            scope.end();
+        }
+        if (made == null) {
+            request.release();
+            sink.fail(failure == null ? ending() : failure);
+        } else {
+            ask(made.tensors(), made);
+        }
+    }
+
+    /** Sends what was made, or what the client sent when there is no step before. */
+    private void ask(List<Tensor> inputs, Steps.@Nullable Made made) {
+        List<Tensor> sent = inputs;
+        if (made == null) {
+            sent = new ArrayList<>(request.inputs().size());
+            for (Tensor tensor : request.inputs()) {
+                sent.add(tensor.retain());
+            }
+        }
+        if (!steps.after) {
+            request.release();
+        }
+        InferenceRequest inner = new InferenceRequest(
+                request.model(),
+                request.id(),
+                sent,
+                steps.after ? List.of() : request.outputs(),
+                made == null ? request.parameters() : made.parameters(),
+                request.deadlineNanos(),
+                request.arrivedNanos(),
+                request.options());
+        InferenceEngine.Call begun = predictor.infer(inner, this);
+        boolean late;
+        synchronized (this) {
+            call = begun;
+            late = cancelled;
+        }
+        if (late) {
+            begun.cancel();
+        }
+    }
+
+    @Override
+    public void cancel() {
+        InferenceEngine.Call begun;
+        synchronized (this) {
+            cancelled = true;
+            begun = call;
+        }
+        if (begun != null) {
+            begun.cancel();
+        }
+    }
+
+    // ---- after ----
+
+    @Override
+    public void next(InferenceResponse response, boolean last) {
+        if (steps.after) {
+            take(new Answer(response, last, null));
+        } else {
+            sink.next(response, last);
+        }
+    }
+
+    @Override
+    public void fail(ServingException e) {
+        if (steps.after) {
+            take(new Answer(null, true, e));
+        } else {
+            sink.fail(e);
+        }
+    }
+
+    private void take(Answer answer) {
+        synchronized (this) {
+            answers.add(answer);
+            if (stepping) {
+                return;
+            }
+            stepping = true;
+        }
+        try {
+            executor.execute(this::after);
+        } catch (RejectedExecutionException e) {
+            end(ending());
+            after();
+        }
+    }
+
+    private void after() {
+        while (true) {
+            Answer answer;
+            synchronized (this) {
+                answer = answers.poll();
+                if (answer == null) {
+                    stepping = false;
+                    return;
+                }
+            }
+            after(answer);
+        }
+    }
+
+    private void after(Answer answer) {
+        InferenceResponse response = answer.response;
+        boolean over;
+        synchronized (this) {
+            over = ended;
+        }
+        if (over || response == null) {
+            if (response != null) {
+                response.close();
+            }
+            end(answer.failure == null ? ending() : answer.failure);
+            return;
+        }
+        if (answer.last && response.outputs().isEmpty()) {
+            finish(response, true);
+            return;
+        }
+        InferenceResponse made;
+        Field.Scope scope = new Field.Scope();
+        try {
+            made = after(response, scope);
+        } catch (RuntimeException e) {
+            end(ServingException.from(e));
+            cancel();
+            return;
+        } finally {
+            scope.end();
+            response.close();
+        }
+        finish(made, answer.last);
+    }
+
+    private InferenceResponse after(InferenceResponse response, Field.Scope scope) {
+        Steps.Made made = steps.after(
+                Payload.of(response.outputs(), response.parameters(), scope),
+                Payload.of(request.inputs(), request.parameters(), scope));
+        return new InferenceResponse(
+                response.servable(), response.id(), wanted(made.tensors()), made.parameters());
+    }
+
+    /** The outputs that the client asked for, in its order. */
+    private List<Tensor> wanted(List<Tensor> made) {
+        if (request.outputs().isEmpty()) {
+            return made;
+        }
+        List<Tensor> chosen = new ArrayList<>();
+        try {
+            for (RequestedOutput wanted : request.outputs()) {
+                if (wanted.classes() > 0) {
+                    throw ServingException.invalidArgument(
+                            "output '" + wanted.name() + "' cannot be asked for as classes: a transformer makes it");
+                }
+                Tensor found = made.stream()
+                        .filter(t -> t.name().equals(wanted.name()))
+                        .findFirst()
+                        .orElseThrow(() -> ServingException.invalidArgument(
+                                "unexpected inference output '" + wanted.name() + "' for model '" + steps.modelName + "'",
+                                "it has " + made.stream().map(Tensor::name).toList()));
+                chosen.add(found.retain());
+            }
+            return chosen;
+        } catch (RuntimeException e) {
+            Tensor.closeAll(chosen);
+            throw e;
+        } finally {
+            Tensor.closeAll(made);
+        }
+    }
+
+    private void finish(InferenceResponse response, boolean last) {
+        if (last) {
+            synchronized (this) {
+                ended = true;
+            }
+            request.release();
+        }
+        sink.next(response, last);
+    }
+
+    /** Ends the request with a failure, once. */
+    private void end(ServingException e) {
+        synchronized (this) {
+            if (ended) {
+                return;
+            }
+            ended = true;
+        }
+        request.release();
+        sink.fail(e);
+    }
+}

@@ -1,0 +1,92 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transform;
+
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelControl;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ResponseSink;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Executor;
+
+/** A predictor's models behind the steps, under the same names. Thread-safe: fixed. */
+final class TransformedModels implements InferenceEngine, ModelControl {
+    private final Steps steps;
+    private final Executor executor;
+    private final InferenceEngine engine;
+    private final ModelControl control;
+
+    TransformedModels(Steps steps, Executor executor, InferenceEngine engine, ModelControl control) {
+        this.steps = steps;
+        this.executor = executor;
+        this.engine = engine;
+        this.control = control;
+    }
+
+    @Override
+    public Call infer(InferenceRequest request, ResponseSink sink) {
+        TransformedCall call = new TransformedCall(steps, engine, executor, request, sink);
+        call.start();
+        return call;
+    }
+
+    @Override
+    public ModelMetadata metadata(ModelRef model) {
+        return steps.metadata(engine.metadata(model));
+    }
+
+    @Override
+    public ModelConfig config(ModelRef model) {
+        ModelConfig config = engine.config(model);
+        if (!steps.ownSpecs()) {
+            return config;
+        }
+        ModelMetadata told = metadata(model);
+        return config.toBuilder()
+                .maxBatchSize(0)
+                .inputs(told.inputs())
+                .outputs(told.outputs())
+                .document(Map.of())
+                .build();
+    }
+
+    @Override
+    public boolean live() {
+        return control.live();
+    }
+
+    @Override
+    public boolean ready() {
+        return control.ready();
+    }
+
+    @Override
+    public boolean ready(ModelRef model) {
+        return control.ready(model);
+    }
+
+    @Override
+    public List<ModelStatus> index() {
+        return control.index();
+    }
+
+    @Override
+    public CompletionStage<Void> load(String model, LoadOptions options) {
+        return control.load(model, options);
+    }
+
+    @Override
+    public CompletionStage<Void> unload(String model, boolean dependents) {
+        return control.unload(model, dependents);
+    }
+
+    @Override
+    public CompletionStage<List<ModelChange>> configure(List<ServedModel> models, boolean dryRun) {
+        return control.configure(models, dryRun);
+    }
+}
