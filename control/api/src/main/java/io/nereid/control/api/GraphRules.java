@@ -156,10 +156,13 @@ final class GraphRules {
             MetaRules.serviceName(path + ".serviceName", step.serviceName(), problems);
         }
         String url = step.serviceUrl();
-        if (url != null && !url.isEmpty() && !url.matches("(?s)(https?|grpcs?)://[^/\\s]+.*")) {
+        if (url != null && !url.isEmpty() && !url.matches("(?s)https?://[^/\\s]+.*")) {
             problems.add(
                     path + ".serviceUrl",
-                    "expected http://host/path or https://host/path, found \"" + Schema.clip(url) + "\"");
+                    "expected http://host/path or https://host/path, found \"" + Schema.clip(url) + "\""
+                            + (url.matches("(?s)grpcs?://.*")
+                                    ? "; a service of this server that speaks gRPC alone is called by its serviceName"
+                                    : ""));
         }
     }
 

@@ -67,6 +67,16 @@ final class ServiceEntry {
         return gate(lane(Component.PREDICTOR).pick(head, chance));
     }
 
+    /**
+     * The gate of the revision whose turn it is.
+     *
+     * @param component the part that is meant; null for the front
+     * @throws ServingException UNAVAILABLE when nothing can answer
+     */
+    RevisionGate gate(Head head, @Nullable Component component, IntUnaryOperator chance) {
+        return gate(lane(component == null ? front(head) : component).pick(head, chance));
+    }
+
     private Lane lane(Component part) {
         Lane lane = lanes.get(part);
         if (lane == null) {

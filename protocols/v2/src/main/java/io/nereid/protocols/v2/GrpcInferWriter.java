@@ -150,7 +150,7 @@ final class GrpcInferWriter {
         }
     }
 
-    private static void writeParameter(WireWriter out, int field, String name, Object value) {
+    static void writeParameter(WireWriter out, int field, String name, Object value) {
         int entry = out.begin(field);
         out.textField(1, name);
         int choice = out.begin(2);
@@ -191,7 +191,7 @@ final class GrpcInferWriter {
         out.end(message);
     }
 
-    private static void writeContents(Tensor output, WireWriter out) {
+    static void writeContents(Tensor output, WireWriter out) {
         DataType type = output.dataType();
         int field = TypedContents.field(type);
         int length = output.byteLength();

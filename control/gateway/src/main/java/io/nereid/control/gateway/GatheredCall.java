@@ -1,0 +1,138 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.Upstream.Header;
+import io.nereid.tensor.MemoryRegion;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** A unary call from inside this process, whose one answer is wanted whole. Thread-safe. */
+final class GatheredCall implements GrpcCall {
+    private final String path;
+    private final List<Header> metadata;
+    private final long arrived;
+    private final long deadline;
+    private final CompletableFuture<MemoryRegion> answer = new CompletableFuture<>();
+    private @Nullable MemoryRegion message;
+
+    GatheredCall(String path, List<Header> metadata, long arrived, long deadline) {
+        this.path = path;
+        this.metadata = List.copyOf(metadata);
+        this.arrived = arrived;
+        this.deadline = deadline;
+    }
+
+    /** Sends a request, which is taken over; the answer belongs to whoever gets it. Cancelling the future ends the call. */
+    CompletableFuture<MemoryRegion> start(GrpcMethod method, MemoryRegion request) {
+        try {
+            GrpcListener listener = method.handler().start(this);
+            answer.whenComplete((got, failure) -> {
+                if (answer.isCancelled()) {
+                    listener.onCancel();
+                }
+            });
+            listener.onMessage(request);
+            listener.onHalfClose();
+        } catch (RuntimeException e) {
+            fail(ServingException.from(e));
+        } finally {
+            request.release();
+        }
+        return answer;
+    }
+
+    @Override
+    public String path() {
+        return path;
+    }
+
+    @Override
+    public @Nullable String metadata(String lowerCaseName) {
+        for (Header header : metadata) {
+            if (header.name().equals(lowerCaseName)) {
+                return header.value();
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public void metadata(BiConsumer<String, String> each) {
+        metadata.forEach(h -> each.accept(h.name(), h.value()));
+    }
+
+    @Override
+    public long deadlineNanos() {
+        return deadline;
+    }
+
+    @Override
+    public long arrivedNanos() {
+        return arrived;
+    }
+
+    @Override
+    public boolean inEventLoop() {
+        return false;
+    }
+
+    @Override
+    public boolean isReady() {
+        return true;
+    }
+
+    @Override
+    public void setReading(boolean reading) {}
+
+    @Override
+    public void send(Content content) {
+        MemoryRegion copy = Bodies.copy(content);
+        content.discard();
+        MemoryRegion before;
+        synchronized (this) {
+            before = message;
+            message = copy;
+        }
+        if (before != null) {
+            before.release();
+        }
+    }
+
+    @Override
+    public void sendAndClose(Content content) {
+        send(content);
+        close(Code.OK, null);
+    }
+
+    @Override
+    public void close(Code code, @Nullable String text) {
+        MemoryRegion got;
+        synchronized (this) {
+            got = message;
+            message = null;
+        }
+        boolean taken;
+        if (code == Code.OK && got != null) {
+            taken = answer.complete(got);
+        } else {
+            taken = false;
+            answer.completeExceptionally(ServingException.of(
+                    code == Code.OK ? Code.INTERNAL : code,
+                    text != null && !text.isEmpty()
+                            ? text
+                            : code == Code.OK ? "the call of " + path + " ended without an answer" : code.name()));
+        }
+        if (got != null && !taken) {
+            got.release();
+        }
+    }
+}
