@@ -203,6 +203,34 @@ def test_what_goes_wrong_has_a_code_and_says_what(plane):
             c.load_model("merged")
 
 
+def test_a_step_that_speaks_grpc_alone_is_called_over_grpc(plane):
+    chain = ["only-grpc", {"serviceName": "iris", "data": "$response", "mapPredictionsToInstances": True}]
+    apply(plane, "mixed", node("Sequence", *chain))
+    with client(plane, "mixed") as c:
+        for _ in range(2):
+            got = c.infer("mixed", [tensor("input", 10 * IRIS)])
+            assert got.as_numpy("label").ravel().tolist() == [0, 2]
+    apply(plane, "seen", node("Sequence", "only-grpc"))
+    with client(plane, "seen") as c:
+        half = tensor("half", (10 * IRIS).astype(np.float16), "FP16")
+        words = tensor("words", np.array(["dog", ""], np.object_), "BYTES")
+        got = c.infer("seen", [half, words], request_id="7", parameters={"level": 3},
+                      headers={"traceparent": TRACE, "x-team": "red", "x-secret": "s"})
+        assert np.allclose(got.as_numpy("half"), IRIS, rtol=1e-2) and got.as_numpy("words").tolist() == [b"dog", b""]
+        values = {k: getattr(v, v.WhichOneof("parameter_choice")) for k, v in got.get_response().parameters.items()}
+        assert values == {"traceparent": TRACE, "x-team": "red", "asked.level": 3}
+        assert got.get_response().id == "7" and got.get_response().model_name == "only-grpc"
+        with pytest.raises(InferenceServerException, match="RESOURCE_EXHAUSTED.*as asked"):
+            c.infer("seen", [tensor("x", IRIS)], parameters={"refuse": True})
+    body = {"inputs": [{"name": "x", "shape": [2], "datatype": "FP64", "data": [1, 2]}]}
+    status, _, answer = plane.call("seen", "/", body, namespace="graphs")
+    assert status == 200 and np.allclose(answer["outputs"][0]["data"], [0.1, 0.2])
+    status, _, answer = plane.call("seen", "/", {"instances": [1]}, namespace="graphs")
+    assert status == 400 and "no 'inputs'" in answer["cause"]
+    status, headers, answer = plane.call("only-grpc", "/v2/models/only-grpc/infer", body, namespace="graphs")
+    assert (status, headers["nereid-speaks"]) == (501, "grpc")
+
+
 def noted(plane, service, word):
     file = plane.notes / service
     return file.read_text().count(word) if file.exists() else 0
