@@ -10,6 +10,7 @@ import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.PayloadTap;
 import io.nereid.control.gateway.RevisionGate;
 import io.nereid.endpoint.VirtualHosts.Listener;
+import java.time.Duration;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Map;
@@ -19,11 +20,16 @@ import org.jspecify.annotations.Nullable;
 final class GatewayFront implements Front {
     private static final String LOOPBACK = "127.0.0.1";
 
+    /** Time in which a request whose service was found gets to its gate. */
+    private static final Duration PASSING = Duration.ofMillis(300);
+
     private final Gateway gateway;
+    private final Loop loop;
     private final Map<String, Map<Component, Listener>> doors = new HashMap<>();
 
-    GatewayFront(Gateway gateway) {
+    GatewayFront(Gateway gateway, Loop loop) {
         this.gateway = gateway;
+        this.loop = loop;
     }
 
     @Override
@@ -33,7 +39,7 @@ final class GatewayFront implements Front {
 
     @Override
     public Gate open(String namespace, String revision, RevisionGate.Settings settings, Destination destination) {
-        return new Opened(gateway.open(namespace, revision, settings, destination));
+        return new Opened(gateway.open(namespace, revision, settings, destination), loop);
     }
 
     @Override
@@ -52,7 +58,7 @@ final class GatewayFront implements Front {
     }
 
     /** One gate. Thread-safe. */
-    private record Opened(RevisionGate gate) implements Gate {
+    private record Opened(RevisionGate gate, Loop loop) implements Gate {
         @Override
         public void destination(Destination destination) {
             gate.destination(destination);
@@ -90,6 +96,11 @@ final class GatewayFront implements Front {
 
         @Override
         public void close(Runnable drained) {
+            // a request that was on its way here when the route changed still gets in
+            Loop.Timer unused = loop.after(PASSING, () -> close(gate, drained));
+        }
+
+        private static void close(RevisionGate gate, Runnable drained) {
             var unused = gate.close().whenComplete((none, e) -> drained.run());
         }
     }

@@ -91,7 +91,17 @@ public final class LocalInfrastructure implements Infrastructure {
             BuiltIns builtIns,
             Gateway gateway,
             Clock clock) {
-        this(settings, models, artifacts, builtIns, new GatewayFront(gateway), Loop.threads(clock));
+        this(settings, models, artifacts, builtIns, gateway, Loop.threads(clock));
+    }
+
+    private LocalInfrastructure(
+            LocalSettings settings,
+            Models models,
+            Artifacts artifacts,
+            BuiltIns builtIns,
+            Gateway gateway,
+            Loop loop) {
+        this(settings, models, artifacts, builtIns, new GatewayFront(gateway, loop), loop);
     }
 
     LocalInfrastructure(
