@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle;
 
-import com.sun.jna.Function;
-import com.sun.jna.NativeLibrary;
+import com.sun.jna.Native;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import java.io.IOException;
@@ -270,7 +269,6 @@ final class LoadPriority {
 
             private static final int SCHED_OTHER = 0;
             private static final int SCHED_IDLE = 5;
-            private final Map<String, Function> functions = new ConcurrentHashMap<>();
 
             @Override
             public int current() throws IOException {
@@ -294,25 +292,23 @@ final class LoadPriority {
 
             @Override
             public int get(int thread) {
-                return c("getpriority").invokeInt(new Object[] {PRIO_PROCESS, thread});
+                return LibC.getpriority(PRIO_PROCESS, thread);
             }
 
             @Override
             public boolean set(int thread, int niceness) {
-                return c("setpriority").invokeInt(new Object[] {PRIO_PROCESS, thread, niceness}) == 0;
+                return LibC.setpriority(PRIO_PROCESS, thread, niceness) == 0;
             }
 
             @Override
             public boolean idle(int thread) {
-                return c("sched_getscheduler").invokeInt(new Object[] {thread}) == SCHED_IDLE;
+                return LibC.sched_getscheduler(thread) == SCHED_IDLE;
             }
 
             @Override
             public boolean idle(int thread, boolean idle) {
                 int[] noPriority = {0};
-                return c("sched_setscheduler")
-                                .invokeInt(new Object[] {thread, idle ? SCHED_IDLE : SCHED_OTHER, noPriority})
-                        == 0;
+                return LibC.sched_setscheduler(thread, idle ? SCHED_IDLE : SCHED_OTHER, noPriority) == 0;
             }
 
             @Override
@@ -322,11 +318,24 @@ final class LoadPriority {
                         .split(" ");
                 return new Share(Long.parseLong(figures[0]), Long.parseLong(figures[1]));
             }
-
-            private Function c(String name) {
-                return functions.computeIfAbsent(
-                        name, n -> NativeLibrary.getInstance("c").getFunction(n));
-            }
         };
+    }
+
+    /** Functions of the C library, called directly: a load calls them a hundred times. Not there where they cannot be bound. */
+    @SuppressWarnings("MemberName") // they are called so there
+    private static final class LibC {
+        static {
+            Native.register(LibC.class, "c");
+        }
+
+        private LibC() {}
+
+        static native int getpriority(int which, int who);
+
+        static native int setpriority(int which, int who, int niceness);
+
+        static native int sched_getscheduler(int thread);
+
+        static native int sched_setscheduler(int thread, int policy, int[] priority);
     }
 }
