@@ -113,8 +113,8 @@ final class GraphCalls implements StepCaller {
                 if (late instanceof TimeoutException) {
                     result.completeExceptionally(ServingException.of(
                             Code.DEADLINE_EXCEEDED,
-                            "the service '" + service + "' did not answer within "
-                                    + Math.max(1, timeout.toMillis()) + " ms"));
+                            "the service '" + service + "' did not answer within " + Math.max(1, timeout.toMillis())
+                                    + " ms"));
                 }
             });
             result.whenComplete((got, failure) -> timer.cancel(false));
@@ -138,8 +138,7 @@ final class GraphCalls implements StepCaller {
         }
 
         private void rest() {
-            watched(gateway.call(
-                            namespace, service, null, target, headers, MemoryRegion.copyOf(body, 0, body.length)))
+            watched(gateway.call(namespace, service, null, target, headers, MemoryRegion.copyOf(body, 0, body.length)))
                     .whenComplete((answer, failure) -> {
                         if (answer == null) {
                             fail(failure);

@@ -117,9 +117,11 @@ final class GraphRules {
             }
             if (step.data() != null && !Set.of("$request", "$response", "").contains(step.data())) {
                 warnings.add(at + ".data is neither $request nor $response: the step gets the request");
-            } else if ("$response".equals(step.data()) && (i == 0 || !node.routerType().equals("Sequence"))) {
-                warnings.add(at + ".data has no effect: "
-                        + (i == 0 ? "no step comes before" : "the node is no Sequence") + ", the step gets the request");
+            } else if ("$response".equals(step.data())
+                    && (i == 0 || !node.routerType().equals("Sequence"))) {
+                warnings.add(
+                        at + ".data has no effect: " + (i == 0 ? "no step comes before" : "the node is no Sequence")
+                                + ", the step gets the request");
             }
         }
         if (splitter && weights != 100 && node.steps().stream().allMatch(step -> step.weight() != null)) {

@@ -76,11 +76,7 @@ public final class GraphCodec implements ProtocolCodec {
     }
 
     private GraphCodec(
-            Graph graph,
-            Settings settings,
-            StepCaller caller,
-            Clock clock,
-            @Nullable Supplier<ProtocolCodec> models) {
+            Graph graph, Settings settings, StepCaller caller, Clock clock, @Nullable Supplier<ProtocolCodec> models) {
         this.graph = graph;
         this.settings = settings;
         this.passed = new PassedHeaders(settings.propagate());

@@ -51,13 +51,7 @@ final class GraphEngine implements InferenceEngine, ModelControl {
      * @param name what the graph is called where an answer names no model
      * @param pool writes and reads large JSON
      */
-    GraphEngine(
-            String name,
-            Graph graph,
-            GraphCodec.Settings settings,
-            StepCaller caller,
-            Clock clock,
-            Executor pool) {
+    GraphEngine(String name, Graph graph, GraphCodec.Settings settings, StepCaller caller, Clock clock, Executor pool) {
         this.name = name;
         this.graph = graph;
         this.settings = settings;
@@ -93,8 +87,8 @@ final class GraphEngine implements InferenceEngine, ModelControl {
         try {
             pool.execute(task);
         } catch (RejectedExecutionException e) {
-            refused.accept(ServingException.of(
-                    Code.UNAVAILABLE, "the server is shutting down", "retry at another server"));
+            refused.accept(
+                    ServingException.of(Code.UNAVAILABLE, "the server is shutting down", "retry at another server"));
         }
     }
 
@@ -156,8 +150,7 @@ final class GraphEngine implements InferenceEngine, ModelControl {
         String nodes = graph.nodes().values().stream()
                 .map(node -> node.name() + ": " + node.kind().text())
                 .collect(Collectors.joining(", "));
-        return new ModelMetadata(
-                new ServableId(name, 0), PLATFORM, List.of(), List.of(), 0, Map.of("nodes", nodes));
+        return new ModelMetadata(new ServableId(name, 0), PLATFORM, List.of(), List.of(), 0, Map.of("nodes", nodes));
     }
 
     @Override

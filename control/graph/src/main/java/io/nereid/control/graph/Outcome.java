@@ -112,10 +112,7 @@ record Outcome(int status, byte[] body) {
             case 413, 429, 507 -> Code.RESOURCE_EXHAUSTED;
             case 499 -> Code.CANCELLED;
             case 502, 503 -> Code.UNAVAILABLE;
-            default ->
-                status >= 500
-                        ? Code.INTERNAL
-                        : status >= 400 ? Code.FAILED_PRECONDITION : Code.UNKNOWN;
+            default -> status >= 500 ? Code.INTERNAL : status >= 400 ? Code.FAILED_PRECONDITION : Code.UNKNOWN;
         };
     }
 }

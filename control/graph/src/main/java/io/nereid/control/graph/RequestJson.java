@@ -110,8 +110,7 @@ final class RequestJson {
         if (input.dataType() == DataType.BYTES) {
             bytes(input, json);
         } else {
-            json.flatArray(
-                    input.dataType(), input.buffer(), 0, input.shape().elementCount());
+            json.flatArray(input.dataType(), input.buffer(), 0, input.shape().elementCount());
         }
         json.endObject();
     }

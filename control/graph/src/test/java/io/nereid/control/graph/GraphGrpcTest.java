@@ -52,7 +52,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Graphs that are called over gRPC: the protocol's own codec before them, and services with the same codec behind. */
 class GraphGrpcTest {
     private static final ObjectMapper JSON = new ObjectMapper();
-    private static final String ECHO = "{\"root\":{\"routerType\":\"Sequence\",\"steps\":[{\"serviceName\":\"echo\"}]}}";
+    private static final String ECHO =
+            "{\"root\":{\"routerType\":\"Sequence\",\"steps\":[{\"serviceName\":\"echo\"}]}}";
 
     private final EchoService echo = new EchoService();
     private final List<String> calls = new ArrayList<>();
@@ -149,8 +150,9 @@ class GraphGrpcTest {
                         .setName("x")
                         .setDatatype("INT32")
                         .addShape(2)
-                        .setContents(
-                                InferTensorContents.newBuilder().addIntContents(3).addIntContents(-4)));
+                        .setContents(InferTensorContents.newBuilder()
+                                .addIntContents(3)
+                                .addIntContents(-4)));
     }
 
     private static String node(String type, String... steps) {
@@ -178,7 +180,10 @@ class GraphGrpcTest {
             case FP32 -> b.putFloat(0.1f).putFloat(-3.4e38f);
             case FP64 -> b.putDouble(0.1).putDouble(-1e-300);
             case BYTES ->
-                b.putInt(4).put("a\"\u00e9".getBytes(StandardCharsets.UTF_8)).putInt(3).put(new byte[] {(byte) 0xFF, 0, 1});
+                b.putInt(4)
+                        .put("a\"\u00e9".getBytes(StandardCharsets.UTF_8))
+                        .putInt(3)
+                        .put(new byte[] {(byte) 0xFF, 0, 1});
         }
         byte[] bytes = new byte[b.position()];
         b.get(0, bytes);
@@ -259,7 +264,8 @@ class GraphGrpcTest {
 
     @Test
     void parametersOfTheAnswerComeBack() throws Exception {
-        ModelInferResponse answer = answer(ask(node("Sequence", step("backwards")), numbers().build()));
+        ModelInferResponse answer =
+                answer(ask(node("Sequence", step("backwards")), numbers().build()));
         assertThat(answer.getModelName()).isEqualTo("chain");
         assertThat(answer.getModelVersion()).isEmpty();
         assertThat(answer.getOutputs(0).getContents().getFp32ContentsList()).containsExactly(1.5f, 2.5f);
@@ -279,7 +285,8 @@ class GraphGrpcTest {
                 step("backwards"),
                 "{\"serviceName\":\"echo\",\"condition\":\"outputs.#(name==\\\"y\\\")\"}",
                 "{\"serviceName\":\"missing\",\"condition\":\"outputs.#(name==\\\"absent\\\")\"}");
-        assertThat(answer(ask(nodes, numbers().build())).getOutputs(0).getName()).isEqualTo("out-x");
+        assertThat(answer(ask(nodes, numbers().build())).getOutputs(0).getName())
+                .isEqualTo("out-x");
         assertThat(calls).hasSize(2);
         calls.clear();
         ask(
@@ -291,8 +298,8 @@ class GraphGrpcTest {
     @Test
     void outputsBecomeInputsWhereTheStepAsksForIt() throws Exception {
         String mapped = "{\"serviceName\":\"echo\",\"data\":\"$response\",\"mapPredictionsToInstances\":true}";
-        ModelInferResponse answer =
-                answer(ask(node("Sequence", step("echo"), mapped), numbers().setId("4").build()));
+        ModelInferResponse answer = answer(
+                ask(node("Sequence", step("echo"), mapped), numbers().setId("4").build()));
         assertThat(answer.getId()).isEqualTo("4");
         assertThat(answer.getOutputs(0).getName()).isEqualTo("out-out-x");
         assertThat(answer.getOutputs(0).getContents().getIntContentsList()).containsExactly(3, -4);
@@ -333,7 +340,8 @@ class GraphGrpcTest {
                 .extracting(ModelInferResponse.InferOutputTensor::getName)
                 .containsExactly("a.out-x", "b.c.y");
         assertThat(answer.getParametersMap()).containsKey("b.c.s");
-        UnaryCall half = ask(nodes.replace("\"backwards\"", "\"missing\""), numbers().build());
+        UnaryCall half =
+                ask(nodes.replace("\"backwards\"", "\"missing\""), numbers().build());
         assertThat(half.code).isEqualTo(Code.FAILED_PRECONDITION);
         assertThat(half.text).contains("does not exist");
     }
@@ -342,8 +350,7 @@ class GraphGrpcTest {
     void whatIsNoAnswerOfV2IsToldAsItIs() throws Exception {
         UnaryCall v1 = ask(node("Sequence", step("v1")), numbers().build());
         assertThat(v1.code).isEqualTo(Code.FAILED_PRECONDITION);
-        assertThat(v1.text)
-                .contains("the graph 'chain' answered {\"predictions\":[1]}", "not a V2 inference response");
+        assertThat(v1.text).contains("the graph 'chain' answered {\"predictions\":[1]}", "not a V2 inference response");
         assertThat(ask(node("Sequence", step("text")), numbers().build()).text)
                 .contains("answered plain, which is no JSON");
         UnaryCall broken = ask(node("Sequence", step("broken")), numbers().build());
@@ -356,8 +363,7 @@ class GraphGrpcTest {
     void statusesOfHttpBecomeCodes() throws Exception {
         UnaryCall missing = ask(node("Sequence", step("missing")), numbers().build());
         assertThat(missing.code).isEqualTo(Code.NOT_FOUND);
-        assertThat(missing.text)
-                .isEqualTo("the graph 'chain' answered 404: Model with name missing does not exist.");
+        assertThat(missing.text).isEqualTo("the graph 'chain' answered 404: Model with name missing does not exist.");
         assertThat(ask(node("Sequence", step("busy")), numbers().build()).code).isEqualTo(Code.UNAVAILABLE);
         UnaryCall gone = ask(node("Sequence", step("gone")), numbers().build());
         assertThat(gone.code).isEqualTo(Code.UNAVAILABLE);
@@ -366,14 +372,18 @@ class GraphGrpcTest {
                 node("Sequence", "{\"serviceName\":\"missing\",\"dependency\":\"Hard\"}", step("echo")),
                 numbers().build());
         assertThat(hard.code).isEqualTo(Code.NOT_FOUND);
-        assertThat(ask(node("Sequence", step("missing"), step("echo")), numbers().build()).code)
+        assertThat(ask(
+                                node("Sequence", step("missing"), step("echo")),
+                                numbers().build())
+                        .code)
                 .isEqualTo(Code.OK);
     }
 
     @Test
     void metadataGoOnAsHeadersAndNotAsParameters() throws Exception {
         String trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        InferParameter faked = InferParameter.newBuilder().setStringParam("a\r\nb").build();
+        InferParameter faked =
+                InferParameter.newBuilder().setStringParam("a\r\nb").build();
         UnaryCall call = begin(ECHO)
                 .with("content-type", "application/grpc")
                 .with("traceparent", trace)
@@ -409,7 +419,8 @@ class GraphGrpcTest {
 
     @Test
     void noStepBeginsWhenTheTimeIsOver() throws Exception {
-        UnaryCall call = new UnaryCall(graph(node("Sequence", step("slow"), step("echo")), Duration.ofSeconds(1)), "ModelInfer");
+        UnaryCall call =
+                new UnaryCall(graph(node("Sequence", step("slow"), step("echo")), Duration.ofSeconds(1)), "ModelInfer");
         call.send(numbers().build().toByteArray());
         now += Duration.ofSeconds(1).toNanos();
         slow.completeExceptionally(ServingException.of(Code.DEADLINE_EXCEEDED, "slow"));
@@ -419,7 +430,8 @@ class GraphGrpcTest {
 
     @Test
     void aClientThatGoesAwayEndsTheStepUnderWay() throws Exception {
-        UnaryCall call = ask(node("Sequence", step("slow"), step("echo")), numbers().build());
+        UnaryCall call =
+                ask(node("Sequence", step("slow"), step("echo")), numbers().build());
         assertThat(call.code).isNull();
         call.cancel();
         assertThat(slow).isCancelled();
@@ -439,14 +451,19 @@ class GraphGrpcTest {
         assertThat(told.getPropertiesMap()).containsEntry("nodes", "root: Sequence");
         UnaryCall ready = new UnaryCall(codec, "ModelReady")
                 .send(ModelReadyRequest.newBuilder().setName("chain").build().toByteArray());
-        assertThat(ModelReadyResponse.parseFrom(Objects.requireNonNull(ready.answer)).getReady())
+        assertThat(ModelReadyResponse.parseFrom(Objects.requireNonNull(ready.answer))
+                        .getReady())
                 .isTrue();
         UnaryCall server = new UnaryCall(codec, "ServerReady")
                 .send(ServerReadyRequest.getDefaultInstance().toByteArray());
-        assertThat(ServerReadyResponse.parseFrom(Objects.requireNonNull(server.answer)).getReady())
+        assertThat(ServerReadyResponse.parseFrom(Objects.requireNonNull(server.answer))
+                        .getReady())
                 .isTrue();
         UnaryCall load = new UnaryCall(codec, "RepositoryModelLoad")
-                .send(RepositoryModelLoadRequest.newBuilder().setModelName("chain").build().toByteArray());
+                .send(RepositoryModelLoadRequest.newBuilder()
+                        .setModelName("chain")
+                        .build()
+                        .toByteArray());
         assertThat(load.code).isEqualTo(Code.FAILED_PRECONDITION);
         assertThat(load.text).contains("'chain' is an inference graph");
     }

@@ -119,8 +119,7 @@ public final class V2Transcoder {
         if (type == null) {
             throw wrong(label + " has the datatype '" + output.getDatatype() + "'");
         }
-        long[] dims =
-                output.getShapeList().stream().mapToLong(Long::longValue).toArray();
+        long[] dims = output.getShapeList().stream().mapToLong(Long::longValue).toArray();
         for (long dim : dims) {
             if (dim < 0) {
                 throw wrong(label + " has a dimension below 0");

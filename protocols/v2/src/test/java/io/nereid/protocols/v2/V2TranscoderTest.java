@@ -128,14 +128,17 @@ class V2TranscoderTest {
                 .setModelName("m")
                 .setModelVersion("3")
                 .setId("7")
-                .putParameters("k", InferParameter.newBuilder().setUint64Param(-1).build())
+                .putParameters(
+                        "k", InferParameter.newBuilder().setUint64Param(-1).build())
                 .addOutputs(InferOutputTensor.newBuilder()
                         .setName("w")
                         .setDatatype("BYTES")
                         .addShape(1)
                         .putParameters(
                                 "content_type",
-                                InferParameter.newBuilder().setStringParam("str").build())
+                                InferParameter.newBuilder()
+                                        .setStringParam("str")
+                                        .build())
                         .setContents(
                                 InferTensorContents.newBuilder().addBytesContents(ByteString.copyFromUtf8("h\u00e9"))));
         assertThat(JSON.readTree(answer(response))).isEqualTo(JSON.readTree("""
@@ -178,8 +181,9 @@ class V2TranscoderTest {
             ModelInferResponse.newBuilder().addOutputs(x.clone().setDatatype("STRING")),
             ModelInferResponse.newBuilder().addOutputs(x.clone().addShape(-1)),
         }) {
-            assertThatThrownBy(() -> answer(wrong)).isInstanceOfSatisfying(ServingException.class, e -> assertThat(e.code())
-                    .isEqualTo(Code.INTERNAL));
+            assertThatThrownBy(() -> answer(wrong))
+                    .isInstanceOfSatisfying(
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL));
         }
         assertThatThrownBy(() -> V2Transcoder.answer(new byte[] {1, 2, 3}))
                 .isInstanceOf(ServingException.class)
