@@ -24,6 +24,7 @@ import java.util.Iterator;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /** Speaks to the control API of a running server, for the commands. Confined to one thread. */
@@ -152,7 +153,12 @@ final class ControlClient {
                     "no control API answers at " + url,
                     "start a server that has one with: nereid serve --control; or give --server URL or NEREID_CONTROL");
         }
-        return ServingException.wrap(Code.UNAVAILABLE, "talking to " + url + " failed: " + e.getMessage(), e);
+        String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+        return ServingException.wrap(
+                Code.UNAVAILABLE,
+                "talking to " + url + " failed: " + why,
+                e instanceof SSLException ? "the control API itself is not encrypted: its URL begins with http://" : null,
+                e);
     }
 
     private static ServingException interrupted() {

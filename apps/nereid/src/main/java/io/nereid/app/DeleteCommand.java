@@ -28,7 +28,7 @@ import picocli.CommandLine.Spec;
         footer = {"", "  nereid delete isvc iris", "  nereid delete -f iris.yaml", "  nereid delete isvc --all"})
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class DeleteCommand implements Callable<Integer> {
-    @Parameters(arity = "0..*", paramLabel = "TYPE NAME... | TYPE/NAME...", description = "What to delete.")
+    @Parameters(arity = "0..*", paramLabel = "TYPE NAME... | TYPE/NAME", description = "What to delete.")
     private List<String> words = new ArrayList<>();
 
     @Option(

@@ -28,7 +28,7 @@ import picocli.CommandLine.Spec;
         footer = {"", "  nereid describe isvc iris"})
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class DescribeCommand implements Callable<Integer> {
-    @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME...", description = "What to describe.")
+    @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "What to describe.")
     private List<String> words = new ArrayList<>();
 
     @Option(

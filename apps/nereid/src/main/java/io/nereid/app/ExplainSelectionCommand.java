@@ -56,6 +56,8 @@ final class ExplainSelectionCommand implements Callable<Integer> {
         ControlClient client = options.client(spec);
         boolean file = subject.equals("-")
                 || subject.matches(".*\\.(ya?ml|json)")
+                || subject.startsWith("/")
+                || subject.startsWith(".")
                 || !subject.matches("[a-z/0-9-]+") && Files.exists(Path.of(subject));
         if (!file) {
             Named named = subject.contains("/")
@@ -77,7 +79,8 @@ final class ExplainSelectionCommand implements Callable<Integer> {
             worst = Math.max(worst, print(named.name(), explained(client, named, resource)));
         }
         if (!any) {
-            throw ServingException.invalidArgument("there is no InferenceService in " + subject);
+            throw ServingException.invalidArgument(
+                    "there is no InferenceService in " + (subject.equals("-") ? "the standard input" : subject));
         }
         return worst;
     }

@@ -35,7 +35,7 @@ import picocli.CommandLine.Spec;
         })
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class GetCommand implements Callable<Integer> {
-    @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME...", description = "What to show.")
+    @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "What to show.")
     private List<String> words = new ArrayList<>();
 
     @Option(

@@ -67,6 +67,9 @@ final class LogsCommand implements Callable<Integer> {
             throw ServingException.invalidArgument(
                     "--component " + component + " is not known (expected predictor, transformer or explainer)");
         }
+        if (tail < 0) {
+            throw ServingException.invalidArgument("--tail is " + tail + " (expected: a number of lines)");
+        }
         Named named = name.contains("/")
                 ? options.named(List.of(name), List.of(), false).get(0)
                 : options.named(Kinds.INFERENCE_SERVICE, name);
@@ -80,6 +83,14 @@ final class LogsCommand implements Callable<Integer> {
         lines.forEach(out::println);
         out.flush();
         if (!follow) {
+            if (lines.isEmpty() && tail > 0) {
+                spec.commandLine()
+                        .getErr()
+                        .println((component == null ? "" : "the " + component + " of ") + named.name()
+                                + " has written nothing, or is not there: nereid describe isvc " + named.name() + " -n "
+                                + named.namespace());
+                spec.commandLine().getErr().flush();
+            }
             return 0;
         }
         List<String> seen = new ArrayList<>(lines(client, named, FOLLOWED));

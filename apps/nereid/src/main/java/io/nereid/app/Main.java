@@ -43,7 +43,9 @@ import picocli.CommandLine.UnmatchedArgumentException;
             "",
             "Try it:",
             "  nereid serve examples/models",
-            "  nereid infer simple --input INPUT0=1..16 --input INPUT1=1..16"
+            "  nereid infer simple --input INPUT0=1..16 --input INPUT1=1..16",
+            "  nereid serve --control",
+            "  nereid apply -f examples/control/flowers.yaml"
         })
 public final class Main {
     private Main() {}

@@ -31,7 +31,7 @@ import picocli.CommandLine.Spec;
         })
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class WaitCommand implements Callable<Integer> {
-    @Parameters(arity = "0..*", paramLabel = "TYPE NAME... | TYPE/NAME...", description = "What to wait for.")
+    @Parameters(arity = "0..*", paramLabel = "TYPE NAME... | TYPE/NAME", description = "What to wait for.")
     private List<String> words = new ArrayList<>();
 
     @Option(

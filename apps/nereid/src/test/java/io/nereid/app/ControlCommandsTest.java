@@ -320,4 +320,27 @@ class ControlCommandsTest {
                 .contains("nereid serve --control");
         url = there;
     }
+
+    @Test
+    void aPathThatIsNotThereIsNoService() {
+        for (String path : List.of(dir + "/none", "./none", "../none.d")) {
+            assertThat(run("explain-selection", path)).isEqualTo(1);
+            assertThat(err.toString()).contains("the path \"" + path + "\" does not exist");
+        }
+    }
+
+    @Test
+    void logsThatCannotBeAreRefused() {
+        assertThat(run("logs", "iris", "--tail", "-3")).isEqualTo(1);
+        assertThat(err.toString()).contains("--tail is -3 (expected: a number of lines)");
+        assertThat(run("logs", "iris", "-c", "predicter")).isEqualTo(1);
+        assertThat(err.toString()).contains("--component predicter is not known");
+    }
+
+    @Test
+    void aServerThatIsEncryptedIsToldFromOneThatIsNot() {
+        url = url.replace("http:", "https:");
+        assertThat(run("get", "isvc")).isEqualTo(1);
+        assertThat(err.toString()).contains("its URL begins with http://");
+    }
 }

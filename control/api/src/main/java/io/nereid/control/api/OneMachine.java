@@ -9,6 +9,7 @@ import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import java.util.List;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /** Says which fields have no effect on one machine. Confined to one admission. */
 final class OneMachine {
@@ -76,6 +77,13 @@ final class OneMachine {
             "envFrom");
 
     private static final String NO_EFFECT = " has no effect on one machine";
+
+    /** Images whose place this server takes, whatever their registry and tag; the planner has the same. */
+    private static final Pattern KNOWN = Pattern.compile(
+            "(.*/)?(sklearnserver|xgbserver|lgbserver|predictiveserver|pmmlserver|paddleserver|mlserver|tritonserver"
+                    + "|torchserve|torchserve-kfs|pytorch-serve|tensorflow-serving|tensorflow/serving|tensorflow/serving-gpu"
+                    + "|openvino/model_server|nereid/nereid|nereid/explainer)([:@].*)?",
+            Pattern.CASE_INSENSITIVE);
 
     private final List<String> warnings;
 
@@ -180,7 +188,9 @@ final class OneMachine {
             Container one = containers.get(i);
             String at = path + "[" + i + "]";
             container(at, one);
-            if (one.command().isEmpty() && one.image() != null) {
+            if (one.command().isEmpty()
+                    && one.image() != null
+                    && !KNOWN.matcher(one.image()).matches()) {
                 warnings.add(
                         at + " has an image and no command: one machine starts programs, not images; give the command"
                                 + " that the image runs");

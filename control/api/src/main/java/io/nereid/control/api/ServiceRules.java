@@ -13,7 +13,6 @@ import io.nereid.control.api.InferenceService.ExplainerSpec;
 import io.nereid.control.api.InferenceService.LoggerSpec;
 import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
-import io.nereid.control.api.InferenceService.StorageSpec;
 import io.nereid.control.api.InferenceService.TransformerSpec;
 import io.nereid.control.api.ServiceConfig.DeploymentMode;
 import java.util.ArrayList;
@@ -47,6 +46,7 @@ final class ServiceRules {
         DeploymentMode mode = mode(service, old, config);
         ScalingRules scaling = new ScalingRules(service.metadata().annotations(), mode, problems);
         scaling.service();
+        LoggerRules.annotations("metadata.annotations", service.metadata().annotations(), problems);
 
         PredictorSpec predictor = service.predictor();
         predictor("spec.predictor", predictor, scaling);
@@ -236,6 +236,7 @@ final class ServiceRules {
         pod(path, pod);
         MetaRules.labels(path + ".labels", spec.labels(), problems);
         MetaRules.annotations(path + ".annotations", spec.annotations(), problems);
+        LoggerRules.annotations(path + ".annotations", spec.annotations(), problems);
         Long percent = spec.canaryTrafficPercent();
         if (percent != null && (percent < 0 || percent > 100)) {
             problems.add(path + ".canaryTrafficPercent", percent + " is no percentage from 0 to 100");
@@ -245,40 +246,12 @@ final class ServiceRules {
         }
         LoggerSpec logger = spec.logger();
         if (logger != null) {
-            logger(path + ".logger", logger);
+            LoggerRules.logger(path + ".logger", logger, problems);
         }
         if (spec.batcher() != null) {
             atLeast(path + ".batcher.maxBatchSize", spec.batcher().maxBatchSize(), 1);
             atLeast(path + ".batcher.maxLatency", spec.batcher().maxLatency(), 0);
             atLeast(path + ".batcher.timeout", spec.batcher().timeout(), 0);
-        }
-    }
-
-    private void logger(String path, LoggerSpec logger) {
-        StorageSpec store = logger.storage();
-        if (store != null) {
-            List<String> missing = new ArrayList<>();
-            if (store.path() == null || store.path().isEmpty()) {
-                missing.add("path");
-            }
-            if (store.parameters().isEmpty()) {
-                missing.add("parameters");
-            }
-            if (store.key() == null || store.key().isEmpty()) {
-                missing.add("key");
-            }
-            if (!missing.isEmpty()) {
-                problems.add(
-                        path + ".storage",
-                        String.join(", ", missing) + " missing; path, parameters and key must be given");
-            }
-        }
-        if (logger.url() != null && !logger.url().matches("(?s)[A-Za-z][A-Za-z0-9+.-]*:.+")) {
-            problems.add(path + ".url", "expected a URL, found \"" + Schema.clip(logger.url()) + "\"");
-        }
-        atLeast(path + ".batchSize", logger.batchSize(), 1);
-        if (logger.batchInterval() != null && logger.batchInterval() < 0) {
-            problems.add(path + ".batchInterval", logger.batchInterval() + " is less than 0");
         }
     }
 

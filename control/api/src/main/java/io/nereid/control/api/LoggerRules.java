@@ -1,0 +1,90 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.api;
+
+import io.nereid.base.Suggestions;
+import io.nereid.control.api.InferenceService.LoggerSpec;
+import io.nereid.control.api.InferenceService.StorageSpec;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** What must be true of loggers, and of the annotations that say more of them. Stateless. */
+final class LoggerRules {
+    private static final String ANNOTATION = "nereid.io/logger-";
+
+    /** What may follow, and the least and greatest number; equal ones for texts. */
+    private static final Map<String, double[]> SETTINGS = Map.of(
+            "sampling", new double[] {0, 1},
+            "redact", new double[] {0, 0},
+            "queue-events", new double[] {1, 1_000_000},
+            "queue-bytes", new double[] {1, 1L << 40},
+            "retries", new double[] {0, 100});
+
+    private LoggerRules() {}
+
+    static void logger(String path, LoggerSpec logger, Problems problems) {
+        StorageSpec store = logger.storage();
+        String url = logger.url();
+        // directories are ours and need no credentials
+        if (store != null && (url == null || !url.startsWith("file:"))) {
+            List<String> missing = new ArrayList<>();
+            if (store.path() == null || store.path().isEmpty()) {
+                missing.add("path");
+            }
+            if (store.parameters().isEmpty()) {
+                missing.add("parameters");
+            }
+            if (store.key() == null || store.key().isEmpty()) {
+                missing.add("key");
+            }
+            if (!missing.isEmpty()) {
+                problems.add(
+                        path + ".storage",
+                        String.join(", ", missing) + " missing; path, parameters and key must be given");
+            }
+        }
+        if (url != null && !url.matches("(?s)[A-Za-z][A-Za-z0-9+.-]*:.+")) {
+            problems.add(path + ".url", "expected a URL, found \"" + Schema.clip(url) + "\"");
+        }
+        if (logger.batchSize() != null && logger.batchSize() < 1) {
+            problems.add(path + ".batchSize", logger.batchSize() + " is less than 1");
+        }
+        if (logger.batchInterval() != null && logger.batchInterval() < 0) {
+            problems.add(path + ".batchInterval", logger.batchInterval() + " is less than 0");
+        }
+    }
+
+    static void annotations(String path, Map<String, String> annotations, Problems problems) {
+        annotations.forEach((key, value) -> {
+            if (!key.startsWith(ANNOTATION)) {
+                return;
+            }
+            String name = key.substring(ANNOTATION.length());
+            double[] range = SETTINGS.get(name);
+            String at = path + "." + Schema.clip(key);
+            if (range == null) {
+                List<String> known = SETTINGS.keySet().stream().sorted().toList();
+                problems.add(
+                        at,
+                        "not a setting of a logger; "
+                                + Suggestions.didYouMean(
+                                        name, known, "there are " + ANNOTATION + String.join(", -", known)));
+            } else if (range[0] < range[1] && !within(value, range, name.equals("sampling"))) {
+                problems.add(
+                        at,
+                        "expected a " + (name.equals("sampling") ? "number" : "whole number") + " from "
+                                + (long) range[0] + " to " + (long) range[1] + ", found \"" + Schema.clip(value) + "\"");
+            }
+        });
+    }
+
+    private static boolean within(String text, double[] range, boolean fractions) {
+        try {
+            double value = fractions ? Double.parseDouble(text) : Long.parseLong(text);
+            return value >= range[0] && value <= range[1];
+        } catch (NumberFormatException e) {
+            return false;
+        }
+    }
+}
