@@ -100,6 +100,7 @@ suite "Triton's management and extensions" triton tritonclient.http test_triton_
 suite "Python models" triton tritonclient.grpc test_python_backend.py
 suite "model formats" triton tritonclient.grpc test_formats.py
 suite "models of plugins" triton tritonclient.grpc test_plugins.py
+suite "MediaPipe's face detectors" triton tritonclient.grpc test_mediapipe.py
 suite "MLflow and PMML" triton tritonclient.grpc test_mlflow.py
 suite "ONNX of skl2onnx and onnxruntime-extensions" onnx onnxruntime_extensions test_onnx_packages.py
 

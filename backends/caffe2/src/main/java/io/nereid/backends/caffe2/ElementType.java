@@ -6,7 +6,7 @@ import io.nereid.tensor.DataType;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** Types of elements under their numbers in Caffe2 and in ONNX. */
+/** Types of elements under their numbers in Caffe2, in PaddlePaddle and in ONNX. */
 enum ElementType {
     FLOAT(1, 1, 4, DataType.FP32),
     INT32(2, 6, 4, DataType.INT32),
@@ -59,6 +59,22 @@ enum ElementType {
             }
         }
         return number == CAFFE2_BYTE ? UINT8 : null;
+    }
+
+    /** By PaddlePaddle's number; null for what is no type of elements, and for those that ONNX Runtime does not take. */
+    static @Nullable ElementType ofPaddle(long number) {
+        return switch ((int) number) {
+            case 0 -> BOOL;
+            case 1 -> INT16;
+            case 2 -> INT32;
+            case 3 -> INT64;
+            case 4 -> FLOAT16;
+            case 5 -> FLOAT;
+            case 6 -> DOUBLE;
+            case 20 -> UINT8;
+            case 21 -> INT8;
+            default -> null;
+        };
     }
 
     static @Nullable ElementType ofName(String name) {

@@ -27,7 +27,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** A model of the test resources with what Caffe2 or MXNet answers. Immutable. */
+/** A model of the test resources with what Caffe2, MXNet or PaddlePaddle answers. Immutable. */
 record NetCase(String name, boolean auto, List<Known> inputs, List<Known> outputs) {
     private static final List<String> FILES = List.of(
             "model.netdef",
@@ -35,7 +35,11 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
             "predict_net.pb",
             "init_net.pb",
             "model-symbol.json",
-            "model-0000.params");
+            "model-0000.params",
+            "model.pdmodel",
+            "model.pdiparams",
+            "__model__",
+            "__params__");
 
     /** A tensor. Immutable. */
     record Known(String name, DataType type, Shape shape, double[] values) {

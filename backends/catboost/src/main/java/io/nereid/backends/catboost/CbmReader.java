@@ -316,7 +316,7 @@ final class CbmReader {
         int[] numbers = new int[nodes];
         int inner = 0;
         for (int i = 0; i < nodes; i++) {
-            numbers[i] = steps.getInt(4 * i) == 0 ? ~(leaf(leafOf[i], leaves.length, outputs)) : inner++;
+            numbers[i] = steps.getInt(4 * i) == 0 ? ~leaf(leafOf[i], leaves.length, outputs) : inner++;
         }
         int[] starts = new int[sizes.length + 1];
         int[] leafStarts = new int[sizes.length];

@@ -23,14 +23,9 @@ import java.util.ServiceLoader;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 
 /** Foreign models are called by their names, and their owners are told the way out. */
 class LegacyTest {
-    private static final String PIR =
-            "{\"base_code\":{\"magic\":\"pir\",\"trainable\":true,\"version\":1},\"program\":{}}";
-
     @TempDir
     Path directory;
 
@@ -55,36 +50,12 @@ class LegacyTest {
     }
 
     @Test
-    void theServiceLoaderFindsBoth() {
+    void theServiceLoaderFindsIt() {
         List<String> names = ServiceLoader.load(Backend.class).stream()
                 .map(p -> p.get().name())
                 .sorted()
                 .toList();
-        assertThat(names).contains("paddle", "tensorrt");
-    }
-
-    @ParameterizedTest
-    @CsvSource({
-        "model.pdmodel, --model_filename model.pdmodel --params_filename model.pdiparams --save_file",
-        "resnet.pdmodel, --model_filename resnet.pdmodel --params_filename resnet.pdiparams --save_file",
-        "inference.json, --model_filename inference.json --params_filename inference.pdiparams --save_file",
-        "__model__, m/1 --save_file"
-    })
-    void paddleModelsComeWithTheCommandThatExportsThem(String file, String options) throws IOException {
-        put(file, PIR);
-        put("model.pdiparams", "weights");
-        ServingException e = refused(new PaddleBackend(), "");
-        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
-        assertThat(e.getMessage()).contains("'m'").contains(file).contains("PaddlePaddle model");
-        assertThat(e.remedy()).contains("paddle2onnx --model_dir " + version).contains(options);
-    }
-
-    @Test
-    void documentsOfOthersAreNotTaken() throws IOException {
-        assertThat(new PaddleBackend().recognises(put("model.json", "{\"learner\": {}}")))
-                .isFalse();
-        assertThat(new PaddleBackend().recognises(put("p.json", PIR))).isTrue();
-        assertThat(new PaddleBackend().recognises(put("p.pdmodel", "anything"))).isTrue();
+        assertThat(names).contains("tensorrt");
     }
 
     @Test
@@ -137,9 +108,9 @@ class LegacyTest {
 
     @Test
     void aBackendChosenForNothingSaysWhatItLooksFor() {
-        ServingException e = refused(new PaddleBackend(), "");
+        ServingException e = refused(new TensorrtBackend(), "");
         assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-        assertThat(e.getMessage()).contains("has none of model.pdmodel");
-        assertThat(refused(new PaddleBackend(), "../../x").getMessage()).contains("has none of");
+        assertThat(e.getMessage()).contains("has none of model.plan");
+        assertThat(refused(new TensorrtBackend(), "../../x").getMessage()).contains("has none of");
     }
 }
