@@ -16,10 +16,12 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** Checks a configuration against a model and fills in what it leaves open. Stateless. */
 final class CatboostConfig {
     private static final String MATRIX = "input-0";
+    private static final String PREDICTION_TYPE = "prediction_type";
     private static final String FEATURE_NAMES = "feature_names";
     private static final int ROWS = 1 << 20;
     private static final int MOST_NAMES = 1 << 16;
@@ -36,10 +38,14 @@ final class CatboostConfig {
         List<TensorSpec> inputs = config.inputs().isEmpty() ? inputs(model, batched) : config.inputs();
         List<TensorSpec> outputs = config.outputs();
         if (outputs.isEmpty()) {
-            Output asked = asked(model, config);
-            int width = asked.width(model);
-            Shape shape = width == 1 ? Shape.SCALAR : Shape.of(width);
-            outputs = List.of(new TensorSpec(asked.toString(), asked.type(model), batched ? shape : shape.prepend(-1)));
+            Output asked = asked(model, config.parameters());
+            if (asked == null) {
+                throw wrong(
+                        config,
+                        "has prediction_type '" + config.parameters().get(PREDICTION_TYPE) + "'",
+                        types(model));
+            }
+            outputs = List.of(spec(asked, model, batched));
         }
         ModelConfig complete = config.completed(
                 CatboostBackend.NAME,
@@ -92,8 +98,34 @@ final class CatboostConfig {
         return inputs;
     }
 
-    private static Output asked(Parsed model, ModelConfig config) {
-        String type = config.parameters().getOrDefault("prediction_type", "").strip();
+    /** An output as it is when the configuration does not say more. */
+    static TensorSpec spec(Output output, Parsed model, boolean batched) {
+        int width = output.width(model);
+        Shape shape = width == 1 ? Shape.SCALAR : Shape.of(width);
+        return new TensorSpec(output.toString(), output.type(model), batched ? shape : shape.prepend(-1));
+    }
+
+    /**
+     * The output that parameters, of a configuration or of a request, ask for.
+     *
+     * @throws ServingException INVALID_ARGUMENT for one that the parameters of a request ask for in vain
+     */
+    static Output asked(Parsed model, Map<String, Object> parameters, ModelConfig config) {
+        Output output = asked(model, parameters);
+        if (output == null) {
+            throw ServingException.invalidArgument("parameter 'prediction_type' is '" + parameters.get(PREDICTION_TYPE)
+                    + "' (expected for model '" + config.name() + "': " + types(model) + ")");
+        }
+        return output;
+    }
+
+    private static String types(Parsed model) {
+        return model.classifies() ? "Class, Probability, LogProbability or RawFormulaVal" : "RawFormulaVal or none";
+    }
+
+    private static @Nullable Output asked(Parsed model, Map<String, ?> parameters) {
+        Object value = parameters.get(PREDICTION_TYPE);
+        String type = value == null ? "" : value.toString().strip();
         if (type.isEmpty()) {
             return Output.PREDICT;
         }
@@ -104,10 +136,7 @@ final class CatboostConfig {
                 return output;
             }
         }
-        throw wrong(
-                config,
-                "has prediction_type '" + type + "'",
-                model.classifies() ? "Class, Probability, LogProbability or RawFormulaVal" : "RawFormulaVal or none");
+        return null;
     }
 
     private static int rows(BackendContext context) {

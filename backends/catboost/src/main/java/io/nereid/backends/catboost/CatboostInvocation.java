@@ -18,6 +18,7 @@ import java.util.List;
 /** Runs of a shared model, row by row. Confined to one run at a time, but for {@link #cancel}. */
 final class CatboostInvocation implements Invocation {
     private final CatboostModel model;
+    private final List<TensorSpec> specs;
     private final Parsed parsed;
     private final Ensemble ensemble;
     private final List<String> names;
@@ -34,8 +35,9 @@ final class CatboostInvocation implements Invocation {
 
     private volatile boolean cancelled;
 
-    CatboostInvocation(CatboostModel model) {
+    CatboostInvocation(CatboostModel model, List<TensorSpec> specs) {
         this.model = model;
+        this.specs = specs;
         this.parsed = model.parsed();
         this.ensemble = parsed.ensemble();
         this.names = CatboostConfig.names(parsed);
@@ -139,7 +141,7 @@ final class CatboostInvocation implements Invocation {
         Writer(String name, int rows) {
             Output found = Output.of(name);
             TensorSpec of = null;
-            for (TensorSpec s : model.config().fetches()) {
+            for (TensorSpec s : specs) {
                 of = s.name().equals(name) ? s : of;
             }
             if (found == null || of == null) {

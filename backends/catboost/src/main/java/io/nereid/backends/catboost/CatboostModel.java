@@ -5,7 +5,13 @@ package io.nereid.backends.catboost;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.IoTraits;
+import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata.Signature;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 
 /** A loaded model that all its invocations share. Immutable. */
 final class CatboostModel implements BackendModel {
@@ -15,10 +21,24 @@ final class CatboostModel implements BackendModel {
     private final Parsed parsed;
     private final ModelConfig config;
     private final IoTraits traits;
+    private final Map<String, Signature> signatures;
 
     CatboostModel(Parsed parsed, ModelConfig config) {
         this.parsed = parsed;
         this.config = config;
+        Map<String, Signature> each = new TreeMap<>();
+        for (Output output : Output.values()) {
+            if (output.suits(parsed)) {
+                each.put(
+                        output.toString(),
+                        new Signature(
+                                Signature.PREDICT,
+                                config.inputs(),
+                                List.of(CatboostConfig.spec(output, parsed, config.batched())),
+                                Map.of()));
+            }
+        }
+        this.signatures = Collections.unmodifiableMap(each);
         long steps =
                 parsed.ensemble().splitSlots().length + 8L * parsed.ensemble().slots();
         this.traits = new IoTraits(
@@ -41,7 +61,32 @@ final class CatboostModel implements BackendModel {
 
     @Override
     public Invocation newInvocation() {
-        return new CatboostInvocation(this);
+        return new CatboostInvocation(this, config.fetches());
+    }
+
+    /** One for each type of prediction, named as its output is. */
+    @Override
+    public Map<String, Signature> signatures() {
+        return signatures;
+    }
+
+    /** {@code prediction_type}, as in CatBoost's own {@code predict}. */
+    @Override
+    public String signature(Map<String, Object> parameters) {
+        if (!parameters.containsKey("prediction_type")) {
+            return "";
+        }
+        return CatboostConfig.asked(parsed, parameters, config).toString();
+    }
+
+    @Override
+    public Invocation newInvocation(String signature) {
+        Signature found = signatures.get(signature);
+        if (found == null) {
+            throw ServingException.invalidArgument("model '" + config.name() + "' has no signature '" + signature
+                    + "' (expected: " + String.join(", ", signatures.keySet()) + ")");
+        }
+        return new CatboostInvocation(this, found.outputs());
     }
 
     /** Everything lies in the heap. */

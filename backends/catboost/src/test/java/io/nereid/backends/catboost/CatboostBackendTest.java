@@ -95,6 +95,19 @@ class CatboostBackendTest {
     }
 
     @Test
+    void aPredictionTypeThatARequestAsksForInVainIsRefused() {
+        try (BackendModel model = References.load("reg-rmse")) {
+            assertThat(model.signature(Map.of())).isEmpty();
+            assertThat(model.signature(Map.of("prediction_type", "rawformulaval"))).isEqualTo("margin");
+            assertThat(model.signatures()).containsOnlyKeys("margin", "predict");
+            assertThatThrownBy(() -> model.signature(Map.of("prediction_type", "Probability")))
+                    .hasMessage("parameter 'prediction_type' is 'Probability' (expected for model 'm': RawFormulaVal or none)");
+            assertThatThrownBy(() -> model.newInvocation("other").close())
+                    .hasMessageContaining("has no signature 'other' (expected: margin, predict)");
+        }
+    }
+
+    @Test
     void whatDoesNotFitIsRefused() {
         ModelConfig.Builder wrong = ModelConfig.builder("m").parameters(Map.of("prediction_type", "Probability"));
         assertThatThrownBy(() -> References.load("reg-rmse", wrong).close())

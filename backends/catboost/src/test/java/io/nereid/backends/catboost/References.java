@@ -126,8 +126,12 @@ final class References {
 
     /** An output's values: numbers, truth values and texts as they stand. */
     static List<Object> run(BackendModel model, List<Tensor> inputs, String output) {
+        return run(model, "", inputs, output);
+    }
+
+    static List<Object> run(BackendModel model, String signature, List<Tensor> inputs, String output) {
         List<Object> values = new ArrayList<>();
-        try (Invocation invocation = model.newInvocation();
+        try (Invocation invocation = signature.isEmpty() ? model.newInvocation() : model.newInvocation(signature);
                 Tensor t = invocation.run(inputs, List.of(output)).get(0)) {
             ByteBuffer b = t.buffer();
             for (long i = t.shape().elementCount(); i > 0; i--) {
