@@ -14,9 +14,7 @@ import io.nereid.control.core.Observed.Phase;
 import io.nereid.control.core.Observed.State;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Change;
-import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Listing;
-import io.nereid.control.core.ResourceStore.Type;
 import io.nereid.control.core.ResourceStore.Watch;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -62,8 +60,8 @@ final class Pods {
     /** The one container of each. */
     static final String CONTAINER = "kserve-container";
 
-    private static final Type SERVICES = new Type(Kinds.SERVING, Kinds.INFERENCE_SERVICE.plural());
-    private static final Type REVISIONS = new Type("internal.nereid.io", "revisions");
+    private static final ResourceStore.Type SERVICES = new ResourceStore.Type(Kinds.SERVING, Kinds.INFERENCE_SERVICE.plural());
+    private static final ResourceStore.Type REVISIONS = new ResourceStore.Type("internal.nereid.io", "revisions");
     private static final int REMEMBERED = 64;
     private static final int POLL_MILLIS = 500;
 
@@ -104,7 +102,7 @@ final class Pods {
             if (states.isEmpty()) {
                 continue;
             }
-            ObjectNode kept = store.get(new Key(REVISIONS, namespace, name));
+            ObjectNode kept = store.get(new ResourceStore.Key(REVISIONS, namespace, name));
             states.forEach((revision, state) ->
                     pods.put(namespace + "\u0000" + revision, pod(service, revision, state, kept(kept, revision))));
         }

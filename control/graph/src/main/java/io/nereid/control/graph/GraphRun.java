@@ -33,7 +33,8 @@ final class GraphRun {
     /** When waiting is pointless, in nanoseconds of the clock; {@link Long#MAX_VALUE} for never. */
     private final long deadlineNanos;
 
-    private final Set<CompletableFuture<Upstream.Answer>> underWay = ConcurrentHashMap.newKeySet();
+    /** What ends the steps that are under way. */
+    private final Set<Runnable> underWay = ConcurrentHashMap.newKeySet();
     private volatile boolean cancelled;
 
     /** @param clientDeadline when the client stops waiting; {@link Long#MAX_VALUE} for never */
@@ -70,7 +71,7 @@ final class GraphRun {
     /** Ends the steps that run; no further one begins. */
     void cancel() {
         cancelled = true;
-        underWay.forEach(answer -> answer.cancel(true));
+        underWay.forEach(Runnable::run);
     }
 
     private static ServingException gone() {
@@ -202,12 +203,13 @@ final class GraphRun {
         }
         CompletableFuture<Upstream.Answer> answer =
                 caller.call(place.step(), headers, body, timeout).toCompletableFuture();
-        underWay.add(answer);
+        Runnable end = () -> answer.cancel(true);
+        underWay.add(end);
         if (cancelled) {
-            answer.cancel(true);
+            end.run();
         }
         return answer.handle((got, failure) -> {
-            underWay.remove(answer);
+            underWay.remove(end);
             return got == null ? Outcome.of(failure) : outcome(got);
         });
     }
