@@ -90,6 +90,8 @@ suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_c
 suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
 suite "control plane: graphs over gRPC" control "tritonclient.grpc, yaml" test_control_graph_grpc.py
 suite "control plane: stores and credentials" control yaml test_control_storage.py
+suite "control plane: explainers" control "tritonclient.grpc, yaml" test_control_explain.py
+suite "control plane: payload logs" control "tritonclient.grpc, yaml" test_control_logger.py
 suite "control plane: the commands of docs/KSERVE.md" control "tritonclient.grpc, yaml" test_control_page.py
 suite "control plane: chaos" control "tritonclient.grpc, yaml" test_control_chaos.py
 suite "control plane: kserve SDK" kserve "kserve, yaml" test_control_sdk.py

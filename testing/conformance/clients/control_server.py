@@ -155,6 +155,7 @@ class Web:
         self.folder = folder
         self.taken = []
         self.failing = 0
+        self.status = 200
         self.wanted = {}
         self.asked = []
         self.headers = []
@@ -197,7 +198,7 @@ class Web:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
                 web.taken.append((time.monotonic(), {k.lower(): v for k, v in self.headers.items()}, body))
-                return self.reply(200, b'{"message":"SUCCESS"}', "application/json")
+                return self.reply(web.status, b'{"message":"SUCCESS"}', "application/json")
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True

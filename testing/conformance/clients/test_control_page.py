@@ -125,8 +125,8 @@ class Reader:
     def here(self, text):
         text = text.replace("/tmp/models", str(self.models))
         if getattr(self, "server", None):
-            text = text.replace("localhost:8080", self.server.base).replace("127.0.0.1:8080", self.server.base)
-            text = re.sub(r"http://(localhost|127\.0\.0\.1):8090", self.server.control_url, text)
+            text = re.sub(r":8080(?!\d)", f":{self.server.port}", text)
+            text = re.sub(r":8090(?!\d)", ":" + self.server.control_url.rsplit(":", 1)[1], text)
         return text
 
     def run(self, command):

@@ -18,7 +18,7 @@ SKLEARN = ROOT / "backends" / "sklearn" / "src" / "test" / "resources" / "models
 
 def trees(kind):
     for expected in sorted((TREES / kind).glob("*.expected")):
-        file = next(f for f in expected.parent.glob(expected.stem + ".*") if f.suffix != ".expected")
+        file = next(f for f in expected.parent.glob(expected.stem + ".*") if f.suffix not in (".expected", ".contributions"))
         yield f"{kind}-{expected.stem}", file, expected
 
 
