@@ -261,6 +261,18 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             String target,
             List<Upstream.Header> headers,
             MemoryRegion body) {
+        return call(namespace, name, component, "POST", target, headers, body);
+    }
+
+    /** As the other one, with any verb. */
+    public CompletionStage<Upstream.Answer> call(
+            String namespace,
+            String name,
+            @Nullable Component component,
+            String method,
+            String target,
+            List<Upstream.Header> headers,
+            MemoryRegion body) {
         Site site;
         try {
             site = site(namespace, name, component, new InnerHead(target, find(headers)));
@@ -268,7 +280,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             body.release();
             return CompletableFuture.failedStage(e);
         }
-        return site.call("POST", target, headers, body);
+        return site.call(method, target, headers, body);
     }
 
     /**
@@ -378,7 +390,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
 
     /** Refuses those that have waited too long. */
     void sweep(long now) {
-        for (RevisionGate gate : gates) {
+        for (RevisionGate gate : context.lined) {
             try {
                 gate.sweep(now);
             } catch (RuntimeException e) {

@@ -10,6 +10,8 @@ import io.nereid.endpoint.VirtualHosts.SiteFactory;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.tensor.ByteBudget;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -28,6 +30,9 @@ final class GatewayContext {
 
     /** For the bodies of requests that wait. */
     final ByteBudget budget;
+
+    /** Gates with something in their line, which are all that needs to be looked at from time to time. */
+    final Set<RevisionGate> lined = ConcurrentHashMap.newKeySet();
 
     /** Gives a number by chance, below its argument. */
     final IntUnaryOperator chance;

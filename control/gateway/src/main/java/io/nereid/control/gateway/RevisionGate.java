@@ -349,7 +349,10 @@ public final class RevisionGate {
                 passage.waitUntil = earlier(mine, passage.deadline());
                 passage.waitInLine();
                 line.add(passage);
-                lined = true;
+                if (!lined) {
+                    lined = true;
+                    context.lined.add(this);
+                }
                 waiting.incrementAndGet();
             }
         }
@@ -535,6 +538,9 @@ public final class RevisionGate {
                 return true;
             });
             lined = !line.isEmpty();
+            if (!lined) {
+                context.lined.remove(this);
+            }
         }
         boolean asleep = places() == 0;
         for (Passage passage : late) {

@@ -120,6 +120,7 @@ class RevisionGateTest {
     void whoeverIsHeldTooLongIsRefusedAndTheNextOneWakesAgain() {
         RevisionGate gate = bed.open("r1", 0, 0);
         TestExchange x = bed.predict();
+        assertThat(gate.context().lined).as("looked at").containsExactly(gate);
         bed.clock.forward(29_999);
         bed.gateway.sweep(bed.clock.nanos());
         assertThat(x.status()).isZero();
@@ -130,6 +131,7 @@ class RevisionGateTest {
         assertThat(x.replyHeader("retry-after")).isNotNull();
         assertThat(bed.budget.used()).isZero();
         assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
+        assertThat(gate.context().lined).as("looked at").isEmpty();
 
         bed.predict();
         assertThat(bed.woken).hasSize(2);
