@@ -110,7 +110,13 @@ final class ControlPlane implements AutoCloseable {
         this.api = new ApiServer(
                 store,
                 new Admission(settings),
-                new ApiServer.Options(flags.hosts(), Version.number(), clock, this::logs, this::explain));
+                new ApiServer.Options(
+                        flags.hosts(),
+                        Version.number(),
+                        clock,
+                        this::logs,
+                        this::explain,
+                        ApiServer.Runs.of(infrastructure)));
     }
 
     private void wake(String namespace, String revision) {

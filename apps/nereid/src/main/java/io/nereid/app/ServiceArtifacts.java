@@ -127,24 +127,28 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
         return bucket::put;
     }
 
+    /** The key is an entry of the common secret or a secret by itself, as KServe's examples have both; else the account's. */
     private Map<String, String> writing(String url, PayloadSettings.Storage where, String namespace) {
         ServiceConfig.Credentials names = configs.apply(namespace).credentials();
         String key = where.key();
         String entry = null;
-        Account account = new Account(List.of(), Map.of());
+        Secret own = null;
         if (key != null) {
-            Secret secret = secret(namespace, names.storageSpecSecretName());
-            entry = secret == null ? null : secret.data().get(key);
-            if (entry == null) {
+            Secret common = secret(namespace, names.storageSpecSecretName());
+            entry = common == null ? null : common.data().get(key);
+            own = entry == null ? secret(namespace, key) : null;
+            if (entry == null && own == null && where.serviceAccount() == null) {
                 throw ServingException.of(
                         Code.FAILED_PRECONDITION,
-                        "there is no Secret '" + names.storageSpecSecretName() + "' with the key '" + key
-                                + "', which a logger's storage names",
-                        "apply it in namespace '" + namespace + "'");
+                        "a logger's storage names the key '" + key + "', but the Secret '"
+                                + names.storageSpecSecretName() + "' has no such entry, and there is no Secret '" + key
+                                + "'",
+                        "apply one of them in namespace '" + namespace + "', or name a serviceAccountName");
             }
-        } else {
-            account = account(namespace, where.serviceAccount());
         }
+        Account account = entry != null || own != null
+                ? new Account(own == null ? List.of() : List.of(own), Map.of())
+                : account(namespace, where.serviceAccount());
         return StorageCredentials.writing(
                 url, entry, account.secrets, account.annotations, where.parameters(), names(names));
     }
