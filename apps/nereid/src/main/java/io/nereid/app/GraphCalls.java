@@ -98,7 +98,7 @@ final class GraphCalls implements StepCaller {
             if (!timeout.isZero()) {
                 limit(timeout);
             }
-            result.whenComplete((got, failure) -> {
+            Object ending = result.whenComplete((got, failure) -> {
                 CompletableFuture<?> now = underWay;
                 if (failure != null && now != null) {
                     now.cancel(true);
@@ -109,7 +109,7 @@ final class GraphCalls implements StepCaller {
         private void limit(Duration timeout) {
             CompletableFuture<Void> timer =
                     new CompletableFuture<Void>().orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
-            timer.whenComplete((never, late) -> {
+            Object watching = timer.whenComplete((never, late) -> {
                 if (late instanceof TimeoutException) {
                     result.completeExceptionally(ServingException.of(
                             Code.DEADLINE_EXCEEDED,
@@ -117,7 +117,7 @@ final class GraphCalls implements StepCaller {
                                     + " ms"));
                 }
             });
-            result.whenComplete((got, failure) -> timer.cancel(false));
+            Object stopping = result.whenComplete((got, failure) -> timer.cancel(false));
         }
 
         void start() {
@@ -128,13 +128,14 @@ final class GraphCalls implements StepCaller {
             }
         }
 
-        private <T> CompletableFuture<T> watched(CompletionStage<T> stage) {
+        /** Lets the end of the result end a stage. */
+        private <T> CompletionStage<T> watched(CompletionStage<T> stage) {
             CompletableFuture<T> future = stage.toCompletableFuture();
             underWay = future;
             if (result.isDone()) {
                 future.cancel(true);
             }
-            return future;
+            return stage;
         }
 
         private void rest() {

@@ -35,7 +35,7 @@ final class GatheredCall implements GrpcCall {
     CompletableFuture<MemoryRegion> start(GrpcMethod method, MemoryRegion request) {
         try {
             GrpcListener listener = method.handler().start(this);
-            answer.whenComplete((got, failure) -> {
+            Object unused = answer.whenComplete((got, failure) -> {
                 if (answer.isCancelled()) {
                     listener.onCancel();
                 }
