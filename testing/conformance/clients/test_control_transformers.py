@@ -116,6 +116,27 @@ public final class Words implements Transformer {
     }
 }
 """
+PLAIN = """
+package com.example;
+
+import io.nereid.transform.JsonTransformer;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+public final class Plain implements JsonTransformer {
+    public Object preprocess(Object payload, Map<String, String> headers) {
+        List<?> lines = (List<?>) ((Map<?, ?>) payload).get("lines");
+        return Map.of("instances", lines.stream()
+                .map(line -> Arrays.stream(((String) line).split(" ")).map(Double::valueOf).toList())
+                .toList());
+    }
+
+    public Object postprocess(Object result, Map<String, String> headers) {
+        return Map.of("by", headers.getOrDefault("x-who", "nobody"), "result", result);
+    }
+}
+"""
 
 
 def built(where):
@@ -124,15 +145,18 @@ def built(where):
     javac = str(pathlib.Path(home) / "bin/javac") if home else shutil.which("javac")
     if not javac or not os.path.exists(javac):
         pytest.skip("no javac on this machine: transformers in Java are NOT tested")
-    source = where / "source/com/example/Words.java"
-    source.parent.mkdir(parents=True)
-    source.write_text(JAVA)
+    sources = where / "source/com/example"
+    sources.mkdir(parents=True)
+    (sources / "Words.java").write_text(JAVA)
+    (sources / "Plain.java").write_text(PLAIN)
     libraries = pathlib.Path(program()).resolve().parents[1] / "lib"
     subprocess.run(
-        [javac, "--release", "17", "-d", where / "classes", "-cp", f"{libraries}/*", source], check=True, timeout=120)
+        [javac, "--release", "17", "-d", where / "classes", "-cp", f"{libraries}/*", *sources.iterdir()], check=True,
+        timeout=120)
     jar = where / "transformer.jar"
     with zipfile.ZipFile(jar, "w") as out:
-        out.write(where / "classes/com/example/Words.class", "com/example/Words.class")
+        for name in ("Words", "Plain"):
+            out.write(where / f"classes/com/example/{name}.class", f"com/example/{name}.class")
         out.writestr("META-INF/services/io.nereid.transform.Transformer", "com.example.Words\n")
     return jar
 
@@ -276,6 +300,26 @@ def test_a_predictor_and_steps_that_sleep_are_woken_by_a_request(java):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda _: words(java, name, LINES), range(4))) == [["a " + f for f in FLOWERS]] * 4
     assert time.monotonic() - begin < 20
+
+
+def test_steps_on_json_get_headers_and_ask_any_predictor(java):
+    for name, predictor in (("plain", None), ("plain-custom", "custom")):
+        text = SERVICE
+        if predictor:
+            text = text.replace(
+                'model: {modelFormat: {name: onnx}, storageUri: "file://${models}/iris"}',
+                'containers: [{name: kserve-container, command: ["${python}", "${control}/child.py"]}]')
+        java.apply(text, name=name, steps="java", prefix="", least=1, annotations="{}", more=", class: com.example.Plain")
+    for name in ("plain", "plain-custom"):
+        java.steady(name)
+        path = f"/v1/models/{name}:predict"
+        status, _, answer = java.call(name, path, {"lines": LINES}, headers={"X-Who": "me"})
+        assert status == 200, answer
+        assert answer["by"] == "me" and len(answer["result"]["predictions"]) == 3
+        assert java.call(name, f"/v1/models/{name}")[0] == 200
+        status, _, answer = java.call(name, path, {"lines": ["a"]})
+        assert (status, answer["error"]) == (400, 'For input string: "a"')
+        java.delete(name)
 
 
 def logs(plane, name, part):

@@ -3,6 +3,7 @@
 package io.nereid.app;
 
 import io.nereid.control.core.Workload;
+import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.SiteCodecs;
 import io.nereid.control.local.BuiltIns.Running;
@@ -42,16 +43,23 @@ final class JavaSteps {
                 scratch,
                 threads(workload));
         try {
-            return new Steps(
-                    gateway.inFrontOf(
-                            workload.namespace(),
-                            workload.service(),
-                            (engine, control) -> steps.around(engine, control, codecs::build)),
-                    steps);
+            return new Steps(steps.ofJson() ? List.of(json(workload, steps)) : tensors(workload, steps), steps);
         } catch (RuntimeException e) {
             steps.close();
             throw e;
         }
+    }
+
+    private List<ProtocolCodec> tensors(Workload workload, JavaTransformer steps) {
+        return gateway.inFrontOf(
+                workload.namespace(),
+                workload.service(),
+                (engine, control) -> steps.around(engine, control, codecs::build));
+    }
+
+    private ProtocolCodec json(Workload workload, JavaTransformer steps) {
+        return steps.json((method, target, headers, body) -> gateway.call(
+                workload.namespace(), workload.service(), Component.PREDICTOR, method, target, headers, body));
     }
 
     private static int threads(Workload workload) {

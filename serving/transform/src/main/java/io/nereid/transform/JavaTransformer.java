@@ -5,11 +5,15 @@ package io.nereid.transform;
 import io.nereid.base.JarClasses;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.endpoint.Upstream;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
+import io.nereid.tensor.MemoryRegion;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.ServiceConfigurationError;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
@@ -17,7 +21,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The {@link Transformer} that a jar brings, with a class loader and threads of its own, until it is closed. Thread-safe; no
+ * The {@link Transformer} or {@link JsonTransformer} that a jar brings, with a class loader and threads of its own, until it is closed. Thread-safe; no
  * method but {@link #load} waits.
  */
 public final class JavaTransformer implements AutoCloseable {
@@ -33,13 +37,32 @@ public final class JavaTransformer implements AutoCloseable {
 
     private static final long END_SECONDS = 60;
 
+    private static final Class<?>[] TYPES = {Transformer.class, JsonTransformer.class};
+
     private final JarClasses classes;
-    private final Steps steps;
+    private final Object transformer;
+    private final String modelName;
     private final ThreadPoolExecutor pool;
 
-    private JavaTransformer(JarClasses classes, Steps steps, ThreadPoolExecutor pool) {
+    /** Where a transformer of JSON asks its predictor. Implementations are thread-safe and return at once. */
+    @FunctionalInterface
+    public interface Predictor {
+        /**
+         * Asks a route of the predictor.
+         *
+         * @param target path and query
+         * @param headers names in lower case
+         * @param body taken over, whatever happens
+         * @return the whole answer; errors of the predictor are answers too
+         */
+        CompletionStage<Upstream.Answer> call(
+                String method, String target, List<Upstream.Header> headers, MemoryRegion body);
+    }
+
+    private JavaTransformer(JarClasses classes, Object transformer, String modelName, ThreadPoolExecutor pool) {
         this.classes = classes;
-        this.steps = steps;
+        this.transformer = transformer;
+        this.modelName = modelName;
         this.pool = pool;
     }
 
@@ -59,38 +82,58 @@ public final class JavaTransformer implements AutoCloseable {
         ClassLoader before = thread.getContextClassLoader();
         thread.setContextClassLoader(classes.loader());
         try {
-            Transformer transformer = (Transformer) classes.make(className, Transformer.class);
+            Object transformer = classes.make(className, TYPES);
             try {
-                transformer.start(settings);
+                if (transformer instanceof JsonTransformer json) {
+                    json.start(settings);
+                } else {
+                    ((Transformer) transformer).start(settings);
+                }
             } catch (Exception | LinkageError e) {
                 end(transformer, settings.modelName());
                 throw e;
             }
             return new JavaTransformer(
                     classes,
-                    new Steps(transformer, settings.modelName()),
+                    transformer,
+                    settings.modelName(),
                     Threads.pool("transform-" + settings.modelName(), threads));
         } catch (ServingException e) {
             classes.close();
             throw e;
         } catch (Exception | LinkageError | ServiceConfigurationError e) {
             classes.close();
-            throw classes.failure("the transformer of model '" + settings.modelName() + "'", e, Transformer.class);
+            throw classes.failure("the transformer of model '" + settings.modelName() + "'", e, TYPES);
         } finally {
             thread.setContextClassLoader(before);
         }
     }
 
-    private static void end(Transformer transformer, String model) {
+    private static void end(Object transformer, String model) {
         try {
-            transformer.close();
+            if (transformer instanceof JsonTransformer json) {
+                json.close();
+            } else {
+                ((Transformer) transformer).close();
+            }
         } catch (Exception | LinkageError e) {
             LOG.warn("the transformer of model '{}' could not be closed", model, e);
         }
     }
 
+    /** Whether it works on JSON, {@link #json}; else on tensors, {@link #around}. */
+    public boolean ofJson() {
+        return transformer instanceof JsonTransformer;
+    }
+
+    /** The steps on JSON in front of a predictor, as a protocol. Only {@linkplain #ofJson of JSON}. */
+    public ProtocolCodec json(Predictor predictor) {
+        return new JsonCodec(
+                (JsonTransformer) transformer, new Faults(classes.loader(), modelName), pool, predictor);
+    }
+
     /**
-     * The steps around a predictor.
+     * The steps on tensors around a predictor. Not {@linkplain #ofJson of JSON}.
      *
      * @param engine the predictor's models, under the names that clients use
      * @param control likewise
@@ -98,7 +141,8 @@ public final class JavaTransformer implements AutoCloseable {
      */
     public <T> T around(
             InferenceEngine engine, ModelControl control, BiFunction<InferenceEngine, ModelControl, T> views) {
-        TransformedModels models = new TransformedModels(steps, pool, engine, control);
+        TransformedModels models = new TransformedModels(
+                new Steps((Transformer) transformer, modelName), pool, engine, control);
         return views.apply(models, models);
     }
 
@@ -112,12 +156,12 @@ public final class JavaTransformer implements AutoCloseable {
     private void end() {
         try {
             if (!pool.awaitTermination(END_SECONDS, TimeUnit.SECONDS)) {
-                LOG.warn("steps of the transformer of model '{}' still run", steps.modelName);
+                LOG.warn("steps of the transformer of model '{}' still run", modelName);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-        end(steps.transformer, steps.modelName);
+        end(transformer, modelName);
         try {
             classes.close();
         } catch (ServingException e) {

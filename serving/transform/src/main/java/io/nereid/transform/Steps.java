@@ -9,14 +9,11 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.Tensor;
 import java.util.List;
 import java.util.Map;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /** A transformer as requests meet it: which steps it has, and what its failures mean. Thread-safe: fixed. */
 final class Steps {
-    private static final Logger LOG = LoggerFactory.getLogger(Steps.class);
-
-    final Transformer transformer;
+    private final Transformer transformer;
+    private final Faults faults;
     final String modelName;
     final boolean before;
     final boolean after;
@@ -25,6 +22,7 @@ final class Steps {
 
     Steps(Transformer transformer, String modelName) {
         this.transformer = transformer;
+        this.faults = new Faults(transformer.getClass().getClassLoader(), modelName);
         this.modelName = modelName;
         this.before = has("preprocess", Payload.class);
         this.after = has("postprocess", Payload.class, Payload.class);
@@ -53,13 +51,12 @@ final class Steps {
         return ownOutputs ? specs("outputs", () -> transformer.outputs(predictor)) : predictor;
     }
 
-    private List<TensorSpec> specs(String method, Step<List<TensorSpec>> step) {
+    private List<TensorSpec> specs(String method, Faults.Step<List<TensorSpec>> step) {
         try {
-            return List.copyOf(step.run());
-        } catch (Exception | LinkageError | StackOverflowError e) {
-            ServingException told = failure(method, e);
+            return faults.step(method, () -> List.copyOf(step.run()));
+        } catch (ServingException e) {
             // what a client asks has no part in it
-            throw told.code() == Code.INVALID_ARGUMENT ? ServingException.internal(told.getMessage(), e) : told;
+            throw e.code() == Code.INVALID_ARGUMENT ? ServingException.internal(e.getMessage(), e) : e;
         }
     }
 
@@ -121,40 +118,13 @@ final class Steps {
     /** What a step made. */
     record Made(List<Tensor> tensors, Map<String, Object> parameters) {}
 
-    private Made step(String name, Step<Payload> step) {
-        Thread thread = Thread.currentThread();
-        ClassLoader loader = thread.getContextClassLoader();
-        thread.setContextClassLoader(transformer.getClass().getClassLoader());
-        try {
+    private Made step(String name, Faults.Step<Payload> step) {
+        return faults.step(name, () -> {
             Payload made = step.run();
             if (made == null) {
                 throw new IllegalStateException(name + " gave null");
             }
             return new Made(made.tensors(), made.parameters());
-        } catch (Exception | LinkageError | StackOverflowError e) {
-            throw failure(name, e);
-        } finally {
-            thread.setContextClassLoader(loader);
-        }
-    }
-
-    /** Code of somebody else. */
-    @FunctionalInterface
-    private interface Step<T> {
-        T run() throws Exception;
-    }
-
-    private ServingException failure(String step, Throwable e) {
-        if (e instanceof ServingException told) {
-            return told;
-        }
-        if (e instanceof IllegalArgumentException) {
-            return ServingException.wrap(
-                    Code.INVALID_ARGUMENT, e.getMessage() == null ? step + " refused it" : e.getMessage(), e);
-        }
-        LOG.warn("{} of the transformer of model '{}' failed", step, modelName, e);
-        String why = e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage());
-        return ServingException.wrap(
-                Code.INTERNAL, step + " of the transformer of model '" + modelName + "' failed: " + why, e);
+        });
     }
 }

@@ -151,12 +151,35 @@ class JavaTransformerTest {
                 "com.example.One\ncom.example.Two", STEPS.replace("NAME", "One"), STEPS.replace("NAME", "Two"));
         try (JavaTransformer transformer = load(jar, "com.example.Two", Map.of("factor", "2"))) {
             doubled(transformer);
+            assertThat(transformer.ofJson()).isFalse();
         }
         ended("Two");
         assertThatThrownBy(() -> load(jar, "", Map.of("factor", "2")))
                 .hasMessageContaining("offers more than one transformer: com.example.One and com.example.Two");
         assertThatThrownBy(() -> load(jar, "com.example.Three", Map.of()))
                 .hasMessageContaining("there is no class 'com.example.Three'");
+    }
+
+    @Test
+    void aTransformerOfJsonIsOneToo() throws Exception {
+        Path jar = jar(
+                "",
+                """
+                package com.example;
+                import java.nio.file.*;
+                import java.util.Map;
+                public class Plain implements io.nereid.transform.JsonTransformer {
+                    private Path directory;
+                    public void start(io.nereid.transform.Transformer.Settings settings) { directory = settings.directory(); }
+                    public Object preprocess(Object payload, Map<String, String> headers) { return Map.of("instances", 1); }
+                    public void close() throws Exception { Files.writeString(directory.resolve("closed"), "Plain"); }
+                }
+                """);
+        try (JavaTransformer transformer = load(jar, "com.example.Plain", Map.of())) {
+            assertThat(transformer.ofJson()).isTrue();
+            assertThat(transformer.json((m, t, h, b) -> null).httpRoutes()).hasSize(5);
+        }
+        ended("Plain");
     }
 
     @Test

@@ -98,7 +98,7 @@ class ArchitectureTest {
             Map.entry("io.nereid.transport", List.of(BASE, TENSOR, ENDPOINT)),
             Map.entry("io.nereid.storage", List.of(BASE)),
             Map.entry("io.nereid.explain", List.of(BASE, TENSOR, JSON, SPI, ENDPOINT)),
-            Map.entry("io.nereid.transform", List.of(BASE, TENSOR, OBSERVE, SPI)),
+            Map.entry("io.nereid.transform", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT)),
             Map.entry("io.nereid.payload", List.of(BASE, TENSOR, ENDPOINT)),
             Map.entry(API, List.of(BASE)),
             Map.entry(CORE, List.of(BASE, API)),
