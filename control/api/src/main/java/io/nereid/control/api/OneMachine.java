@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api;
 
+import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.control.api.InferenceService.CanarySpec;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.Metric;
@@ -76,6 +77,7 @@ final class OneMachine {
             "lifecycle",
             "envFrom");
 
+    private static final String STORAGE_SECRET = "serving.kserve.io/storageSecretName";
     private static final String NO_EFFECT = " has no effect on one machine";
 
     /** Images whose place this server takes, whatever their registry and tag; the planner has the same. */
@@ -92,6 +94,10 @@ final class OneMachine {
     }
 
     void service(InferenceService service) {
+        if (service.metadata().annotations().containsKey(STORAGE_SECRET)) {
+            warnings.add("the annotation " + STORAGE_SECRET + NO_EFFECT
+                    + ": credentials.storageSpecSecretName of inferenceservice-config names the secret");
+        }
         predictor("spec.predictor", service.predictor());
         for (int i = 0; i < service.canary().size(); i++) {
             CanarySpec canary = service.canary().get(i);
@@ -132,6 +138,10 @@ final class OneMachine {
                 warnings.add("spec." + field + " has no effect: it is for ModelMesh");
             }
         }
+        pod(spec);
+        for (int i = 0; i < runtime.pod().containers().size(); i++) {
+            container("spec.containers[" + i + "]", runtime.pod().containers().get(i));
+        }
     }
 
     private void predictor(String path, PredictorSpec predictor) {
@@ -155,16 +165,15 @@ final class OneMachine {
                             ? " has no effect for oci:// and pvc://"
                             : NO_EFFECT + ": files are read as they are"));
         }
+        if (model.storage() != null && model.storage().schemaPath() != null) {
+            warnings.add(path + ".model.storage.schemaPath" + NO_EFFECT + ": it is for ModelMesh");
+        }
         container(path + ".model", model.container());
     }
 
     private void component(String path, ComponentExtensionSpec spec, PodSpec pod) {
         Fields fields = new Fields(pod.tree(), path);
-        for (String field : POD_FIELDS) {
-            if (fields.has(field)) {
-                warnings.add(fields.at(field) + NO_EFFECT);
-            }
-        }
+        pod(fields);
         if (spec.deploymentStrategy() != null) {
             warnings.add(path + ".deploymentStrategy" + NO_EFFECT + ": a revision takes over when it is ready");
         }
@@ -181,6 +190,14 @@ final class OneMachine {
         }
         containers(path + ".containers", pod.containers());
         containers(path + ".initContainers", pod.initContainers());
+    }
+
+    private void pod(Fields fields) {
+        for (String field : POD_FIELDS) {
+            if (fields.has(field)) {
+                warnings.add(fields.at(field) + NO_EFFECT);
+            }
+        }
     }
 
     private void containers(String path, List<Container> containers) {
@@ -203,6 +220,18 @@ final class OneMachine {
         for (String field : CONTAINER_FIELDS) {
             if (fields.has(field)) {
                 warnings.add(fields.at(field) + NO_EFFECT);
+            }
+        }
+        int port = 0;
+        for (JsonNode one : container.tree().path("ports")) {
+            String at = path + ".ports[" + port++ + "].";
+            for (String field : List.of("hostPort", "hostIP")) {
+                if (one.hasNonNull(field)) {
+                    warnings.add(at + field + NO_EFFECT);
+                }
+            }
+            if (!one.path("protocol").asText("TCP").equals("TCP")) {
+                warnings.add(at + "protocol" + NO_EFFECT + ": everything is called over TCP");
             }
         }
         if (path.endsWith(".model")) {
