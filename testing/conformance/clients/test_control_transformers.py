@@ -591,6 +591,30 @@ def test_binary_tensors_of_every_type_are_read(steps, predictor):
     assert status == 400 and "1 bytes after the tensors" in answer["error"]
 
 
+def test_events_are_answered_as_events(steps, predictor):
+    of = steps("def preprocess(payload): return {'instances': [x + 1 for x in payload['instances']]}")
+    event = {"specversion": "1.0", "id": "1", "source": "s", "type": "t"}
+    headers = {"ce-" + k: v for k, v in event.items()}
+    status, got, answer = of.ask("/v1/models/m:predict", {"instances": [1]}, headers)
+    assert (status, answer) == (200, {"predictions": [2]})
+    assert got["ce-type"] == "io.kserve.inference.response" and got["ce-source"] == "io.kserve.inference.m"
+    assert got["ce-specversion"] == "1.0" and got["ce-id"] != "1"
+    kind = {"Content-Type": "application/cloudevents+json"}
+    status, got, answer = of.ask("/v1/models/m:predict", {**event, "data": {"instances": [2]}}, kind)
+    assert (status, answer["data"], answer["type"]) == (200, {"predictions": [3]}, "io.kserve.inference.response")
+    assert got["content-type"] == "application/cloudevents+json"
+    encoded = {**event, "data_base64": "eyJpbnN0YW5jZXMiOiBbNF19"}
+    assert of.ask("/v1/models/m:predict", encoded, kind)[2]["data"] == {"predictions": [5]}
+    undeclared = {**event, "time": "2026-01-01T00:00:00Z", "data": {"instances": [2]}}
+    assert of.ask("/v1/models/m:predict", undeclared)[2]["data"] == {"predictions": [3]}
+    for wrong, told in (({**event, "specversion": "9"}, "invalid specversion 9"), ({"id": "1"}, "Failed to find source"),
+                        (event, "data is no object"), ({**event, "data_base64": "!"}, "data_base64 is no JSON")):
+        status, _, answer = of.ask("/v1/models/m:predict", wrong, kind)
+        assert status == 400 and told in answer["error"], answer
+    del headers["ce-id"]
+    assert of.ask("/v1/models/m:predict", {"instances": [1]}, headers)[0] == 400
+
+
 def test_answers_of_arrays_become_json(steps):
     of = steps("""
 import numpy as np

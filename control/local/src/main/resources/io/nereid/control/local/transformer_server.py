@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import base64
 import collections
+import datetime
 import http.client
 import importlib.util
 import inspect
@@ -22,6 +23,7 @@ import struct
 import sys
 import threading
 import traceback
+import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 MOST_BODY = 1 << 30
@@ -322,6 +324,49 @@ def encode(value):
     return json.dumps(value, default=other).encode()
 
 
+# ---- CloudEvents ----
+
+REQUIRED = ("source", "id", "type", "specversion")
+STRUCTURED = "application/cloudevents+json"
+
+
+def opened(tree, headers):
+    """(what is asked, how the answer is to come): binary, structured or None."""
+    if "ce-specversion" in headers:
+        event = {k[3:]: v for k, v in headers.items() if k.startswith("ce-")}
+        check(event)
+        return tree, "binary"
+    declared = headers.get("content-type", "").lower().startswith(STRUCTURED)
+    whole = all(name in tree for name in REQUIRED + ("time", "data"))
+    if not declared and not whole:
+        return tree, None
+    check(tree)
+    data = tree.get("data")
+    if "data_base64" in tree:
+        try:
+            data = json.loads(base64.b64decode(tree["data_base64"], validate=True))
+        except (ValueError, TypeError) as e:
+            raise Answer(400, f"Cloud Event Exceptions: data_base64 is no JSON: {e}") from None
+    if not isinstance(data, dict):
+        raise Answer(400, "Cloud Event Exceptions: the event's data is no object of JSON")
+    return data, "structured"
+
+
+def check(event):
+    for name in REQUIRED:
+        if name not in event:
+            raise Answer(400, f"Cloud Event Exceptions: Failed to find {name} in HTTP request")
+    if event["specversion"] not in ("1.0", "0.3"):
+        raise Answer(400, f"Cloud Event Exceptions: Found invalid specversion {event['specversion']}")
+
+
+def as_event(name):
+    """The attributes of an answer."""
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return {"specversion": "1.0", "id": str(uuid.uuid4()), "source": "io.kserve.inference." + name,
+            "type": "io.kserve.inference.response", "time": now}
+
+
 # ---- requests ----
 
 
@@ -455,6 +500,9 @@ class Handler(BaseHTTPRequestHandler):
         steps, name = self.steps, self.arguments.model_name
         headers = {k.lower(): v for k, v in self.headers.items()}
         payload = self.parsed(body, v2)
+        mode = None
+        if not v2:
+            payload, mode = opened(payload, headers)
         request_id = payload.get("id") if v2 else None
         own = steps.of_kserve and v2
         if own:
@@ -477,6 +525,10 @@ class Handler(BaseHTTPRequestHandler):
             data = encode(result)
         except (TypeError, ValueError) as e:
             raise Answer(500, f"the answer cannot be written: {e}") from None
+        if mode == "binary":
+            more.update(("ce-" + k, v) for k, v in as_event(name).items())
+        elif mode == "structured":
+            return 200, STRUCTURED, encode({**as_event(name), "data": json.loads(data)}), list(more.items())
         return 200, "application/json", data, list(more.items())
 
     def forward(self, payload, v2, headers):
