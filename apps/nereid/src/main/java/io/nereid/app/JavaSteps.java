@@ -54,7 +54,7 @@ final class JavaSteps {
         return gateway.inFrontOf(
                 workload.namespace(),
                 workload.service(),
-                (engine, control) -> steps.around(engine, control, codecs::build));
+                (engine, control) -> steps.around(engine, control, workload.timeout(), codecs::build));
     }
 
     private ProtocolCodec json(Workload workload, JavaTransformer steps) {

@@ -11,6 +11,7 @@ import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.tensor.MemoryRegion;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.concurrent.CompletionStage;
@@ -137,12 +138,16 @@ public final class JavaTransformer implements AutoCloseable {
      *
      * @param engine the predictor's models, under the names that clients use
      * @param control likewise
+     * @param timeout most time from a request's arrival to the predictor's answer; zero for no limit
      * @param views takes the same models behind the steps
      */
     public <T> T around(
-            InferenceEngine engine, ModelControl control, BiFunction<InferenceEngine, ModelControl, T> views) {
+            InferenceEngine engine,
+            ModelControl control,
+            Duration timeout,
+            BiFunction<InferenceEngine, ModelControl, T> views) {
         TransformedModels models = new TransformedModels(
-                new Steps((Transformer) transformer, modelName), pool, engine, control);
+                new Steps((Transformer) transformer, modelName), pool, engine, control, timeout.toNanos());
         return views.apply(models, models);
     }
 

@@ -27,6 +27,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
     private final Executor executor;
     private final InferenceRequest request;
     private final ResponseSink sink;
+    private final long deadlineNanos;
 
     /** Answers that wait for their step. */
     private final ArrayDeque<Answer> answers = new ArrayDeque<>();
@@ -43,12 +44,13 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
             @Nullable ServingException failure) {}
 
     TransformedCall(
-            Steps steps, InferenceEngine predictor, Executor executor, InferenceRequest request, ResponseSink sink) {
+            Steps steps, InferenceEngine predictor, Executor executor, InferenceRequest request, ResponseSink sink, long deadlineNanos) {
         this.steps = steps;
         this.predictor = predictor;
         this.executor = executor;
         this.request = request;
         this.sink = sink;
+        this.deadlineNanos = deadlineNanos;
     }
 
     void start() {
@@ -116,7 +118,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
                 sent,
                 steps.after ? List.of() : request.outputs(),
                 made == null ? request.parameters() : made.parameters(),
-                request.deadlineNanos(),
+                deadlineNanos,
                 request.arrivedNanos(),
                 request.options());
         InferenceEngine.Call begun = predictor.infer(inner, this);

@@ -20,19 +20,31 @@ final class TransformedModels implements InferenceEngine, ModelControl {
     private final Executor executor;
     private final InferenceEngine engine;
     private final ModelControl control;
+    private final long timeoutNanos;
 
-    TransformedModels(Steps steps, Executor executor, InferenceEngine engine, ModelControl control) {
+    /** @param timeoutNanos most time from a request's arrival; 0 for no limit */
+    TransformedModels(
+            Steps steps, Executor executor, InferenceEngine engine, ModelControl control, long timeoutNanos) {
         this.steps = steps;
         this.executor = executor;
         this.engine = engine;
         this.control = control;
+        this.timeoutNanos = timeoutNanos;
     }
 
     @Override
     public Call infer(InferenceRequest request, ResponseSink sink) {
-        TransformedCall call = new TransformedCall(steps, engine, executor, request, sink);
+        TransformedCall call =
+                new TransformedCall(steps, engine, executor, request, sink, deadline(request));
         call.start();
         return call;
+    }
+
+    /** When the predictor's answer is pointless. */
+    private long deadline(InferenceRequest request) {
+        long own = request.arrivedNanos() + timeoutNanos;
+        boolean earlier = request.deadlineNanos() == Long.MAX_VALUE || own - request.deadlineNanos() < 0;
+        return timeoutNanos > 0 && earlier ? own : request.deadlineNanos();
     }
 
     @Override

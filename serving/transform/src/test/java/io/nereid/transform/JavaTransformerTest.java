@@ -16,6 +16,7 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Semaphore;
@@ -98,7 +99,7 @@ class JavaTransformerTest {
         Client client = new Client();
         InferenceRequest request = new InferenceRequest(
                 ModelRef.latest("m"), "", Payload.of("x", 3f).tensors(), List.of(), Map.of(), Long.MAX_VALUE, 0);
-        InferenceEngine engine = transformer.around(predictor, predictor, (e, control) -> e);
+        InferenceEngine engine = transformer.around(predictor, predictor, Duration.ZERO, (e, control) -> e);
         InferenceEngine.Call unused = engine.infer(request, client);
         assertThat(until(predictor)).isTrue();
         assertThat(predictor.asked(0).x()).containsExactly(6f);

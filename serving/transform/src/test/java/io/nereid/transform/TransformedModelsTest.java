@@ -60,7 +60,7 @@ class TransformedModelsTest {
     }
 
     private TransformedModels models(Transformer transformer) {
-        return new TransformedModels(new Steps(transformer, "m"), executor, predictor, predictor);
+        return new TransformedModels(new Steps(transformer, "m"), executor, predictor, predictor, 1_000);
     }
 
     private InferenceRequest request(Payload payload, RequestedOutput... outputs) {
@@ -323,6 +323,25 @@ class TransformedModelsTest {
         assertThat(predictor.cancelled).hasValue(1);
         predictor.asked(0).x();
         predictor.asked(0).sink().fail(ServingException.of(Code.CANCELLED, "cancelled"));
+        run();
+    }
+
+    @Test
+    void thePredictorIsToldWhenItsAnswerIsPointless() {
+        Call first = models(new After()).infer(request(Payload.of("x", 1f)), new Client());
+        assertThat(predictor.asked(0).request().deadlineNanos()).isEqualTo(1_000);
+        InferenceRequest sooner = request(Payload.of("x", 1f));
+        Call second = models(new After())
+                .infer(
+                        new InferenceRequest(
+                                sooner.model(), "", sooner.inputs(), List.of(), Map.of(), 500, 0, sooner.options()),
+                        new Client());
+        assertThat(predictor.asked(1).request().deadlineNanos()).isEqualTo(500);
+        assertThat(first).isNotSameAs(second);
+        for (int i = 0; i < 2; i++) {
+            predictor.asked(i).x();
+            predictor.asked(i).answer(true, 1);
+        }
         run();
     }
 
