@@ -62,6 +62,12 @@ class InnerCallTest {
                 }));
     }
 
+    private static String text(MemoryRegion region) {
+        String text = Fakes.text(region);
+        region.release();
+        return text;
+    }
+
     @Test
     void theAnswerOfAProcessIsGathered() throws Exception {
         RevisionGate gate = open(1);
@@ -76,7 +82,7 @@ class InnerCallTest {
         call.send(Fakes.content("answer"));
         assertThat(answer).isNotDone();
         call.close(Code.OK, null);
-        assertThat(Fakes.text(answer.get())).isEqualTo("answer");
+        assertThat(text(answer.get())).isEqualTo("answer");
         assertThat(gate.activeNow()).isZero();
     }
 
@@ -112,7 +118,7 @@ class InnerCallTest {
         gate.capacity(1);
         bed.later.runAll();
         sent(0).call().sendAndClose(Fakes.content("answer"));
-        assertThat(Fakes.text(answer.get())).isEqualTo("answer");
+        assertThat(text(answer.get())).isEqualTo("answer");
     }
 
     @Test

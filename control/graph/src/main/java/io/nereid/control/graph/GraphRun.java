@@ -37,15 +37,6 @@ final class GraphRun {
     private final Set<Runnable> underWay = ConcurrentHashMap.newKeySet();
     private volatile boolean cancelled;
 
-    /** A step that runs, equal to itself alone. Immutable. */
-    private static final class Call {
-        final CompletableFuture<Upstream.Answer> answer;
-
-        Call(CompletableFuture<Upstream.Answer> answer) {
-            this.answer = answer;
-        }
-    }
-
     /** @param clientDeadline when the client stops waiting; {@link Long#MAX_VALUE} for never */
     GraphRun(
             Graph graph,
