@@ -67,7 +67,16 @@ final class LifecycleRow implements Bench.Row {
         ExecutorService driver = Executors.newSingleThreadExecutor();
         try (ServerProcess server = ServerProcess.listed(setting.distribution(), file, setting.scratch())) {
             Admin admin = new Admin(server);
-            load.run(server, setting.warmup(), setting.scratch());
+            // The way of a swap is warmed up as the way of a request is.
+            Future<Load.Outcome> warm =
+                    driver.submit(() -> load.run(server, setting.warmup(), setting.scratch()));
+            for (int i = 0; i < SWAPS && !warm.isDone(); i++) {
+                admin.configure(list(String.format(Locale.ROOT, served, i % 2 == 0 ? 2 : 1)));
+            }
+            get(warm);
+            admin.configure(list(String.format(Locale.ROOT, served, 1)));
+            double foreign = foreign(server);
+            long from = System.nanoTime();
             double[] steady = new double[setting.rounds()];
             double[] swapped = new double[setting.rounds()];
             double[] loading = new double[setting.rounds()];
@@ -87,7 +96,7 @@ final class LifecycleRow implements Bench.Row {
                 swapped[round] = outcome.p99();
                 failed += outcome.failed();
                 requests += outcome.requests();
-                String one = String.format(Locale.ROOT, served, 2 - swaps % 2);
+                String one = String.format(Locale.ROOT, served, 1 + swaps % 2);
                 Future<Load.Outcome> beside =
                         driver.submit(() -> load.run(server, setting.seconds(), setting.scratch()));
                 for (int i = 0; i < LOADS && !beside.isDone(); i++) {
@@ -102,6 +111,9 @@ final class LifecycleRow implements Bench.Row {
                         "p99 steady %.2f ms, while versions swap %.2f ms, while 400 MB load %.2f ms",
                         steady[round], swapped[round], loading[round]);
             }
+            foreign = (foreign(server) - foreign)
+                    / ((System.nanoTime() - from) / 1e9 * Runtime.getRuntime().availableProcessors());
+            String others = String.format(Locale.ROOT, "others took %.0f %% of the machine", 100 * foreign);
             double swapRatio = Figure.median(swapped) / Figure.median(steady);
             double loadRatio = Figure.median(loading) / Figure.median(steady);
             return List.of(
@@ -110,7 +122,7 @@ final class LifecycleRow implements Bench.Row {
                             Figure.spread(steady, "ms p99, steady"),
                             Figure.spread(swapped, "ms p99"),
                             String.format(Locale.ROOT, "%.2f", swapRatio),
-                            failed + " of " + requests + " requests failed",
+                            failed + " of " + requests + " requests failed; " + others,
                             "none failed; p99 <= 1.5 x steady",
                             Figure.verdict(failed == 0 && swapRatio <= MAX_SWAP)),
                     new Figure(
@@ -118,12 +130,19 @@ final class LifecycleRow implements Bench.Row {
                             Figure.spread(steady, "ms p99, steady"),
                             Figure.spread(loading, "ms p99"),
                             String.format(Locale.ROOT, "%.2f", loadRatio),
-                            "",
+                            others,
                             "p99 <= 1.2 x steady",
                             Figure.verdict(loadRatio <= MAX_LOAD)));
         } finally {
             driver.shutdownNow();
         }
+    }
+
+    /** Processor time of whatever is neither the server nor the load. */
+    private static double foreign(ServerProcess server) {
+        return Proc.busy()
+                - Proc.cpu(server.pid(), false)
+                - Proc.cpu(ProcessHandle.current().pid(), true);
     }
 
     private static Load.Outcome get(Future<Load.Outcome> run) throws IOException, InterruptedException {
