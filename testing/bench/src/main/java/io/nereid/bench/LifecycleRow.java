@@ -21,7 +21,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * What versions that come and go cost those who serve: a served model is swapped two hundred times under saturation; a model
@@ -33,6 +32,7 @@ final class LifecycleRow implements Bench.Row {
     private static final int SIDE = 10_000;
     private static final int LISTED = 10_000;
     private static final int STORED = 1_000;
+    private static final long SETTLE_MILLIS = 5_000;
     private static final double MAX_SWAP = 1.5;
     private static final double MAX_LOAD = 1.2;
     private static final double MAX_POLL = 0.01;
@@ -167,12 +167,11 @@ final class LifecycleRow implements Bench.Row {
         Files.writeString(file, list(entries));
         try (ServerProcess server =
                 ServerProcess.listed(setting.distribution(), file, setting.scratch(), "--strict-readiness=false")) {
+            // What came late of the start, such as compilation, is no part of lying idle.
+            Plane.pause(SETTLE_MILLIS);
             double before = Proc.cpu(server.pid(), false);
             double seconds = Math.max(10, setting.seconds() * 3);
-            double until = System.nanoTime() + seconds * 1e9;
-            while (System.nanoTime() < until) {
-                LockSupport.parkNanos(10_000_000);
-            }
+            Plane.pause((long) (1e3 * seconds));
             double share = (Proc.cpu(server.pid(), false) - before) / seconds;
             return new Figure(
                     "10,000 listed models, 1,000 of them stored, idle",
