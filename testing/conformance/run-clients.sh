@@ -89,6 +89,7 @@ command -v kubectl >/dev/null || skip "kubectl with the control plane" "there is
 suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
 suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
 suite "control plane: graphs over gRPC" control "tritonclient.grpc, yaml" test_control_graph_grpc.py
+suite "control plane: transformers in Java and Python" control "tritonclient.grpc, tritonclient.http, yaml" test_control_transformers.py
 suite "control plane: stores and credentials" control yaml test_control_storage.py
 suite "control plane: explainers" control "tritonclient.grpc, yaml" test_control_explain.py
 suite "control plane: payload logs" control "tritonclient.grpc, yaml" test_control_logger.py
