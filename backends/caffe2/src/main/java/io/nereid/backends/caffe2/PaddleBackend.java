@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -128,7 +129,9 @@ public final class PaddleBackend implements Backend {
             Map<String, Constant> values = new HashMap<>();
             for (PaddleProgram.Variable weight : weights) {
                 current = file.resolveSibling(weight.name()).normalize();
-                if (!file.toAbsolutePath().normalize().getParent().equals(current.toAbsolutePath().getParent())) {
+                if (!Objects.equals(
+                        file.toAbsolutePath().normalize().getParent(),
+                        current.toAbsolutePath().getParent())) {
                     throw ServingException.invalidArgument("the name of weight '" + weight.name() + "' is no file's");
                 }
                 values.putAll(PaddleParameters.parse(
