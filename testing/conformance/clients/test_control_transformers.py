@@ -360,6 +360,14 @@ def test_steps_of_a_python_file_are_reached_by_v2(python):
     assert answer["outputs"][0]["data"] == ["a " + f for f in FLOWERS]
 
 
+def test_many_requests_at_once_reach_steps_of_a_python_file(python):
+    def one(i):
+        return words(python, "python", [LINES[i % 3]]) == ["a " + FLOWERS[i % 3]]
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert all(pool.map(one, range(300)))
+
+
 def test_binary_tensors_reach_steps_of_a_python_file(python):
     triton = pytest.importorskip("tritonclient.http")
     with triton.InferenceServerClient(python.base) as client:

@@ -241,6 +241,7 @@ public final class LocalInfrastructure implements Infrastructure {
         if (workload.form() instanceof Workload.Transformer form) {
             return transformer(workload, form, files, gate, log, changed);
         }
+        once(workload, log);
         return new BuiltInRunner(
                 loop,
                 "explainer",
@@ -248,6 +249,14 @@ public final class LocalInfrastructure implements Infrastructure {
                 gate,
                 log,
                 changed);
+    }
+
+    /** Says that there is one replica, to whom wants more. */
+    private static void once(Workload workload, RevisionLog log) {
+        if (workload.scaling().min() > 1) {
+            log.add("warning: minReplicas " + workload.scaling().min()
+                    + " has no effect: it runs in the server's process, once for all requests");
+        }
     }
 
     /** Steps of a jar run in this process, those of a Python file in processes. */
@@ -266,6 +275,7 @@ public final class LocalInfrastructure implements Infrastructure {
                 return new ProcessRunner(
                         loop, table, settings, front, ports, process, artifacts, files, gate, log, changed);
             }
+            once(workload, log);
             maker = () -> builtIns.transformer(workload, form, file);
         } catch (ServingException e) {
             maker = () -> {

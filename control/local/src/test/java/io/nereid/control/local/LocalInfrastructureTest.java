@@ -361,6 +361,22 @@ class LocalInfrastructureTest {
     }
 
     @Test
+    void moreThanOneReplicaOfStepsInThisProcessIsToldOf(@TempDir Path files) throws IOException {
+        Path jar = Files.createFile(files.resolve("steps.jar"));
+        artifacts.paths.put("s3://b/steps", jar);
+        Workload two = Fakes.workload(
+                "iris-t-1",
+                Component.TRANSFORMER,
+                steps(null).form(),
+                new Scaling(2, 3, "concurrency", null, "kpa", Map.of()));
+        infrastructure.apply("default", "iris", plan(route("iris-t-1"), two));
+        loop.run();
+
+        assertThat(state("iris-t-1").replicas()).isEqualTo(1);
+        assertThat(infrastructure.logs("default", "iris-t-1", 100)).anyMatch(l -> l.contains("minReplicas 2 has no effect"));
+    }
+
+    @Test
     void filesThatHoldNoStepsFailWithWhatIsThere(@TempDir Path files) throws IOException {
         Files.createFile(files.resolve("words.txt"));
         artifacts.paths.put("s3://b/steps", files);
