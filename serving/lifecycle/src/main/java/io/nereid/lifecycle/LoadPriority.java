@@ -39,6 +39,8 @@ final class LoadPriority {
     /** What {@link #lower} returns when it has done nothing. */
     static final int UNCHANGED = -1;
 
+    private static final long SMALL = 32L << 20;
+
     /** How often is looked whether loads get anything. */
     static final Duration LOOK = Duration.ofMillis(250);
 
@@ -69,15 +71,24 @@ final class LoadPriority {
         this.delays = delays;
     }
 
-    /** Makes the calling thread give way. To be undone by {@link #restore} with what this returns, on the same thread. */
-    int lower() {
+    /** Whether somebody may wait for a load, and the others will hardly notice it: a small model that nothing serves yet. */
+    static boolean hurries(boolean served, long bytes) {
+        return !served && bytes < SMALL;
+    }
+
+    /**
+     * Makes the calling thread give way. To be undone by {@link #restore} with what this returns, on the same thread.
+     *
+     * @param hurries whether it is merely nice
+     */
+    int lower(boolean hurries) {
         if (niceness <= 0 || !usable()) {
             return UNCHANGED;
         }
         try {
             int thread = os.current();
             loading.add(thread);
-            boolean idle = idleUsable && !crowded();
+            boolean idle = !hurries && idleUsable && !crowded();
             if (idle) {
                 // Before anything is lowered: the thread that looks may have to be started, and must not inherit it.
                 lookLater();

@@ -72,7 +72,8 @@ final class Work {
     }
 
     void load(Model model, Version v) {
-        execute(loads, () -> loadNow(model, v));
+        boolean served = model.versions.stream().anyMatch(other -> other.phase == Phase.AVAILABLE);
+        execute(loads, () -> loadNow(model, v, served));
     }
 
     void unload(Model model, Version v) {
@@ -141,7 +142,7 @@ final class Work {
                         && (v.phase == Phase.DRAINING || v.phase == Phase.UNLOADING || (v.loads() && !v.staged)));
     }
 
-    private void loadNow(Model model, Version v) {
+    private void loadNow(Model model, Version v, boolean served) {
         Loader loader = v.loader;
         if (loader == null || v.unwanted) {
             if (v.touched) {
@@ -164,7 +165,7 @@ final class Work {
                 }
                 v.touched = true;
             }
-            Servable servable = givingWay(model, v, loader);
+            Servable servable = givingWay(model, v, loader, served);
             long nanos = clock.nanos() - began;
             decider.decide(() -> decider.loaded(model, v, servable, nanos));
         } catch (Throwable t) {
@@ -183,8 +184,8 @@ final class Work {
         }
     }
 
-    private Servable givingWay(Model model, Version v, Loader loader) {
-        int lowered = priority.lower();
+    private Servable givingWay(Model model, Version v, Loader loader, boolean served) {
+        int lowered = priority.lower(LoadPriority.hurries(served, ledger.booked(v)));
         try {
             Servable servable = loader.load();
             if (!v.unwanted) {
@@ -224,7 +225,7 @@ final class Work {
     }
 
     private @Nullable String unloadNow(Version v) {
-        int lowered = priority.lower();
+        int lowered = priority.lower(false);
         try {
             if (v.loader != null) {
                 v.loader.unload();

@@ -128,10 +128,10 @@ class LoadPriorityTest {
     @Test
     void aLoadGivesWayAndWhatItStartedDoesNotInTheEnd() {
         LoadPriority priority = priority(10);
-        int first = priority.lower();
+        int first = priority.lower(false);
         assertThat(os.get(1)).isEqualTo(10);
         os.me = 2;
-        int second = priority.lower();
+        int second = priority.lower(false);
         os.nice.put(50, 10); // started by one of the two
         os.nice.put(51, 5); // somebody else's business
         os.me = 1;
@@ -148,7 +148,7 @@ class LoadPriorityTest {
     @Test
     void aLoadGetsOnlyTimeThatNobodyElseWants() {
         LoadPriority priority = priority(10);
-        int load = priority.lower();
+        int load = priority.lower(false);
         assertThat(os.idle(1)).isTrue();
         os.nice.put(50, 10); // started by the load
         os.idle.add(50);
@@ -160,7 +160,7 @@ class LoadPriorityTest {
     @Test
     void loadsThatGetNextToNothingAreMerelyNiceForAWhile() {
         LoadPriority priority = priority(10);
-        int load = priority.lower();
+        int load = priority.lower(false);
         os.nice.put(50, 10); // started by the load
         os.idle.add(50);
         time.pass();
@@ -178,19 +178,33 @@ class LoadPriorityTest {
         assertThat(os.get(1)).isZero();
         assertThat(os.get(50)).isZero();
 
-        int soon = priority.lower();
+        int soon = priority.lower(false);
         assertThat(os.idle).as("soon after").isEmpty();
         priority.restore(soon);
         time.now += LoadPriority.CROWDED.toNanos();
-        int later = priority.lower();
+        int later = priority.lower(false);
         assertThat(os.idle).as("later").containsExactly(1);
         priority.restore(later);
     }
 
     @Test
+    void aSmallModelThatNothingServesYetIsMerelyNiceForSomebodyMayWait() {
+        assertThat(LoadPriority.hurries(false, 1_000_000)).isTrue();
+        assertThat(LoadPriority.hurries(false, 400_000_000)).isFalse();
+        assertThat(LoadPriority.hurries(true, 1_000_000)).isFalse();
+        LoadPriority priority = priority(10);
+        int load = priority.lower(true);
+        assertThat(os.get(load)).isEqualTo(10);
+        assertThat(os.idle).isEmpty();
+        assertThat(time.tasks).isEmpty();
+        priority.restore(load);
+        assertThat(os.get(load)).isZero();
+    }
+
+    @Test
     void aLoadThatWaitsForItsDiskHasAllTheTimeItWants() {
         LoadPriority priority = priority(10);
-        int load = priority.lower();
+        int load = priority.lower(false);
         had(1, 2, 30);
         time.pass();
         assertThat(os.idle).containsExactly(1);
@@ -202,7 +216,7 @@ class LoadPriorityTest {
     @Test
     void isMerelyNiceWhereNobodyKnowsHowLongThreadsWait() {
         os.nobodyKnows = true;
-        int load = priority(10).lower();
+        int load = priority(10).lower(false);
         assertThat(os.get(load)).isEqualTo(10);
         assertThat(os.idle).isEmpty();
     }
@@ -211,7 +225,7 @@ class LoadPriorityTest {
     void nothingIsChangedThatCouldNotBeChangedBack() {
         os.mayRaise = false;
         LoadPriority priority = priority(10);
-        int none = priority.lower();
+        int none = priority.lower(false);
         assertThat(none).isEqualTo(LoadPriority.UNCHANGED);
         priority.restore(none);
         assertThat(os.nice).as("but for the thread it was tried on").containsOnlyKeys(99);
@@ -221,15 +235,15 @@ class LoadPriorityTest {
     void doesWithoutWhereThereIsNoSuchThing() {
         os.broken = true;
         LoadPriority priority = priority(10);
-        assertThat(priority.lower()).isEqualTo(LoadPriority.UNCHANGED);
-        assertThat(priority.lower()).isEqualTo(LoadPriority.UNCHANGED);
+        assertThat(priority.lower(false)).isEqualTo(LoadPriority.UNCHANGED);
+        assertThat(priority.lower(false)).isEqualTo(LoadPriority.UNCHANGED);
         assertThat(os.calls.get()).as("asked once").isEqualTo(1);
     }
 
     @Test
     void asksNothingWhenItIsNotWanted() {
         LoadPriority priority = priority(0);
-        assertThat(priority.lower()).isEqualTo(LoadPriority.UNCHANGED);
+        assertThat(priority.lower(false)).isEqualTo(LoadPriority.UNCHANGED);
         assertThat(os.calls.get()).isZero();
     }
 
@@ -245,7 +259,7 @@ class LoadPriorityTest {
         Thread load = Threads.named("load").newThread(() -> {
             try {
                 List<Integer> nices = new ArrayList<>();
-                int lowered = priority.lower();
+                int lowered = priority.lower(false);
                 if (lowered == LoadPriority.UNCHANGED) {
                     return;
                 }
