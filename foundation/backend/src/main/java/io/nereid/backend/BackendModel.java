@@ -4,6 +4,7 @@ package io.nereid.backend;
 
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata.Signature;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -52,6 +53,16 @@ public interface BackendModel extends AutoCloseable {
 
     /** A unit of concurrency; the engine makes at most {@code config().instances()} of them. */
     Invocation newInvocation();
+
+    /** Whether the model wants requests now, where models have a say in that. Quick, on any thread. */
+    default boolean ready() {
+        return true;
+    }
+
+    /** The model's own figures as they are now. Quick, on any thread. */
+    default List<ModelMetric> metrics() {
+        return List.of();
+    }
 
     /** Memory held outside the heap, in bytes, as good an estimate as there is; -1 when unknown. */
     long memoryBytes();

@@ -274,7 +274,15 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     @Override
     public boolean ready(ModelRef model) {
-        return manager.ready(model) && !draining;
+        if (!manager.ready(model) || draining) {
+            return false;
+        }
+        try (ServableHandle handle = manager.acquire(model)) {
+            return !(handle.servable() instanceof EngineServable servable) || servable.ready();
+        } catch (ServingException e) {
+            // It went in between.
+            return false;
+        }
     }
 
     @Override

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.backend.ModelMetric;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.base.Suggestions;
@@ -127,6 +128,16 @@ abstract class EngineServable implements Servable {
     /** How else clients may ask for what it takes; null when they may not. */
     @Nullable TableRequests tables() {
         return null;
+    }
+
+    /** Whether the model itself wants requests. */
+    boolean ready() {
+        return true;
+    }
+
+    /** Figures of the model's own. */
+    List<ModelMetric> metrics() {
+        return List.of();
     }
 
     final ModelStatistics statistics() {

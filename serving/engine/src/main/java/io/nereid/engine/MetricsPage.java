@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.backend.ModelMetric;
+import io.nereid.backend.ModelMetric.Sample;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.spi.ServableId;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -27,7 +32,7 @@ final class MetricsPage {
     private final MetricsOptions options;
 
     MetricsPage(Collection<? extends EngineServable> servables, MetricsOptions options) {
-        this.servables = java.util.List.copyOf(servables);
+        this.servables = List.copyOf(servables);
         this.options = options;
     }
 
@@ -100,6 +105,7 @@ final class MetricsPage {
         summaries();
         cache(cache);
         own();
+        ofModels();
     }
 
     private void durations() {
@@ -201,6 +207,68 @@ final class MetricsPage {
         for (EngineServable servable : servables) {
             batchSizes(labels(servable), servable.statistics().batches);
         }
+    }
+
+    /** Figures of the models' own: one family of a name, whichever models have it, and one sample of the same labels. */
+    private void ofModels() {
+        Map<String, List<ModelMetric>> families = new TreeMap<>();
+        for (EngineServable servable : servables) {
+            for (ModelMetric metric : servable.metrics()) {
+                List<ModelMetric> same = families.computeIfAbsent(metric.name(), name -> new ArrayList<>());
+                // What is of another kind elsewhere cannot stand under the same name.
+                if (same.isEmpty() || same.get(0).kind() == metric.kind()) {
+                    same.add(metric);
+                }
+            }
+        }
+        families.forEach((name, same) -> {
+            ModelMetric first = same.get(0);
+            String help = first.help().replace("\\", "\\\\").replace("\n", "\\n");
+            family(name, first.kind().name().toLowerCase(Locale.ROOT), help);
+            Map<String, Sample> samples = new TreeMap<>();
+            for (ModelMetric metric : same) {
+                for (Sample sample : metric.samples()) {
+                    samples.merge(labels(sample), sample, (a, b) -> sum(first.kind(), a, b));
+                }
+            }
+            samples.forEach((labels, sample) -> {
+                if (first.kind() == ModelMetric.Kind.HISTOGRAM) {
+                    histogram(name, labels, sample);
+                } else {
+                    sample(name, labels, sample.value());
+                }
+            });
+        });
+    }
+
+    /** Of the same labels: counts add up, and of gauges the last one counts. */
+    private static Sample sum(ModelMetric.Kind kind, Sample a, Sample b) {
+        if (kind == ModelMetric.Kind.GAUGE || !Arrays.equals(a.bounds(), b.bounds())) {
+            return b;
+        }
+        long[] counts = a.counts().clone();
+        for (int i = 0; i < counts.length; i++) {
+            counts[i] += b.counts()[i];
+        }
+        return new Sample(a.labels(), a.value() + b.value(), a.bounds(), counts);
+    }
+
+    private void histogram(String name, String labels, Sample h) {
+        long below = 0;
+        String more = labels.isEmpty() ? "" : labels + ',';
+        for (int i = 0; i < h.counts().length; i++) {
+            below += h.counts()[i];
+            String bound = i < h.bounds().length ? number(h.bounds()[i]) : "+Inf";
+            sample(name + "_bucket", more + "le=\"" + bound + '"', below);
+        }
+        sample(name + "_sum", labels, h.value());
+        sample(name + "_count", labels, below);
+    }
+
+    private static String labels(Sample sample) {
+        List<String> labels = new ArrayList<>();
+        sample.labels().forEach((name, value) -> labels.add(name + "=\"" + escaped(value) + '"'));
+        return String.join(",", labels);
     }
 
     private void batchSizes(String labels, BatchFigures batches) {

@@ -3,6 +3,7 @@
 package io.nereid.engine;
 
 import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelMetric;
 import io.nereid.base.Clock;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.scheduling.DevicePool;
@@ -129,6 +130,16 @@ final class ModelServable extends EngineServable {
     @Override
     public long memoryBytes() {
         return model.memoryBytes();
+    }
+
+    @Override
+    boolean ready() {
+        return model.ready();
+    }
+
+    @Override
+    List<ModelMetric> metrics() {
+        return model.metrics();
     }
 
     @Override

@@ -105,6 +105,19 @@ class EngineTest {
     }
 
     @Test
+    void aModelMaySayThatItIsNotReady() throws Exception {
+        try (EngineRig rig = new EngineRig(root)) {
+            rig.stored("willing", 1, "fine");
+            rig.stored("unwilling", 1, "unwilling");
+            Engine engine = rig.start();
+            assertThat(engine.ready(ModelRef.latest("willing"))).isTrue();
+            assertThat(engine.ready(ModelRef.latest("unwilling"))).isFalse();
+            assertThat(engine.ready(ModelRef.exact("unwilling", 1))).isFalse();
+            assertThat(engine.metadata(ModelRef.latest("unwilling")).inputs()).isNotEmpty();
+        }
+    }
+
+    @Test
     void beginningToDrainTurnsReadinessFalseButStillServes() throws Exception {
         model("m", "fine");
         try (Engine engine = engine(RepositorySource.Mode.NONE)) {

@@ -6,12 +6,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelMetric;
+import io.nereid.backend.ModelMetric.Kind;
+import io.nereid.backend.ModelMetric.Sample;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.InitialStates;
 import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -217,6 +221,60 @@ class MetricsPageTest {
 
     private void stat(String line) throws IOException {
         Files.writeString(proc.resolve("stat"), line + "\ncpu0 1 1 1 1\n");
+    }
+
+    /** A version that counts by itself. */
+    private static EngineServable counting(String name, ModelMetric... metrics) {
+        return new EngineServable(new ServableId(name, 1), config(name)) {
+            @Override
+            List<ModelMetric> metrics() {
+                return List.of(metrics);
+            }
+
+            @Override
+            public long memoryBytes() {
+                return 0;
+            }
+
+            @Override
+            public void submit(InferenceJob job) {
+                throw new IllegalStateException("not asked");
+            }
+
+            @Override
+            int queued() {
+                return 0;
+            }
+
+            @Override
+            void unload() {}
+        };
+    }
+
+    @Test
+    void figuresOfTheModelsOwnStandBesideOurs() {
+        Map<String, String> quoted = Map.of("kind", "a \"quoted\"\none");
+        ModelMetric asked = new ModelMetric(
+                "asked_total", Kind.COUNTER, "Asked\nfor", List.of(new Sample(Map.of("what", "x"), 2.5)));
+        ModelMetric times = new ModelMetric(
+                "time_seconds",
+                Kind.HISTOGRAM,
+                "How long",
+                List.of(new Sample(quoted, 100.65, new double[] {0.1, 1}, new long[] {2, 2, 1})));
+        ModelMetric level = new ModelMetric("level", Kind.GAUGE, "Level", List.of(new Sample(Map.of(), 7)));
+        ModelMetric other = new ModelMetric("level", Kind.COUNTER, "Another", List.of(new Sample(Map.of(), 1)));
+        MetricsOptions options = MetricsOptions.DEFAULT.withHost(false);
+        String page = new MetricsPage(List.of(counting("a", asked, times, level), counting("b", asked, times, other)), options)
+                .write(new HostFigures(proc), Map.of());
+        assertThat(parse(page))
+                .containsEntry("asked_total{what=\"x\"}", 5.0)
+                .containsEntry("level", 7.0)
+                .containsEntry("time_seconds_bucket{kind=\"a \\\"quoted\\\"\\none\",le=\"0.1\"}", 4.0)
+                .containsEntry("time_seconds_bucket{kind=\"a \\\"quoted\\\"\\none\",le=\"1\"}", 8.0)
+                .containsEntry("time_seconds_bucket{kind=\"a \\\"quoted\\\"\\none\",le=\"+Inf\"}", 10.0)
+                .containsEntry("time_seconds_sum{kind=\"a \\\"quoted\\\"\\none\"}", 201.3)
+                .containsEntry("time_seconds_count{kind=\"a \\\"quoted\\\"\\none\"}", 10.0);
+        assertThat(page).contains("# HELP asked_total Asked\\nfor\n# TYPE asked_total counter\n");
     }
 
     private String page(ModelServable servable, MetricsOptions options) {

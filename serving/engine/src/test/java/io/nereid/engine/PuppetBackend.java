@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * Loads files {@code model.puppet}. Words in them say what happens: {@code broken} fails to load, {@code slow} waits for
  * {@link #open} while loading, {@code stuck} while running, {@code failing} fails every run, {@code signatures} adds
- * {@code plus_ten} and {@code classify}, {@code two} has two instances. Thread-safe.
+ * {@code plus_ten} and {@code classify}, {@code two} has two instances, {@code unwilling} says that it is not ready. Thread-safe.
  */
 final class PuppetBackend implements Backend {
     private static final List<TensorSpec> IN = List.of(new TensorSpec("IN0", DataType.FP32, Shape.of(-1)));
@@ -146,6 +146,11 @@ final class PuppetBackend implements Backend {
         @Override
         public IoTraits traits() {
             return new IoTraits(1, false, false);
+        }
+
+        @Override
+        public boolean ready() {
+            return !words.contains("unwilling");
         }
 
         @Override

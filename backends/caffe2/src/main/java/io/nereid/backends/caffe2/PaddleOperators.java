@@ -162,7 +162,7 @@ final class PaddleOperators {
             return c.node(onnx, List.of(x), last, rank);
         }
         long[] swap = LongStream.range(0, rank).toArray();
-        swap[axis] = rank - 1;
+        swap[axis] = rank - 1L;
         swap[rank - 1] = axis;
         return c.transpose(c.node(onnx, List.of(c.transpose(x, swap)), last, rank), swap);
     }
@@ -455,8 +455,8 @@ final class PaddleOperators {
             return value;
         }
         long[] order = LongStream.range(0, rank).toArray();
-        order[rank - 1] = rank - 2;
-        order[rank - 2] = rank - 1;
+        order[rank - 1] = rank - 2L;
+        order[rank - 2] = rank - 1L;
         return c.transpose(value, order);
     }
 

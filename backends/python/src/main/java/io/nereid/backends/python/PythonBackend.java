@@ -69,6 +69,7 @@ public final class PythonBackend implements Backend {
                 WorkerProgram.extracted(context.scratch()),
                 settings,
                 config.decoupled(),
+                new CustomMetrics(),
                 context.engine(),
                 context.control());
         ModelConfig given = grouped(config);

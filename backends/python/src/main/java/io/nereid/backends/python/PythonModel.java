@@ -5,6 +5,7 @@ package io.nereid.backends.python;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelMetric;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.InferenceEngine;
@@ -23,8 +24,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** A loaded model: how its workers are started, and those that no invocation has taken yet. Thread-safe. */
@@ -34,6 +38,7 @@ final class PythonModel implements BackendModel {
      *
      * @param file the model's file
      * @param modelDirectory what models are told as their repository
+     * @param metrics what its instances count together
      */
     record Plan(
             ServableId id,
@@ -43,12 +48,15 @@ final class PythonModel implements BackendModel {
             Path script,
             PythonSettings settings,
             boolean decoupled,
+            CustomMetrics metrics,
             @Nullable InferenceEngine engine,
             @Nullable ModelControl control) {
         Plan decoupled(boolean value) {
-            return new Plan(id, file, modelDirectory, interpreter, script, settings, value, engine, control);
+            return new Plan(id, file, modelDirectory, interpreter, script, settings, value, metrics, engine, control);
         }
     }
+
+    private static final long READINESS_MILLIS = 1000;
 
     private final Plan plan;
     private final ModelConfig config;
@@ -57,6 +65,12 @@ final class PythonModel implements BackendModel {
     private final ThreadPoolExecutor starters = Threads.pool("python-start", 4);
     private final Deque<Worker> ready = new ArrayDeque<>();
     private final BitSet seats = new BitSet();
+    /** Those that run, in the order of their start. */
+    private final List<Worker> running = new CopyOnWriteArrayList<>();
+
+    /** Has instances asked whether they are ready; null for models that have no say in it. */
+    private final @Nullable ScheduledFuture<?> asking;
+
     private boolean closed;
 
     /** @param first a worker that has loaded and initialised the model as the first instance */
@@ -65,6 +79,33 @@ final class PythonModel implements BackendModel {
         this.config = config;
         this.tree = ConfigTree.of(config);
         ready.add(first);
+        running.add(first);
+        this.asking = first.moody()
+                ? timer.scheduleWithFixedDelay(
+                        this::askReadiness, READINESS_MILLIS, READINESS_MILLIS, TimeUnit.MILLISECONDS)
+                : null;
+    }
+
+    /** Has the models that have a say in it say whether they want requests; never waits. */
+    private void askReadiness() {
+        running.removeIf(worker -> !worker.alive());
+        running.forEach(Worker::askReadiness);
+    }
+
+    /** Whether no instance has said that it wants none. */
+    @Override
+    public boolean ready() {
+        for (Worker worker : running) {
+            if (worker.alive() && !worker.ready()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    @Override
+    public List<ModelMetric> metrics() {
+        return plan.metrics().all();
     }
 
     /** Starts what is missing of the configured instances, several at a time. */
@@ -129,6 +170,7 @@ final class PythonModel implements BackendModel {
                     plan.settings().loadTimeout(),
                     "load " + plan.file().getFileName());
             initialise(plan, worker, config, tree, seatGroup(seat), label(seat), seat);
+            running.add(worker);
             return worker;
         } catch (RuntimeException e) {
             worker.abandon();
@@ -189,10 +231,10 @@ final class PythonModel implements BackendModel {
         for (TensorSpec spec : config.fetches()) {
             types.put(spec.name(), spec.dataType().name());
         }
-        worker.order(
+        worker.initialised(worker.order(
                 Map.of("t", "init", "args", args, "decoupled", plan.decoupled(), "types", types),
                 plan.settings().loadTimeout(),
-                "initialize " + plan.file().getFileName());
+                "initialize " + plan.file().getFileName()));
     }
 
     @Override
@@ -242,6 +284,9 @@ final class PythonModel implements BackendModel {
     public void close() {
         synchronized (this) {
             closed = true;
+        }
+        if (asking != null) {
+            asking.cancel(false);
         }
         timer.shutdownNow();
         starters.shutdown();

@@ -44,13 +44,20 @@ final class Questions {
     private final Worker worker;
     private final @Nullable InferenceEngine engine;
     private final @Nullable ModelControl control;
+    private final CustomMetrics metrics;
     private final PeerSlabs peers;
     private final Map<Long, Question> open = new ConcurrentHashMap<>();
 
-    Questions(Worker worker, @Nullable InferenceEngine engine, @Nullable ModelControl control, PeerSlabs peers) {
+    Questions(
+            Worker worker,
+            @Nullable InferenceEngine engine,
+            @Nullable ModelControl control,
+            CustomMetrics metrics,
+            PeerSlabs peers) {
         this.worker = worker;
         this.engine = engine;
         this.control = control;
+        this.metrics = metrics;
         this.peers = peers;
     }
 
@@ -137,6 +144,16 @@ final class Questions {
                 .value("value")
                 .name("n")
                 .value(Frames.number(frame, "n", 0));
+    }
+
+    /** A question about what the model counts. */
+    void metric(Map<String, Object> frame) {
+        try {
+            double answer = metrics.tell(frame);
+            worker.send(Frames.framed(begun(frame).name("v").value(answer).endObject()), true);
+        } catch (ServingException e) {
+            failed(frame, e);
+        }
     }
 
     /** Loading, unloading, and whether a model is ready. */

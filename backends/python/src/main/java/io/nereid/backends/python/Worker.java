@@ -62,6 +62,7 @@ final class Worker {
     private final Arena arena;
     private final PeerSlabs peers;
     private final Questions questions;
+    private final CustomMetrics metrics;
     private final ExecutorService reader = Threads.single("python-reader");
     private final ThreadPoolExecutor writer = Threads.pool("python-writer", 1);
     private final ConcurrentLinkedQueue<ByteBuffer> outgoing = new ConcurrentLinkedQueue<>();
@@ -73,6 +74,11 @@ final class Worker {
     private volatile @Nullable CompletableFuture<Map<String, Object>> reply;
     private volatile @Nullable Run running;
     private volatile boolean finishing;
+    /** Whether the model has a say in whether it is ready, what it said last, and whether it has been asked again. */
+    private volatile boolean moody;
+
+    private volatile boolean ready = true;
+    private final AtomicBoolean asked = new AtomicBoolean();
 
     /** The execute under way: what it returned, and the ends that it must wait for. */
     private static final class Run {
@@ -98,7 +104,8 @@ final class Worker {
         this.channel = process.channel();
         this.arena = new Arena(settings, this::announce);
         this.peers = new PeerSlabs(arena, this::flushFreed);
-        this.questions = new Questions(this, plan.engine(), plan.control(), peers);
+        this.metrics = plan.metrics();
+        this.questions = new Questions(this, plan.engine(), plan.control(), metrics, peers);
         process.onExit(() -> die(null));
         reader.execute(this::read);
     }
@@ -224,6 +231,30 @@ final class Worker {
         peers.close();
         arena.close();
         death.complete(failure);
+    }
+
+    /** Takes what the worker replied when it had initialised the model. */
+    void initialised(Map<String, Object> reply) {
+        moody = reply.containsKey("ready");
+        ready = !moody || Frames.yes(reply, "ready");
+    }
+
+    /** Whether the model has a say in whether it is ready. */
+    boolean moody() {
+        return moody;
+    }
+
+    /** What the model said last of whether it wants requests. */
+    boolean ready() {
+        return ready;
+    }
+
+    /** Asks it, unless it has been asked and has not answered yet. */
+    void askReadiness() {
+        if (moody && !dead.get() && !finishing && asked.compareAndSet(false, true)) {
+            JsonWriter json = new JsonWriter(32);
+            send(Frames.framed(json.beginObject().name("t").value("ready").endObject()), false);
+        }
     }
 
     // ------------------------------------------------------------------ requests
@@ -543,6 +574,9 @@ final class Worker {
         for (Object key : Frames.list(frame, "x")) {
             questions.drop((Long) key);
         }
+        if (frame.get("c") instanceof List<?> counted) {
+            metrics.count(counted);
+        }
         switch (Frames.string(frame, "t")) {
             case "done":
                 Run run = running;
@@ -571,6 +605,16 @@ final class Worker {
                 break;
             case "control":
                 questions.control(frame);
+                break;
+            case "metric":
+                questions.metric(frame);
+                break;
+            case "counted":
+                // Said above.
+                break;
+            case "ready":
+                ready = Frames.yes(frame, "v");
+                asked.set(false);
                 break;
             case "seg":
                 String path = Frames.string(frame, "path");

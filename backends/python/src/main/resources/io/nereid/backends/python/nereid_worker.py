@@ -178,6 +178,8 @@ class Worker:
         self._answers = {}
         self._keys = itertools.count(1)
         self._released = collections.deque()
+        self._counted = collections.deque()
+        self._busy = 0
         self._lent = {}
         self._executor = None
         self._loop = None
@@ -192,6 +194,8 @@ class Worker:
         """Sends a frame, and what else is to be told."""
         if self._released:
             message["f"] = self._taken(self._released)
+        if self._counted:
+            message["c"] = self._taken(self._counted)
         if self.abandoned:
             message["x"] = self._taken(self.abandoned)
             for key in message["x"]:
@@ -454,6 +458,16 @@ class Worker:
     def control(self, what, model, **more):
         return self._question({"t": "control", "op": what, "m": model, **more})
 
+    def metric(self, what, **more):
+        """Asks the server, which keeps what models count."""
+        return self._question({"t": "metric", "op": what, **more})
+
+    def count(self, number, what, value):
+        """Goes with the next frame, of which there is one soon while a request is worked on."""
+        self._counted.append([number, what, value])
+        if not self._busy:
+            self.transmit({"t": "counted"})
+
     def log(self, level, message):
         self.transmit({"t": "log", "l": level, "m": message})
 
@@ -465,7 +479,16 @@ class Worker:
             frame = self._work.popleft()
             kind = frame["t"]
             if kind == "exec":
-                self._execute(frame)
+                self._busy += 1
+                try:
+                    self._execute(frame)
+                finally:
+                    self._busy -= 1
+                if self._counted:
+                    self.transmit({"t": "counted"})
+                continue
+            if kind == "ready":
+                self.transmit({"t": "ready", "v": self._is_ready()})
                 continue
             try:
                 reply = getattr(self, "_" + kind)(frame)
@@ -517,6 +540,22 @@ class Worker:
         self._model = self._class()
         if hasattr(self._model, "initialize"):
             self._model.initialize(frame["args"])
+        if callable(getattr(self._model, "is_ready", None)):
+            return {"ready": self._is_ready()}
+        return {}
+
+    def _is_ready(self):
+        """What the model says; one that fails to say it is not ready."""
+        try:
+            result = self._model.is_ready()
+            if inspect.iscoroutine(result):
+                result = self._until_complete(result)
+            if not isinstance(result, bool):
+                raise pb.TritonModelException(f"is_ready returned {type(result).__name__} (expected: bool)")
+            return result
+        except BaseException as e:
+            self.log(2, f"is_ready failed, so that the model counts as not ready: {type(e).__name__}: {e}")
+            return False
 
     def _fin(self, frame):
         if self._model is not None and hasattr(self._model, "finalize"):

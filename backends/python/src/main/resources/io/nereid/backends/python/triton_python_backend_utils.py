@@ -8,7 +8,6 @@ is imported when a model first touches a tensor's values.
 import json
 import struct
 import sys
-import warnings
 
 TRITONSERVER_REQUEST_FLAG_SEQUENCE_START = 1
 TRITONSERVER_REQUEST_FLAG_SEQUENCE_END = 2
@@ -631,35 +630,60 @@ class Logger:
         Logger.log(message, 3)
 
 
-class _Metric:
-    def __init__(self):
-        self._value = 0.0
+class Metric:
+    """A value of a family, under labels; made with MetricFamily.Metric."""
+
+    def __init__(self, family, labels, buckets):
+        self._family = family
+        self._kind = family._kind
+        self._number = int(_the_worker().metric(
+            "metric", name=family._name, labels={str(k): str(v) for k, v in (labels or {}).items()},
+            buckets=[float(b) for b in (buckets or ())]))
+
+    def _count(self, what, value, kinds):
+        value = float(value)
+        if self._kind not in kinds:
+            names = ("COUNTER", "GAUGE", "HISTOGRAM")
+            raise TritonModelException(f"metric '{self._family._name}' is a {names[self._kind]}, which has no {what}")
+        if value != value or value in (float("inf"), float("-inf")):
+            raise TritonModelException(f"metric '{self._family._name}' cannot become {value}")
+        if self._kind == MetricFamily.COUNTER and value < 0:
+            raise TritonModelException(f"metric '{self._family._name}' is a COUNTER, which only grows (by {value})")
+        _the_worker().count(self._number, what, value)
 
     def increment(self, value):
-        self._value += value
+        """Adds to a counter or a gauge; a counter only grows."""
+        self._count("increment", value, (MetricFamily.COUNTER, MetricFamily.GAUGE))
 
     def set(self, value):
-        self._value = value
+        """Sets a gauge."""
+        self._count("set", value, (MetricFamily.GAUGE,))
 
     def observe(self, value):
-        self._value = value
+        """Counts in the buckets of a histogram."""
+        self._count("observe", value, (MetricFamily.HISTOGRAM,))
 
     def value(self):
-        return self._value
+        """What all instances of the model have made of it."""
+        if self._kind == MetricFamily.HISTOGRAM:
+            raise TritonModelException(f"metric '{self._family._name}' is a HISTOGRAM, which has no single value")
+        return float(_the_worker().metric("value", i=self._number))
 
 
 class MetricFamily:
-    """Counts for the model itself: the server does not show them."""
+    """Values under one name, on the server's page of metrics as long as the model is loaded."""
 
     COUNTER = 0
     GAUGE = 1
     HISTOGRAM = 2
 
     def __init__(self, name, description, kind):
-        warnings.warn(f"metric '{name}' is kept in the model's process alone; the server does not show it")
+        self._name = name
+        self._kind = int(kind)
+        _the_worker().metric("family", name=str(name), help=str(description), kind=self._kind)
 
     def Metric(self, labels=None, buckets=None):
-        return _Metric()
+        return Metric(self, labels, buckets)
 
 
 def load_model(model_name, config="", files=None):

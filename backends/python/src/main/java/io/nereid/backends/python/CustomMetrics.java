@@ -1,0 +1,173 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backends.python;
+
+import io.nereid.backend.ModelMetric;
+import io.nereid.backend.ModelMetric.Kind;
+import io.nereid.backend.ModelMetric.Sample;
+import io.nereid.base.ServingException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+
+/**
+ * What a model counts ({@code pb_utils.MetricFamily}): its instances together, as long as it is loaded, whatever happens to
+ * their processes. Thread-safe, by its own lock.
+ */
+final class CustomMetrics {
+    private static final Pattern NAME = Pattern.compile("[a-zA-Z_:][a-zA-Z0-9_:]*");
+    private static final Pattern LABEL = Pattern.compile("[a-zA-Z_][a-zA-Z0-9_]*");
+    private static final int MOST = 10_000;
+
+    private final Map<String, Family> families = new TreeMap<>();
+    /** By number. */
+    private final List<Series> all = new ArrayList<>();
+
+    private record Family(Kind kind, String help, Map<Map<String, String>, Series> series) {}
+
+    /** One combination of labels. Guarded by the outer lock. */
+    private static final class Series {
+        final int number;
+        final Kind kind;
+        final double[] bounds;
+        final long[] counts;
+        double value;
+
+        Series(int number, Kind kind, double[] bounds) {
+            this.number = number;
+            this.kind = kind;
+            this.bounds = bounds;
+            this.counts = new long[kind == Kind.HISTOGRAM ? bounds.length + 1 : 0];
+        }
+    }
+
+    /**
+     * Makes a family or a metric, or tells a value.
+     *
+     * @return the metric's number, or its value
+     * @throws ServingException INVALID_ARGUMENT for what cannot be
+     */
+    synchronized double tell(Map<String, Object> frame) {
+        String name = Frames.string(frame, "name");
+        switch (Frames.string(frame, "op")) {
+            case "family":
+                family(name, Frames.string(frame, "help"), (int) Frames.number(frame, "kind", -1));
+                return 0;
+            case "metric":
+                return metric(name, Frames.map(frame.get("labels")), Frames.list(frame, "buckets"));
+            default:
+                return series(Frames.number(frame, "i", -1)).value;
+        }
+    }
+
+    private void family(String name, String help, int kind) {
+        if (!NAME.matcher(name).matches() || name.startsWith("nv_") || name.startsWith("nereid_")) {
+            throw ServingException.invalidArgument("metric '" + name
+                    + "' (expected: a name of letters, digits, '_' and ':', that does not begin with 'nv_' or 'nereid_')");
+        }
+        if (kind < 0 || kind >= Kind.values().length) {
+            throw ServingException.invalidArgument(
+                    "metric '" + name + "' is of kind " + kind + " (expected: COUNTER, GAUGE or HISTOGRAM)");
+        }
+        Kind wanted = Kind.values()[kind];
+        Family there = families.putIfAbsent(name, new Family(wanted, help, new LinkedHashMap<>()));
+        if (there != null && (there.kind() != wanted || !there.help().equals(help))) {
+            throw ServingException.invalidArgument("metric '" + name + "' is there already as a " + there.kind()
+                    + " with the description '" + there.help() + "'");
+        }
+    }
+
+    private int metric(String name, Map<String, Object> given, List<?> buckets) {
+        Family family = families.get(name);
+        if (family == null) {
+            throw ServingException.invalidArgument("there is no metric '" + name + "'");
+        }
+        Map<String, String> labels = new TreeMap<>();
+        given.forEach((label, value) -> {
+            if (!LABEL.matcher(label).matches() || label.equals("le")) {
+                throw ServingException.invalidArgument("metric '" + name + "' has a label '" + label
+                        + "' (expected: letters, digits and '_', and not 'le')");
+            }
+            labels.put(label, String.valueOf(value));
+        });
+        double[] bounds = new double[buckets.size()];
+        for (int i = 0; i < bounds.length; i++) {
+            bounds[i] = buckets.get(i) instanceof Number n ? n.doubleValue() : Double.NaN;
+            if (!Double.isFinite(bounds[i]) || (i > 0 && !(bounds[i] > bounds[i - 1]))) {
+                throw ServingException.invalidArgument("buckets of metric '" + name + "' do not ascend: " + buckets);
+            }
+        }
+        if (family.kind() == Kind.HISTOGRAM != bounds.length > 0) {
+            throw ServingException.invalidArgument("metric '" + name + "' is a " + family.kind()
+                    + (bounds.length > 0 ? ", which has no buckets" : ", which needs buckets"));
+        }
+        Series there = family.series().get(labels);
+        if (there != null) {
+            if (!Arrays.equals(there.bounds, bounds)) {
+                throw ServingException.invalidArgument(
+                        "metric '" + name + "' has other buckets already: " + Arrays.toString(there.bounds));
+            }
+            return there.number;
+        }
+        if (all.size() == MOST) {
+            throw ServingException.invalidArgument("the model has " + MOST + " combinations of labels (the most it may have)");
+        }
+        Series made = new Series(all.size(), family.kind(), bounds);
+        family.series().put(labels, made);
+        all.add(made);
+        return made.number;
+    }
+
+    private Series series(long number) {
+        if (number < 0 || number >= all.size()) {
+            throw ServingException.invalidArgument("there is no metric of the number " + number);
+        }
+        return all.get((int) number);
+    }
+
+    /** Takes what a worker has counted: {@code [number, what, value]}; what makes no sense is passed over. */
+    synchronized void count(List<?> told) {
+        for (Object one : told) {
+            if (!(one instanceof List<?> l)
+                    || l.size() != 3
+                    || !(l.get(0) instanceof Long number)
+                    || !(l.get(2) instanceof Number amount)
+                    || number < 0
+                    || number >= all.size()) {
+                continue;
+            }
+            Series series = all.get(number.intValue());
+            double value = amount.doubleValue();
+            switch (String.valueOf(l.get(1))) {
+                case "set" -> series.value = value;
+                case "observe" -> {
+                    if (series.kind == Kind.HISTOGRAM) {
+                        int bucket = 0;
+                        while (bucket < series.bounds.length && value > series.bounds[bucket]) {
+                            bucket++;
+                        }
+                        series.counts[bucket]++;
+                        series.value += value;
+                    }
+                }
+                default -> series.value += value;
+            }
+        }
+    }
+
+    /** As they are now. */
+    synchronized List<ModelMetric> all() {
+        List<ModelMetric> metrics = new ArrayList<>();
+        families.forEach((name, family) -> {
+            List<Sample> samples = new ArrayList<>();
+            family.series()
+                    .forEach((labels, s) -> samples.add(new Sample(labels, s.value, s.bounds, s.counts.clone())));
+            metrics.add(new ModelMetric(name, family.kind(), family.help(), samples));
+        });
+        return metrics;
+    }
+}
