@@ -128,6 +128,13 @@ def test_a_graph_answers_as_its_model_does(plane, service):
         assert list(label.contents.int64_contents) == [0, 2] and not answer.raw_output_contents
 
 
+def test_a_graph_tells_that_it_is_ready_as_the_router_of_kserve_does(plane):
+    apply(plane, "ready", node("Sequence", "iris"))
+    for by in ("host", "path"):
+        assert plane.call("ready", "/readyz", namespace="graphs", by=by)[0] == 200
+        assert plane.call("ready", "/other", namespace="graphs", by=by)[0] == 405
+
+
 def test_every_type_goes_through_a_process_and_back(plane):
     apply(plane, "types", node("Sequence", "after"))
     words = np.array(["dog", "caf\u00e9", ""], np.object_)

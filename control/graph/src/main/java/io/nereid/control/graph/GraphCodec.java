@@ -37,6 +37,9 @@ public final class GraphCodec implements ProtocolCodec {
     private static final List<String> SERVICES =
             List.of("/inference.GRPCInferenceService/", "/grpc.health.", "/grpc.reflection.");
 
+    /** Where KServe's router tells that it is ready; a graph without services has no routes at all. */
+    private static final String READY = "/readyz";
+
     private final Graph graph;
     private final Settings settings;
     private final PassedHeaders passed;
@@ -123,6 +126,10 @@ public final class GraphCodec implements ProtocolCodec {
     }
 
     private void handle(HttpExchange exchange) {
+        if (exchange.path().equals(READY) && !exchange.method().equals("POST")) {
+            exchange.reply(HttpReply.text(200, "text/plain; charset=utf-8", ""));
+            return;
+        }
         if (!exchange.method().equals("POST")) {
             exchange.reply(HttpReply.error(405, "an inference graph takes POST, not " + exchange.method()));
             return;
