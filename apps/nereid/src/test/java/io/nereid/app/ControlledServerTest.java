@@ -24,6 +24,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CountDownLatch;
@@ -134,11 +135,11 @@ class ControlledServerTest {
             throws IOException, InterruptedException {
         String path = "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices";
         String storage = dir.resolve("models/stump/1").toUri().toString();
-        HttpResponse<String> made = post(controlPort, path, """
+        HttpResponse<String> made = post(controlPort, path, String.format(Locale.ROOT, """
                 {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService",
                  "metadata": {"name": "%s", "annotations": {%s}},
                  "spec": {"predictor": {"model": {"modelFormat": {"name": "xgboost"}, "storageUri": "%s"}%s}%s}}
-                """.formatted(name, annotations, storage, predictor, rest));
+                """, name, annotations, storage, predictor, rest));
         assertThat(made.statusCode()).as(made.body()).isEqualTo(201);
         JsonNode status = JSON.createObjectNode();
         for (int i = 0; i < SECONDS * 20; i++) {
@@ -187,8 +188,8 @@ class ControlledServerTest {
     @Test
     void anExplainerHasItsMethodItsBackgroundAndAWrongOneSaysSo() throws Exception {
         apply("own", "", "", """
-                , "explainer": {"nereid": {"method": "kernel_shap", "storageUri": "%s"}}
-                """.formatted(dir.resolve("rows").toUri()));
+                , "explainer": {"nereid": {"method": "kernel_shap", "storageUri": "ROWS"}}
+                """.replace("ROWS", dir.resolve("rows").toUri().toString()));
         JsonNode told = explained("/serving/default/own/v1/models/own:explain");
         assertThat(told.path("algorithm").asText()).isEqualTo("kernel_shap_exact");
         assertThat(told.path("background").path("origin").asText()).isEqualTo("file background.csv");

@@ -326,7 +326,7 @@ class KubectlTest {
         plane.states.put("iris-transformer-00001", state(Observed.Phase.READY, 1, 1));
         List<String> lines = new CopyOnWriteArrayList<>();
         for (int i = 0; i < 20; i++) {
-            lines.add("2026-01-01T00:00:%02d.5Z line %d".formatted(i, i));
+            lines.add("2026-01-01T00:00:" + (i < 10 ? "0" : "") + i + ".5Z line " + i);
         }
         plane.lines.put("iris-predictor-00001", lines);
         plane.lines.put("iris-transformer-00001", List.of("2026-01-01T00:00:00Z of the transformer"));
