@@ -16,7 +16,7 @@ from server import ROOT, Server, program
 
 MLFLOW = ROOT / "backends" / "mlflow" / "src" / "test" / "resources" / "mlflow"
 PMML = ROOT / "backends" / "pmml" / "src" / "test" / "resources" / "pmml"
-REFUSED = ["pyfunc", "lightgbm-classifier"]
+REFUSED = ["pyfunc", "lightgbm-truth"]
 SERVED = sorted(d.name for d in MLFLOW.iterdir() if (d / "expected.json").exists() and d.name not in REFUSED)
 # What pandas sends for a column of each type.
 NUMPY = {"FP64": np.float64, "FP32": np.float32, "INT64": np.int64, "INT32": np.int32, "BOOL": np.bool_}
@@ -184,7 +184,7 @@ def test_a_missing_column_is_named(server):
 def test_what_only_python_can_run_is_refused_with_advice(server):
     index = {m["name"]: m for m in json.loads(server.ask("POST", "/v2/repository/index")[2])}
     assert "as a Python function only" in index["pyfunc"]["reason"]
-    assert "booster_" in index["lightgbm-classifier"]["reason"]
+    assert "booster_" in index["lightgbm-truth"]["reason"]
 
 
 def test_the_only_model_needs_no_name(tmp_path):

@@ -158,9 +158,18 @@ m = lightgbm.train(
 )
 mlflow.lightgbm.save_model(m, fresh("lightgbm-booster"), signature=infer_signature(X, m.predict(X)), **NO)
 finish("lightgbm-booster", split(X), split(backwards))
-m = lightgbm.LGBMClassifier(n_estimators=3, num_leaves=5, verbose=-1).fit(X, Y)
+m = lightgbm.LGBMClassifier(n_estimators=20, num_leaves=5, min_child_samples=5, verbose=-1).fit(X, Y)
 mlflow.lightgbm.save_model(m, fresh("lightgbm-classifier"), signature=infer_signature(X, m.predict(X)), **NO)
-finish("lightgbm-classifier", split(X))
+finish("lightgbm-classifier", split(X), split(backwards))
+m = lightgbm.LGBMClassifier(n_estimators=3, num_leaves=5, verbose=-1).fit(X, Y > 0)
+mlflow.lightgbm.save_model(m, fresh("lightgbm-truth"), signature=infer_signature(X, m.predict(X)), **NO)
+# With early stopping.
+m = lightgbm.LGBMRegressor(n_estimators=60, num_leaves=5, min_child_samples=5, learning_rate=0.5, verbose=-1)
+m.fit(X[:60], X["petal length"][:60] + rng.normal(0, 1, 60), eval_X=X[60:], eval_y=X["petal length"][60:],
+      callbacks=[lightgbm.early_stopping(5, verbose=False)])
+assert 0 < m.best_iteration_ < 60
+mlflow.lightgbm.save_model(m, fresh("lightgbm-regressor"), signature=infer_signature(X, m.predict(X)), **NO)
+finish("lightgbm-regressor", split(X))
 
 m = LogisticRegression().fit(X.values.astype(np.float32), Y)
 o = to_onnx(m, X[:1].values.astype(np.float32), options={"zipmap": False}, target_opset=18)
@@ -180,7 +189,7 @@ class Doubled(mlflow.pyfunc.PythonModel):
 
 
 mlflow.pyfunc.save_model(fresh("pyfunc"), python_model=Doubled(), **NO)
-for name in ("pyfunc", "sklearn-float", "onnx-columns"):
+for name in ("pyfunc", "sklearn-float", "onnx-columns", "lightgbm-truth"):
     for junk in ("conda.yaml", "python_env.yaml", "requirements.txt"):
         (ROOT / name / junk).unlink(missing_ok=True)
 print(sys.version.split()[0], mlflow.__version__)

@@ -86,7 +86,7 @@ class ArchitectureTest {
             Map.entry("io.nereid.backends.tensorflow", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND, WIRE)),
             Map.entry("io.nereid.backends.python", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.backends.pmml", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
-            Map.entry("io.nereid.backends.mlflow", List.of(BASE, TENSOR, OBSERVE, SPI, BACKEND)),
+            Map.entry("io.nereid.backends.mlflow", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.protocols.mlflow", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT)),
             Map.entry("io.nereid.backends.sklearn", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND)),
             Map.entry("io.nereid.backends.caffe2", List.of(BASE, TENSOR, JSON, OBSERVE, SPI, BACKEND, WIRE)),

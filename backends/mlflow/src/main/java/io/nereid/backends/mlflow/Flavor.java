@@ -24,6 +24,14 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
     /** Those that are served, in the order in which they are preferred, with their backends. */
     static final Map<String, String> BACKENDS = backends();
 
+    /** The ending of files in which LightGBM's classes for scikit-learn are saved as data. */
+    private static final String SKOPS = ".skops";
+
+    /** Whether a booster has to be taken out of the file. */
+    boolean wrapped() {
+        return name.equals("lightgbm") && modelFile.endsWith(SKOPS);
+    }
+
     private static Map<String, String> backends() {
         Map<String, String> backends = new LinkedHashMap<>();
         backends.put("onnx", "onnxruntime");
@@ -75,10 +83,14 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
             case "xgboost":
                 return new Flavor(name, backend, or(data, "model.xgb"), Map.of(), modelClass.endsWith("Classifier"));
             case "lightgbm":
+                if (modelClass.startsWith("lightgbm.sklearn.") && data.endsWith(SKOPS)) {
+                    return new Flavor(name, backend, data, Map.of(), modelClass.endsWith("Classifier"));
+                }
                 if (!modelClass.isEmpty() && !modelClass.endsWith(".Booster")) {
                     throw ServingException.invalidArgument(
                             "model '" + modelName + "' is a " + modelClass
-                                    + ", which MLflow saves as a Python object (expected: lightgbm.Booster)",
+                                    + ", saved as a Python object (expected: lightgbm.Booster, or one of its classes for scikit-learn"
+                                    + " in the format skops)",
                             "log the booster inside it: mlflow.lightgbm.log_model(model.booster_, …)");
                 }
                 return new Flavor(name, backend, or(data, "model.lgb"), Map.of(), false);

@@ -163,7 +163,31 @@ public final class MlflowBackend implements Backend {
                     context.engine(),
                     context.control(),
                     context.backends());
-            return backend.load(source, inside, its);
+            if (!flavor.wrapped()) {
+                return backend.load(source, inside, its);
+            }
+            LightgbmWrapper.Content content = LightgbmWrapper.read(
+                    source.versionDirectory().resolve(flavor.modelFile()), flavor.labels());
+            Map<String, String> parameters = new HashMap<>(inside.parameters());
+            if (content.best() > 0) {
+                // As the class's own predict.
+                parameters.putIfAbsent("iteration_range", "0," + content.best());
+            }
+            Path directory = LightgbmWrapper.laidOut(content.booster(), context.scratch());
+            try {
+                return new LightgbmWrapper.Laid(
+                        backend.load(
+                                new ModelSource(source.id(), directory, directory),
+                                inside.toBuilder()
+                                        .modelFile(LightgbmWrapper.FILE)
+                                        .parameters(Map.copyOf(parameters))
+                                        .build(),
+                                its),
+                        directory);
+            } catch (RuntimeException e) {
+                LightgbmWrapper.delete(directory);
+                throw e;
+            }
         }
 
         /** What the backend inside is told. */

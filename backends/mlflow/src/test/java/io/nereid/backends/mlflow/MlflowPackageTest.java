@@ -20,8 +20,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Answers as {@code mlflow.pyfunc.load_model(directory).predict} gives them. */
 class MlflowPackageTest {
     static Stream<String> models() {
-        // LightGBM's scikit-learn classes are saved as Python objects; that they are refused is tested elsewhere.
-        return Models.names().stream().filter(n -> !n.equals("lightgbm-classifier"));
+        return Models.names().stream();
     }
 
     @ParameterizedTest

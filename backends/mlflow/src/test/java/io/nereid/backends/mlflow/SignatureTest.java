@@ -17,6 +17,7 @@ import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -181,9 +182,39 @@ class SignatureTest {
 
     @Test
     void whatIsSavedAsAPythonObjectIsRefusedWithAdvice() {
-        ServingException e = refusal(Models.ROOT.resolve("lightgbm-classifier"), OPEN);
+        ServingException e = refusal(changed("lightgbm-classifier", "data: model.skops", "data: model.pkl"), OPEN);
         assertThat(e.getMessage()).contains("lightgbm.sklearn.LGBMClassifier");
         assertThat(e.remedy()).contains("booster_");
+    }
+
+    @Test
+    void aClassifierOfLightgbmWhoseClassesAreNoNumbersIsRefusedWithAdvice() {
+        ServingException e = refusal(Models.ROOT.resolve("lightgbm-truth"), OPEN);
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.getMessage()).contains("model.skops' holds a classifier whose classes are not the whole numbers");
+        assertThat(e.remedy()).contains("booster_");
+    }
+
+    @Test
+    void aDamagedFileOfSkopsIsRefused() throws Exception {
+        Path copy = Models.copy("lightgbm-regressor", directory);
+        byte[] bytes = Files.readAllBytes(copy.resolve("model.skops"));
+        Files.write(copy.resolve("model.skops"), Arrays.copyOf(bytes, bytes.length / 2));
+        ServingException e = refusal(copy, OPEN);
+        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.getMessage()).contains("cannot be read as a file of skops");
+    }
+
+    @Test
+    void theBestIterationOfEarlyStoppingCountsAndWhatWasLaidOutGoesWithTheModel() throws Exception {
+        Path scratch = directory.resolve("scratch");
+        BackendModel model = Models.BACKEND.load(
+                Models.source(Models.ROOT.resolve("lightgbm-regressor")), OPEN, new BackendContext(1, scratch, Map.of()));
+        try (model) {
+            assertThat(model.config().parameters().get("iteration_range")).matches("0,[0-9]+");
+            assertThat(scratch).isDirectoryContaining("glob:**lightgbm-*");
+        }
+        assertThat(scratch).isEmptyDirectory();
     }
 
     @Test
