@@ -30,6 +30,13 @@ def read_expected(file):
     return x, np.frombuffer(data, "<f8", rows * answers, 16 + 8 * rows * features).reshape(rows, answers)
 
 
+def read_margins(file):
+    """The sums behind the answers, which follow them."""
+    data = file.read_bytes()
+    rows, features, answers, margins = struct.unpack_from("<4i", data)
+    return np.frombuffer(data, "<f8", rows * margins, 16 + 8 * rows * (features + answers)).reshape(rows, margins)
+
+
 MODELS = [*trees("xgboost"), *trees("lightgbm")]
 PLAIN = ["bagging", "elasticnet", "boost", "calibrated", "ada", "rest_trees", "forest_many", "sgd_sparse"]
 CATBOOST = ROOT / "backends" / "catboost" / "src" / "test" / "resources" / "models"
@@ -107,6 +114,39 @@ def test_trees_answer_as_their_packages(server, client, name, file, expected):
         pytest.skip("no row of the fixture survives 32 bits")
     for way, got in ask_all_ways(server, client, name, x):
         assert np.allclose(got.reshape(answers.shape), answers, rtol=1e-6, atol=1e-6), way
+
+
+@pytest.mark.parametrize("name", [
+    "xgboost-multi-softmax-gbtree", "xgboost-binary-logistic-gbtree", "lightgbm-multiclass-gbdt-missing",
+    "lightgbm-binary-rf-missing"])
+def test_a_request_may_ask_for_the_margin(server, client, name):
+    expected = next(e for n, _, e in MODELS if n == name)
+    x, margins = read_expected(expected)[0][:20], read_margins(expected)[:20]
+    metadata = client.get_model_metadata(name)
+    kind = metadata.inputs[0].datatype
+    keep = np.all((x == x.astype(np.float32)) | np.isnan(x), axis=1)
+    x, margins = x[keep], margins[keep]
+    assert len(x) > 3
+    tensor = triton.InferInput("input-0", list(x.shape), kind)
+    tensor.set_data_from_numpy(x.astype({"FP32": np.float32, "FP64": np.float64}[kind]))
+    parameter = "output_margin" if name.startswith("xgboost") else "raw_score"
+    got = client.infer(name, [tensor], parameters={parameter: True}).as_numpy("predict")
+    assert np.allclose(got.reshape(margins.shape), margins, rtol=1e-6, atol=1e-6)
+    body = {"parameters": {parameter: True},
+            "inputs": [{"name": "input-0", "shape": list(x.shape), "datatype": kind, "data": x.ravel().tolist()}]}
+    status, _, answer = server.ask("POST", f"/v2/models/{name}/infer", json.dumps(body))
+    assert status == 200, answer
+    got = numbers(json.loads(answer)["outputs"][0]["data"])
+    assert np.allclose(got.reshape(margins.shape), margins, rtol=1e-6, atol=1e-6)
+    body = {"signature_name": "margin", "instances": x.tolist()}
+    status, _, answer = server.ask("POST", f"/v1/models/{name}:predict", json.dumps(body))
+    assert status == 200, answer
+    got = numbers(json.loads(answer)["predictions"])
+    assert np.allclose(got.reshape(margins.shape), margins, rtol=1e-6, atol=1e-6)
+    body = {"parameters": {parameter: "perhaps"},
+            "inputs": [{"name": "input-0", "shape": list(x.shape), "datatype": kind, "data": x.ravel().tolist()}]}
+    status, _, answer = server.ask("POST", f"/v2/models/{name}/infer", json.dumps(body))
+    assert status == 400 and "(expected: true or false)" in json.loads(answer)["error"]
 
 
 def infer(server, model, inputs):
