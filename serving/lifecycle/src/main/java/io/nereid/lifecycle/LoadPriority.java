@@ -29,8 +29,8 @@ import org.slf4j.LoggerFactory;
  * slice, some milliseconds. Under the policy for idle time a thread gives its processor back at once. But it may also never
  * get one while others want them all, and meanwhile hold what serving needs. So whoever has got next to nothing is merely nice for a while.
  *
- * <p>A thread inherits both from the one that starts it, and the pools that a backend starts while it loads are those
- * that serve later. So both are taken back from all of them when the load ends, which takes the right to do so (CAP_SYS_NICE, or a
+ * <p>A thread inherits both from the one that starts it, and a process as well, and the pools and workers that a backend starts
+ * while it loads are those that serve later. So both are taken back from all of them when the load ends, which takes the right to do so (CAP_SYS_NICE, or a
  * limit such as {@code ulimit -e 20}); without it, nothing is changed in the first place.
  */
 final class LoadPriority {
@@ -113,14 +113,32 @@ final class LoadPriority {
         }
         loading.remove(thread);
         try {
+            raiseStarted(thread);
             raise(thread);
             for (int other : os.all()) {
                 if (!loading.contains(other) && os.get(other) == lowered) {
+                    raiseStarted(other);
                     raise(other);
                 }
             }
         } catch (IOException | RuntimeException | LinkageError e) {
             LOG.warn("the priority of a loaded model's threads could not be raised again", e);
+        }
+    }
+
+    private void raiseStarted(int thread) {
+        lowerStarted(thread).forEach(this::raise);
+    }
+
+    /** The lowered threads of processes that a thread has started. */
+    private List<Integer> lowerStarted(int thread) {
+        try {
+            return os.started(thread).stream()
+                    .filter(started -> os.get(started) == lowered)
+                    .toList();
+        } catch (IOException e) {
+            LOG.debug("thread {} ended while it was looked at, or nobody knows what it started", thread, e);
+            return List.of();
         }
     }
 
@@ -162,10 +180,8 @@ final class LoadPriority {
             crowdedUntil = clock.nanos() + CROWDED.toNanos();
             LOG.debug("loads get next to no processor time; for {} s they are merely nice", CROWDED.toSeconds());
             try {
-                for (int thread : os.all()) {
-                    if (os.get(thread) == lowered) {
-                        var unused = os.idle(thread, false);
-                    }
+                for (int thread : givingWay()) {
+                    var unused = os.idle(thread, false);
                 }
             } catch (IOException | RuntimeException | LinkageError e) {
                 LOG.warn("loads that wait for a processor could not be given more of it", e);
@@ -175,14 +191,24 @@ final class LoadPriority {
         }
     }
 
+    /** Threads that give way, those of processes that they have started among them. */
+    private List<Integer> givingWay() throws IOException {
+        List<Integer> threads = new ArrayList<>();
+        for (int thread : os.all()) {
+            if (os.get(thread) == lowered) {
+                threads.add(thread);
+                threads.addAll(lowerStarted(thread));
+            }
+        }
+        return threads;
+    }
+
     /** What each thread that gives way has had so far. */
     private Map<Integer, Os.Share> shares() {
         Map<Integer, Os.Share> shares = new HashMap<>();
         try {
-            for (int thread : os.all()) {
-                if (os.get(thread) == lowered) {
-                    shares.put(thread, os.share(thread));
-                }
+            for (int thread : givingWay()) {
+                shares.put(thread, os.share(thread));
             }
         } catch (IOException | RuntimeException | LinkageError e) {
             LOG.debug("a thread ended while it was looked at", e);
@@ -237,8 +263,8 @@ final class LoadPriority {
 
     private boolean tryIdle(int me) {
         try {
-            // Where nobody knows how long threads wait, they might for ever.
-            return sharesAreKnown() && os.idle(me, true) && os.idle(me, false) && !os.idle(me);
+            // Where nobody knows how long threads wait, or which processes they start, these might wait for ever.
+            return os.started(me).isEmpty() && sharesAreKnown() && os.idle(me, true) && os.idle(me, false) && !os.idle(me);
         } catch (IOException | RuntimeException | LinkageError e) {
             LOG.debug("there is no policy for idle time here", e);
             return false;
@@ -252,6 +278,9 @@ final class LoadPriority {
 
         /** Every thread of the process. */
         List<Integer> all() throws IOException;
+
+        /** Every thread of the processes that a thread of this one has started, and of those that they have started. */
+        List<Integer> started(int thread) throws IOException;
 
         /** A thread's niceness. */
         int get(int thread);
@@ -302,6 +331,30 @@ final class LoadPriority {
             }
 
             @Override
+            public List<Integer> started(int thread) throws IOException {
+                List<Integer> threads = new ArrayList<>();
+                addStarted(Path.of("/proc/self/task/" + thread), threads);
+                return threads;
+            }
+
+            private static void addStarted(Path thread, List<Integer> threads) throws IOException {
+                String processes = Files.readString(thread.resolve("children")).trim();
+                if (processes.isEmpty()) {
+                    return;
+                }
+                for (String process : processes.split(" ")) {
+                    try (Stream<Path> tasks = Files.list(Path.of("/proc/" + process + "/task"))) {
+                        for (Path task : tasks.toList()) {
+                            threads.add(Integer.parseInt(task.getFileName().toString()));
+                            addStarted(task, threads);
+                        }
+                    } catch (IOException e) {
+                        LOG.debug("process {} ended while it was looked at", process, e);
+                    }
+                }
+            }
+
+            @Override
             public int get(int thread) {
                 return LibC.getpriority(PRIO_PROCESS, thread);
             }
@@ -324,7 +377,7 @@ final class LoadPriority {
 
             @Override
             public Share share(int thread) throws IOException {
-                String[] figures = Files.readString(Path.of("/proc/self/task/" + thread + "/schedstat"))
+                String[] figures = Files.readString(Path.of("/proc/" + thread + "/schedstat"))
                         .trim()
                         .split(" ");
                 return new Share(Long.parseLong(figures[0]), Long.parseLong(figures[1]));

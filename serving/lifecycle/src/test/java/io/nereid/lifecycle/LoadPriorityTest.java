@@ -34,6 +34,8 @@ class LoadPriorityTest {
         volatile boolean mayRaise = true;
         volatile boolean broken;
         volatile boolean nobodyKnows;
+        volatile boolean nobodyKnowsChildren;
+        final Map<Integer, List<Integer>> started = new ConcurrentHashMap<>();
         volatile int me = 1;
 
         @Override
@@ -48,6 +50,14 @@ class LoadPriorityTest {
         @Override
         public List<Integer> all() {
             return List.copyOf(nice.keySet());
+        }
+
+        @Override
+        public List<Integer> started(int thread) throws IOException {
+            if (nobodyKnowsChildren) {
+                throw new IOException("no such file");
+            }
+            return started.getOrDefault(thread, List.of());
         }
 
         @Override
@@ -214,7 +224,49 @@ class LoadPriorityTest {
     }
 
     @Test
-    void isMerelyNiceWhereNobodyKnowsHowLongThreadsWait() {
+    void processesThatALoadStartedServeLaterAndGiveWayNoLonger() {
+        LoadPriority priority = priority(10);
+        int load = priority.lower(false);
+        os.started.put(1, List.of(500, 501, 502));
+        for (int thread : List.of(500, 501)) {
+            os.nice.put(thread, 10);
+            os.idle.add(thread);
+        }
+        os.nice.put(502, 15); // has made itself nicer still
+        priority.restore(load);
+        assertThat(os.get(500)).isZero();
+        assertThat(os.get(501)).isZero();
+        assertThat(os.get(502)).isEqualTo(15);
+        assertThat(os.idle).isEmpty();
+    }
+
+    @Test
+    void aProcessThatGetsNextToNothingIsNoticed() {
+        LoadPriority priority = priority(10);
+        int load = priority.lower(false);
+        os.started.put(1, List.of(500));
+        os.nice.put(500, 10);
+        os.idle.add(500);
+        time.pass();
+        had(500, 2, 240);
+        time.pass();
+        assertThat(os.idle).isEmpty();
+        priority.restore(load);
+    }
+
+    @Test
+    void isMerelyNiceWhereNobodyKnowsWhichProcessesAThreadStarted() {
+        os.nobodyKnowsChildren = true;
+        LoadPriority priority = priority(10);
+        int load = priority.lower(false);
+        assertThat(os.get(load)).isEqualTo(10);
+        assertThat(os.idle).isEmpty();
+        priority.restore(load);
+        assertThat(os.get(load)).isZero();
+    }
+
+    @Test
+    void isMerelyNiceWhereNobodyKnowsHowHowLongThreadsWait() {
         os.nobodyKnows = true;
         int load = priority(10).lower(false);
         assertThat(os.get(load)).isEqualTo(10);
@@ -256,6 +308,9 @@ class LoadPriorityTest {
         CountDownLatch told = new CountDownLatch(1);
         AtomicInteger child = new AtomicInteger();
         List<Boolean> idles = new CopyOnWriteArrayList<>();
+        List<Integer> children = new CopyOnWriteArrayList<>();
+        List<Integer> processes = new CopyOnWriteArrayList<>();
+        AtomicReference<Process> process = new AtomicReference<>();
         Thread load = Threads.named("load").newThread(() -> {
             try {
                 List<Integer> nices = new ArrayList<>();
@@ -276,6 +331,11 @@ class LoadPriorityTest {
                         })
                         .start();
                 started.await();
+                Process sleeper = new ProcessBuilder("sleep", "60").start();
+                process.set(sleeper);
+                int pid = (int) sleeper.pid();
+                children.addAll(real.started(lowered));
+                processes.add(real.get(pid));
                 nices.add(real.get(lowered));
                 nices.add(real.get(child.get()));
                 idles.add(real.idle(lowered));
@@ -283,10 +343,12 @@ class LoadPriorityTest {
                 priority.restore(lowered);
                 idles.add(real.idle(lowered));
                 idles.add(real.idle(child.get()));
+                idles.add(real.idle(pid));
+                processes.add(real.get(pid));
                 nices.add(real.get(lowered));
                 nices.add(real.get(child.get()));
                 seen.set(nices);
-            } catch (InterruptedException e) {
+            } catch (IOException | InterruptedException e) {
                 throw new IllegalStateException(e);
             } finally {
                 told.countDown();
@@ -295,11 +357,20 @@ class LoadPriorityTest {
         load.start();
         Rig.await(told);
         end.countDown();
+        Process sleeper = process.get();
+        if (sleeper != null) {
+            sleeper.destroyForcibly();
+        }
         assumeTrue(!seen.get().isEmpty(), "this process may not change its threads' niceness");
         List<Integer> nices = seen.get();
         int usual = nices.get(2);
         assertThat(nices).containsExactly(usual + 7, usual + 7, usual, usual);
         boolean idle = idles.get(0);
-        assertThat(idles).containsExactly(idle, idle, false, false);
+        assertThat(idles).containsExactly(idle, idle, false, false, false);
+        if (idle) {
+            assertThat(sleeper).isNotNull();
+            assertThat(children).contains((int) sleeper.pid());
+            assertThat(processes).containsExactly(usual + 7, usual);
+        }
     }
 }
