@@ -40,6 +40,7 @@ def read_margins(file):
 MODELS = [*trees("xgboost"), *trees("lightgbm")]
 PLAIN = ["bagging", "elasticnet", "boost", "calibrated", "ada", "rest_trees", "forest_many", "sgd_sparse"]
 CATBOOST = ROOT / "backends" / "catboost" / "src" / "test" / "resources" / "models"
+PADDLE = ROOT / "backends" / "caffe2" / "src" / "test" / "resources" / "nets"
 CATBOOST_EXPECTED = json.loads((CATBOOST / "expected.json").read_text())
 
 
@@ -61,6 +62,8 @@ def server(tmp_path_factory):
         shutil.copy(CATBOOST / f"{name}.json", repository / f"catboost-{name}" / "1" / "model.json")
         (repository / f"cbm-{name}" / "1").mkdir(parents=True)
         shutil.copy(CATBOOST / f"{name}.cbm", repository / f"cbm-{name}" / "1" / f"{name}.cbm")
+    for name in ["pp_mlp", "pp_convnet", "pp_fluid"]:
+        shutil.copytree(PADDLE / name, repository / name / "1", ignore=shutil.ignore_patterns("case.txt"))
     newest = sorted(p.name for p in SKLEARN.iterdir() if p.is_dir())[-1]
     for name in ["frame_numbers", "frame_model", "linear"]:
         file = SKLEARN / newest / json.loads((SKLEARN / newest / "expected.json").read_text())[name]["file"]
@@ -242,3 +245,20 @@ def test_scikit_learn_answers_as_itself(server, client, version, name):
     x, answers = np.array(case["rows"]), np.array(case["answers"]["predict"], dtype=np.float64)
     for way, got in ask_all_ways(server, client, f"sklearn-{version}-{name}", x):
         assert np.allclose(got.reshape(answers.shape).astype(np.float64), answers, rtol=1e-6, atol=1e-6), way
+
+
+@pytest.mark.parametrize("name", ["pp_mlp", "pp_convnet", "pp_fluid"])
+def test_paddle_answers_as_itself(server, client, name):
+    lines = [line.split(" ") for line in (PADDLE / name / "case.txt").read_text().splitlines()[1:]]
+    (x,), (wanted,) = (
+        [np.array(list(map(float, words[4:])), np.float32).reshape(list(map(int, words[3].split(","))))
+         for words in lines if words[0] == side]
+        for side in ("input", "output"))
+    x, wanted = x[:4], wanted[:4]  # as many rows as a batch may have
+    for way, got in ask_all_ways(server, client, name, x):
+        assert np.allclose(got, wanted, rtol=1e-5, atol=1e-5), way
+    # As KServe's server for PaddlePaddle does: the input under any name, of any type of numbers.
+    body = {"inputs": [{"name": "whatever", "shape": list(x.shape), "datatype": "FP64", "data": x.ravel().tolist()}]}
+    status, _, answer = server.ask("POST", f"/v2/models/{name}/infer", json.dumps(body))
+    assert status == 200, answer
+    assert np.allclose(json.loads(answer)["outputs"][0]["data"], wanted.ravel(), rtol=1e-5, atol=1e-5)

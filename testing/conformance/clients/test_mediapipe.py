@@ -67,6 +67,9 @@ def server(tmp_path_factory):
         for name, (file, *_) in DETECTORS.items():
             (models / name / "1").mkdir(parents=True)
             (models / name / "1" / "model.tflite").write_bytes(archive.extractfile("package/" + file).read())
+    (models / "batched" / "1").mkdir(parents=True)
+    shutil.copy(models / "short" / "1" / "model.tflite", models / "batched" / "1" / "model.tflite")
+    (models / "batched" / "config.pbtxt").write_text('backend: "tflite"\nmax_batch_size: 4\n')
     running = Server(models)
     yield running
     running.stop()
@@ -116,3 +119,17 @@ def test_more_pictures_than_the_file_takes_are_refused(server):
     answer = requests.post(f"http://{server.base}/v1/models/short:predict", json={"instances": image * 2}, timeout=60)
     assert answer.status_code == 400
     assert "[2,128,128,3]" in json.dumps(answer.json()) and "[1,128,128,3]" in json.dumps(answer.json())
+
+
+def test_with_batches_configured_each_picture_is_answered(server):
+    _, size, boxes, scores, place, score = DETECTORS["short"]
+    images = np.concatenate([picture(size), np.zeros((1, size, size, 3), np.float32), picture(size)])
+    with grpc_client.InferenceServerClient(server.base) as client:
+        tensor = grpc_client.InferInput("input", [3, size, size, 3], "FP32")
+        tensor.set_data_from_numpy(images)
+        answer = client.infer("batched", [tensor])
+    found = answer.as_numpy(scores)[:, :, 0]
+    assert answer.as_numpy(boxes).shape == (3, 896, 16)
+    assert [int(f.argmax()) for f in found[[0, 2]]] == [place, place]
+    assert found.max(axis=1)[[0, 2]] == pytest.approx([score, score], abs=2e-3)
+    assert found[1].max() < 0, "there is no face in nothing"

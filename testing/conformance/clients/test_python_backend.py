@@ -357,6 +357,33 @@ def test_is_model_ready_and_bls_to_itself_by_another_name(client):
         assert result.as_numpy("OUT")[0] == ready
 
 
+def counting(client, what):
+    return said(client.infer("counting", [tensor("WHAT", np.array([what], np.object_))]))
+
+
+def test_metrics_of_a_model_are_on_the_page(server, client):
+    before = server.metric('asked_total{model="counting",what="count"}')
+    assert counting(client, "count 2.5") == "done"
+    assert server.metric('asked_total{model="counting",what="count"}') == before + 2.5
+    assert counting(client, "level 8") == "7.0"
+    assert counting(client, "time 0.05 5") == "done"
+    page = server.ask("GET", "/metrics")[2].decode()
+    assert "# TYPE asked_total counter\n" in page and "# HELP asked_total Requests, by what they asked\n" in page
+    assert "\nlevel 7\n" in page
+    assert 'time_seconds_bucket{kind="a \\"quoted\\"\\none",le="1"} 1\n' in page
+    assert counting(client, "count -1").startswith("metric 'asked_total' is a COUNTER")
+
+
+def test_a_model_says_whether_it_is_ready(server, client):
+    assert client.is_model_ready("counting")
+    counting(client, "ready no")
+    until(lambda: not client.is_model_ready("counting"), "the model still counts as ready")
+    assert server.ask("GET", "/v2/models/counting/ready")[0] != 200
+    assert client.is_server_ready()
+    counting(client, "ready yes")
+    until(lambda: client.is_model_ready("counting"), "the model does not count as ready again")
+
+
 def test_many_clients_at_once(server):
     problems = []
 

@@ -72,6 +72,17 @@ plain = Plain()
 write("add_sub", converted(plain.call.get_concrete_function(), model=plain).convert())
 
 
+# Of one row alone: its sizes stand in the graph.
+class Fixed(tf.Module):
+    @tf.function(input_signature=[tf.TensorSpec([1, 4], tf.float32, name="x")])
+    def serving(self, x):
+        return {"square": tf.reshape(x * 2 + 1, [1, 2, 2]), "sum": tf.reshape(tf.reduce_sum(x), [1, 1])}
+
+
+fixed = Fixed()
+write("fixed", saved(fixed, {"serving_default": fixed.serving}))
+
+
 class Sorted(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="x")])
     def serving(self, x):

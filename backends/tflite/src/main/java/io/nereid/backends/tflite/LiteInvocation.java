@@ -56,28 +56,76 @@ final class LiteInvocation implements Invocation {
         reports.listen();
         try {
             Tensor[] ordered = ordered(inputs);
-            layOut(ordered);
-            for (int i = 0; i < ordered.length; i++) {
-                feed(i, ordered[i]);
-            }
-            int status = runner.invoke();
-            if (status != kTfLiteOk) {
-                throw failed(status);
-            }
-            List<Tensor> results = new ArrayList<>(outputs.size());
-            try {
-                for (String output : outputs) {
-                    results.add(result(output));
-                }
-                return results;
-            } catch (RuntimeException e) {
-                Tensor.closeAll(results);
-                throw e;
-            }
+            long rows = model.single() && ordered.length > 0 ? ordered[0].shape().dim(0) : 1;
+            return rows > 1 ? rowByRow(ordered, (int) rows, outputs) : once(ordered, outputs);
         } finally {
             reports.heard();
             synchronized (this) {
                 running = false;
+            }
+        }
+    }
+
+    private List<Tensor> once(Tensor[] inputs, List<String> outputs) {
+        layOut(inputs);
+        for (int i = 0; i < inputs.length; i++) {
+            feed(i, inputs[i]);
+        }
+        int status = runner.invoke();
+        if (status != kTfLiteOk) {
+            throw failed(status);
+        }
+        List<Tensor> results = new ArrayList<>(outputs.size());
+        try {
+            for (String output : outputs) {
+                results.add(result(output));
+            }
+            return results;
+        } catch (RuntimeException e) {
+            Tensor.closeAll(results);
+            throw e;
+        }
+    }
+
+    /** Runs of a row each, whose results stand one after the other. */
+    private List<Tensor> rowByRow(Tensor[] inputs, int rows, List<String> outputs) {
+        List<Tensor> whole = new ArrayList<>(outputs.size());
+        List<Tensor> row = new ArrayList<>(inputs.length);
+        List<Tensor> results = List.of();
+        boolean done = false;
+        try {
+            for (int r = 0; r < rows; r++) {
+                synchronized (this) {
+                    if (cancelled) {
+                        throw ServingException.of(
+                                Code.CANCELLED, "the run of model '" + model.config().name() + "' was cancelled");
+                    }
+                }
+                for (Tensor input : inputs) {
+                    int length = input.byteLength() / rows;
+                    row.add(input.retainSlice(input.shape().withFirst(1), r * length, length));
+                }
+                results = once(row.toArray(Tensor[]::new), outputs);
+                for (int i = 0; i < results.size(); i++) {
+                    Tensor result = results.get(i);
+                    if (r == 0) {
+                        whole.add(Tensor.allocate(
+                                result.name(), result.dataType(), result.shape().withFirst(rows)));
+                    }
+                    whole.get(i).buffer().position(r * result.byteLength()).put(result.buffer());
+                }
+                Tensor.closeAll(results);
+                results = List.of();
+                Tensor.closeAll(row);
+                row.clear();
+            }
+            done = true;
+            return whole;
+        } finally {
+            Tensor.closeAll(results);
+            Tensor.closeAll(row);
+            if (!done) {
+                Tensor.closeAll(whole);
             }
         }
     }

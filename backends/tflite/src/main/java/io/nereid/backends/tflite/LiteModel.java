@@ -24,6 +24,7 @@ final class LiteModel implements BackendModel {
     private final LiteRuntime runtime;
     private final LiteModelFile file;
     private final int threads;
+    private final boolean single;
     private final SignaturePorts byDefault;
     private final Map<String, SignaturePorts> ports = new LinkedHashMap<>();
     private final Map<String, Signature> signatures;
@@ -33,12 +34,14 @@ final class LiteModel implements BackendModel {
             LiteRuntime runtime,
             LiteModelFile file,
             int threads,
+            boolean single,
             SignaturePorts byDefault,
             List<SignaturePorts> all) {
         this.config = config;
         this.runtime = runtime;
         this.file = file;
         this.threads = threads;
+        this.single = single;
         this.byDefault = byDefault;
         Map<String, Signature> described = new LinkedHashMap<>();
         for (SignaturePorts each : all) {
@@ -95,6 +98,11 @@ final class LiteModel implements BackendModel {
 
     private Invocation invocation(SignaturePorts signature) {
         return new LiteInvocation(this, signature, runtime.reports());
+    }
+
+    /** Whether the engine takes but one row at a time. */
+    boolean single() {
+        return single;
     }
 
     /** A fresh interpreter. */

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tflite;
 
+import io.nereid.tensor.DataType;
 import java.util.List;
+import java.util.stream.Stream;
 
 /**
  * What one signature takes and gives. Immutable.
@@ -11,4 +13,12 @@ import java.util.List;
  * @param inputs in the file's order
  * @param outputs likewise
  */
-record SignaturePorts(String key, List<Port> inputs, List<Port> outputs) {}
+record SignaturePorts(String key, List<Port> inputs, List<Port> outputs) {
+    /** Whether all of it is of one row, and rows of it can be put one behind the other. */
+    boolean single() {
+        return !inputs.isEmpty()
+                && Stream.concat(inputs.stream(), outputs.stream())
+                        .allMatch(p ->
+                                p.shape().rank() > 1 && p.shape().dim(0) == 1 && p.dataType() != DataType.BYTES);
+    }
+}

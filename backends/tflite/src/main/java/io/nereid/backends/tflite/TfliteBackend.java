@@ -159,12 +159,14 @@ public final class TfliteBackend implements Backend {
                 .filter(s -> s.key().equals(ModelMetadata.DEFAULT_SIGNATURE))
                 .findFirst()
                 .orElse(all.get(0));
-        ModelConfig complete = new Completion(config, byDefault, all, resizable)
+        // What was converted for one row alone runs row by row.
+        boolean single = config.maxBatchSize() > 0 && !resizable && all.stream().allMatch(SignaturePorts::single);
+        ModelConfig complete = new Completion(config, byDefault, all, resizable || single)
                 .complete(
                         context.autoComplete(),
                         settings.defaultMaxBatchSize(),
                         Math.max(1, context.cores() / settings.threads()));
-        return new LiteModel(complete, engine, opened, settings.threads(), byDefault, all);
+        return new LiteModel(complete, engine, opened, settings.threads(), single, byDefault, all);
     }
 
     private static Runner runner(LiteRuntime engine, LiteModelFile opened, String model, String key, Path file) {
