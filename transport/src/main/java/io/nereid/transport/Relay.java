@@ -21,6 +21,8 @@ import io.netty.util.concurrent.EventExecutor;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.net.URISyntaxException;
+import java.nio.charset.StandardCharsets;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -54,7 +56,7 @@ public final class Relay implements Upstream {
         this.options = options;
         EventLoops shared = options.loops();
         this.loops = shared != null ? shared : new EventLoops(0, true);
-        ClientTls tls = new ClientTls();
+        ClientTls tls = new ClientTls(options.trust());
         for (EventExecutor loop : loops.group) {
             clients.put(loop, new LoopClient((EventLoop) loop, loops.epoll, loops.count, options, resolver, tls));
         }
@@ -280,6 +282,35 @@ public final class Relay implements Upstream {
     }
 
     /**
+     * Whom connections with TLS trust. Immutable.
+     *
+     * @param certificates of authorities; empty for those that the JVM trusts
+     * @param anybody whether nothing is checked
+     */
+    public record Trust(List<X509Certificate> certificates, boolean anybody) {
+        /** The authorities that the JVM trusts. */
+        public static final Trust JVM = new Trust(List.of(), false);
+
+        /** Whoever answers. */
+        public static final Trust ANYBODY = new Trust(List.of(), true);
+
+        /** Keeps a copy. */
+        public Trust {
+            certificates = List.copyOf(certificates);
+        }
+
+        /**
+         * The authorities of PEM text.
+         *
+         * @param where what the text is called in errors
+         * @throws ServingException FAILED_PRECONDITION for a text without certificates
+         */
+        public static Trust of(String where, String pem) {
+            return new Trust(new PemFile(where, pem.getBytes(StandardCharsets.ISO_8859_1)).certificates(), false);
+        }
+    }
+
+    /**
      * How a relay works. Immutable.
      *
      * @param loops the threads that read and write sockets, best those of the server; closed by whoever made them. Null for
@@ -288,20 +319,27 @@ public final class Relay implements Upstream {
      * @param idleTimeout how long a connection that nobody uses is kept
      * @param mostConnections HTTP/1.1 connections to one address; further requests wait in line, within their own timeout
      * @param clock the server's clock, by which deadlines of calls are told
+     * @param trust whom https trusts
      */
     public record Options(
             @Nullable EventLoops loops,
             Duration connectTimeout,
             Duration idleTimeout,
             int mostConnections,
-            Clock clock) {
+            Clock clock,
+            Trust trust) {
         /** Threads of its own, ten seconds to connect, a minute idle, 256 connections to an address. */
         public static final Options DEFAULT =
-                new Options(null, Duration.ofSeconds(10), Duration.ofMinutes(1), 256, Clock.system());
+                new Options(null, Duration.ofSeconds(10), Duration.ofMinutes(1), 256, Clock.system(), Trust.JVM);
 
         /** As these, with threads that others use as well. */
         public Options withLoops(EventLoops shared) {
-            return new Options(shared, connectTimeout, idleTimeout, mostConnections, clock);
+            return new Options(shared, connectTimeout, idleTimeout, mostConnections, clock, trust);
+        }
+
+        /** As these, with others to trust. */
+        public Options withTrust(Trust others) {
+            return new Options(loops, connectTimeout, idleTimeout, mostConnections, clock, others);
         }
     }
 }

@@ -15,6 +15,7 @@ import io.grpc.netty.NegotiationType;
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.nereid.base.ServingException;
+import io.nereid.endpoint.Upstream;
 import io.nereid.transport.ServerOptions.Purpose;
 import io.nereid.transport.TlsOptions.ClientVerify;
 import io.nereid.transport.TlsOptions.Pem;
@@ -102,6 +103,32 @@ class TlsTest {
     private static String get(HttpClient http, Rig rig, String path) throws IOException, InterruptedException {
         return http.send(to(rig, path).build(), HttpResponse.BodyHandlers.ofString())
                 .body();
+    }
+
+    private static int asked(Rig rig, Relay.Trust trust) throws Exception {
+        Relay.Options options = Relay.Options.DEFAULT.withTrust(trust);
+        try (Relay relay = new Relay(options)) {
+            var answer = relay.send(
+                            "GET", "https://localhost:" + rig.port + "/ok", List.of(), new byte[0], Upstream.Terms.DEFAULT)
+                    .toCompletableFuture()
+                    .get(LONG.toSeconds(), TimeUnit.SECONDS);
+            answer.body().release();
+            return answer.status();
+        }
+    }
+
+    @Test
+    void whatIsSentOnGoesToThoseWhomTheRelayTrusts() throws Exception {
+        try (Rig rig = new Rig(encrypted(options()))) {
+            String pem = authority.certificatePem();
+            assertThat(asked(rig, Relay.Trust.of("a test", pem))).isEqualTo(200);
+            assertThat(asked(rig, Relay.Trust.ANYBODY)).isEqualTo(200);
+            assertThatThrownBy(() -> asked(rig, Relay.Trust.JVM)).hasCauseInstanceOf(ServingException.class);
+            String other = stranger.certificatePem();
+            assertThatThrownBy(() -> asked(rig, Relay.Trust.of("a test", other)))
+                    .hasCauseInstanceOf(ServingException.class);
+            assertThatThrownBy(() -> Relay.Trust.of("a test", "nothing")).hasMessageContaining("a test");
+        }
     }
 
     @ParameterizedTest

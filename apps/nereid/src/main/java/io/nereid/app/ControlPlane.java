@@ -52,6 +52,7 @@ final class ControlPlane implements AutoCloseable {
     private final PlaneSettings settings;
     private final Storage storage;
     private final Relay relay;
+    private final LoggerUpstreams upstreams;
     private final PayloadLogs payloads;
     private final Gateway gateway;
     private final LocalInfrastructure infrastructure;
@@ -84,7 +85,9 @@ final class ControlPlane implements AutoCloseable {
         this.store = DiskStore.open(directory.resolve("resources"), clock);
         this.settings = new PlaneSettings(store, () -> base);
         this.storage = new Storage(flags.storage(), clock);
-        this.relay = new Relay(Relay.Options.DEFAULT.withLoops(loops));
+        Relay.Options relayed = Relay.Options.DEFAULT.withLoops(loops);
+        this.relay = new Relay(relayed);
+        this.upstreams = new LoggerUpstreams(relay, relayed, store, settings::config);
         ServiceArtifacts artifacts = new ServiceArtifacts(storage, store, settings::config);
         this.payloads = new PayloadLogs(clock, relay, artifacts);
         this.gateway = new Gateway(door, engine, codecs, relay, clock, this::wake);
@@ -100,6 +103,7 @@ final class ControlPlane implements AutoCloseable {
                         pool,
                         clock,
                         payloads,
+                        upstreams,
                         overGrpc,
                         new JavaSteps(gateway, codecs, local.directory().resolve("work"))),
                 gateway,
@@ -193,6 +197,7 @@ final class ControlPlane implements AutoCloseable {
         infrastructure.close();
         gateway.close();
         payloads.close();
+        upstreams.close();
         relay.close();
         storage.close();
         store.close();

@@ -5,6 +5,7 @@ package io.nereid.app;
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.PayloadTap;
 import io.nereid.control.local.BuiltIns.Tap;
+import io.nereid.endpoint.Upstream;
 import io.nereid.payload.PayloadLog;
 import io.nereid.payload.PayloadLogs;
 import io.nereid.payload.PayloadOrigin;
@@ -22,11 +23,11 @@ final class LoggedPayloads implements Tap, PayloadTap {
     /**
      * Begins to log.
      *
-     * @param warnings what of the settings has no effect
+     * @param over sends events to receivers
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a setting or a place that cannot be
      */
-    LoggedPayloads(PayloadLogs logs, Workload workload, PayloadSettings settings, List<String> warnings) {
-        this.warnings = List.copyOf(warnings);
+    LoggedPayloads(PayloadLogs logs, Workload workload, PayloadSettings settings, Upstream over) {
+        this.warnings = settings.warnings();
         this.log = logs.open(
                 settings,
                 new PayloadOrigin(
@@ -36,7 +37,8 @@ final class LoggedPayloads implements Tap, PayloadTap {
                         workload.revision(),
                         "",
                         workload.revision(),
-                        workload.annotations()));
+                        workload.annotations()),
+                over);
     }
 
     @Override

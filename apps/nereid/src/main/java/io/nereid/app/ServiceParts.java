@@ -22,7 +22,6 @@ import io.nereid.payload.PayloadLogs;
 import io.nereid.payload.PayloadSettings;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
@@ -41,6 +40,7 @@ final class ServiceParts implements BuiltIns {
     private final Executor pool;
     private final Clock clock;
     private final PayloadLogs logs;
+    private final LoggerUpstreams upstreams;
     private final BiFunction<GraphCodec, String, GraphCodec> overGrpc;
     private final JavaSteps steps;
 
@@ -52,6 +52,7 @@ final class ServiceParts implements BuiltIns {
             Executor pool,
             Clock clock,
             PayloadLogs logs,
+            LoggerUpstreams upstreams,
             BiFunction<GraphCodec, String, GraphCodec> overGrpc,
             JavaSteps steps) {
         this.gateway = gateway;
@@ -60,6 +61,7 @@ final class ServiceParts implements BuiltIns {
         this.pool = pool;
         this.clock = clock;
         this.logs = logs;
+        this.upstreams = upstreams;
         this.overGrpc = overGrpc;
         this.steps = steps;
     }
@@ -108,13 +110,7 @@ final class ServiceParts implements BuiltIns {
         }
         PayloadSettings settings =
                 PayloadSettings.read(logger.url(), logger.mode(), logger.settings(), workload.annotations());
-        List<String> warnings = new ArrayList<>(settings.warnings());
-        ServiceConfig.Logger config = configs.apply(workload.namespace()).logger();
-        if (config.caCertFile() != null || config.tlsSkipVerify()) {
-            warnings.add("caCertFile and tlsSkipVerify of the logger's settings have no effect: certificates are checked"
-                    + " against those that Java trusts");
-        }
-        return new LoggedPayloads(logs, workload, settings, warnings);
+        return new LoggedPayloads(logs, workload, settings, upstreams.of(workload.namespace(), settings));
     }
 
     /** Protocols that hold nothing. */

@@ -57,11 +57,20 @@ public final class PayloadLogs implements AutoCloseable {
      * @throws ServingException INVALID_ARGUMENT for a place that nothing can be written to
      */
     public PayloadLog open(PayloadSettings settings, PayloadOrigin origin) {
-        return open(settings, origin, () -> ThreadLocalRandom.current().nextDouble());
+        return open(settings, origin, upstream);
+    }
+
+    /** As the other one, over connections of another kind. */
+    public PayloadLog open(PayloadSettings settings, PayloadOrigin origin, Upstream over) {
+        return open(settings, origin, over, () -> ThreadLocalRandom.current().nextDouble());
     }
 
     PayloadLog open(PayloadSettings settings, PayloadOrigin origin, DoubleSupplier random) {
-        Sink sink = sink(settings, origin);
+        return open(settings, origin, upstream, random);
+    }
+
+    private PayloadLog open(PayloadSettings settings, PayloadOrigin origin, Upstream over, DoubleSupplier random) {
+        Sink sink = sink(settings, origin, over);
         PayloadLog log;
         synchronized (logs) {
             // a log that takes the place of another one of the revision goes on counting
@@ -87,14 +96,14 @@ public final class PayloadLogs implements AutoCloseable {
         return all;
     }
 
-    private Sink sink(PayloadSettings settings, PayloadOrigin origin) {
+    private Sink sink(PayloadSettings settings, PayloadOrigin origin, Upstream over) {
         String url = settings.url();
         int scheme = url.indexOf(':');
         return switch (scheme < 0 ? "" : url.substring(0, scheme)) {
-            case "http", "https" -> new HttpSink(upstream, url);
-            case "file" -> new BlobBatches(FileSink.of(url), settings, origin, upstream, writers);
+            case "http", "https" -> new HttpSink(over, url);
+            case "file" -> new BlobBatches(FileSink.of(url), settings, origin, over, writers);
             case "s3", "gs", "abfs", "abfss" ->
-                new BlobBatches(stores.open(url, settings.storage(), origin), settings, origin, upstream, writers);
+                new BlobBatches(stores.open(url, settings.storage(), origin), settings, origin, over, writers);
             default ->
                 throw ServingException.invalidArgument("the logger's url is '" + url
                         + "' (expected: http://, https://, file://, s3://, gs:// or abfs://)");

@@ -267,12 +267,19 @@ public record ServiceConfig(
         }
     }
 
-    /** Where requests are logged to that say no URL. */
-    public record Logger(String defaultUrl, @Nullable String caCertFile, boolean tlsSkipVerify) {
+    /**
+     * Where requests are logged to that say no URL, and whom its https trusts.
+     *
+     * @param caBundle a ConfigMap in the service's namespace; null for the authorities that Java trusts
+     * @param caCertFile the entry of it with certificates
+     * @param tlsSkipVerify whether nothing is checked
+     */
+    public record Logger(String defaultUrl, @Nullable String caBundle, String caCertFile, boolean tlsSkipVerify) {
         static Logger read(Fields fields) {
             return new Logger(
                     orElse(fields.text("defaultUrl"), "http://default-broker"),
-                    fields.text("caCertFile"),
+                    "".equals(fields.text("caBundle")) ? null : fields.text("caBundle"),
+                    orElse(fields.text("caCertFile"), "service-ca.crt"),
                     fields.flag("tlsSkipVerify", false));
         }
     }
