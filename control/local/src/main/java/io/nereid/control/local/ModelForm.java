@@ -52,6 +52,7 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
             Map.entry("tensorflow", new Format("tensorflow", List.of())),
             Map.entry("pytorch", new Format("pytorch", List.of())),
             Map.entry("mlflow", new Format("mlflow", List.of())),
+            Map.entry("paddle", new Format("paddle", List.of())),
             Map.entry("tflite", new Format("tflite", List.of())),
             Map.entry("triton", new Format("", List.of())));
 
