@@ -21,10 +21,10 @@ if [ -z "${NEREID_BIN:-}" ] && ! ls "$root"/apps/nereid/target/dist/nereid-*/bin
     (cd "$root" && ./mvnw -B -ntp -q -Pquick -DskipTests -pl apps/nereid,examples -am package) || exit 1
 fi
 
+mkdir -p "$cache"
 if [ -n "${NEREID_CLIENTS_PYTHON:-}" ]; then
     python=$NEREID_CLIENTS_PYTHON
 else
-    mkdir -p "$cache"
     make_venv() { [ -x "$venv/bin/pip" ] || python3 -m venv "$venv" >"$cache/venv.log" 2>&1; }
     if ! make_venv; then
         rm -rf "$venv"
@@ -72,7 +72,32 @@ run() {
     local with=$1 name=$2
     shift 2
     printf '\n=== %s\n' "$name"
-    (cd clients && PYTHONDONTWRITEBYTECODE=1 "$with" -m pytest -q -rs -p no:cacheprovider --tb=short "$@") || failed+=("$name")
+    local said line
+    said=$(mktemp)
+    (cd clients && PYTHONDONTWRITEBYTECODE=1 "$with" -m pytest -q -rs -p no:cacheprovider --tb=short "$@") | tee "$said" ||
+        failed+=("$name")
+    while read -r line; do skipped+=("$name: ${line#SKIPPED }"); done < <(grep '^SKIPPED ' "$said")
+    rm -f "$said"
+}
+
+# beside <as for a suite>: one that mostly waits runs beside the next ones, up to `besides`, which shows what came of it.
+beside() {
+    beside_name=$1
+    install "$2"
+    (
+        failed=()
+        suite "$@"
+        [ ${#failed[@]} -eq 0 ]
+    ) >"$cache/beside.log" 2>&1 &
+    beside_job=$!
+}
+
+besides() {
+    wait "$beside_job" || failed+=("$beside_name")
+    cat "$cache/beside.log"
+    if grep -q '^!!! SKIPPED\|^SKIPPED' "$cache/beside.log"; then
+        skipped+=("$beside_name, or a part of it: see above")
+    fi
 }
 
 suite "REST, curl, bad input" base numpy test_rest.py
@@ -86,6 +111,7 @@ if ! install control-more; then
         "($(grep -m1 ERROR "$cache/pip-control-more.log"))"
 fi
 command -v kubectl >/dev/null || skip "kubectl with the control plane" "there is no kubectl here"
+beside "control plane: the commands of docs/KSERVE.md" control "tritonclient.grpc, yaml" test_control_page.py
 suite "control plane: KServe's samples" control "tritonclient.grpc, yaml" test_control.py
 suite "control plane: gRPC, rollouts, probes, scale" control "tritonclient.grpc, yaml" test_control_more.py
 suite "control plane: graphs over gRPC" control "tritonclient.grpc, yaml" test_control_graph_grpc.py
@@ -93,9 +119,9 @@ suite "control plane: transformers in Java and Python" control "tritonclient.grp
 suite "control plane: stores and credentials" control yaml test_control_storage.py
 suite "control plane: explainers" control "tritonclient.grpc, yaml" test_control_explain.py
 suite "control plane: payload logs" control "tritonclient.grpc, yaml" test_control_logger.py
-suite "control plane: the commands of docs/KSERVE.md" control "tritonclient.grpc, yaml" test_control_page.py
 suite "control plane: chaos" control "tritonclient.grpc, yaml" test_control_chaos.py
 suite "control plane: kserve SDK" kserve "kserve, yaml" test_control_sdk.py
+besides
 suite "MiniLM" minilm tokenizers test_minilm.py
 
 suite "Triton's schedulers" triton tritonclient.grpc test_triton_scheduling.py

@@ -434,6 +434,44 @@ def test_the_command_line_applies_waits_shows_and_deletes(plane, tmp_path):
     plane.gone("by-hand")
 
 
+def test_what_needs_a_cluster_is_told_and_runs_as_it_can(plane, tmp_path):
+    file = tmp_path / "raw.yaml"
+    file.write_text(plane.text("onnx.yaml").replace("onnx-iris", "raw").replace("  namespace: demo", """  namespace: demo
+  annotations:
+    serving.kserve.io/deploymentMode: RawDeployment
+    serving.kserve.io/autoscalerClass: hpa""").replace("  predictor:", """  predictor:
+    scaleMetric: cpu
+    nodeSelector: {disk: fast}
+    tolerations: [{key: gpu, operator: Exists}]"""))
+    told = cli(plane, "apply", "-f", str(file))
+    for word in ("nodeSelector", "tolerations"):
+        assert re.search(f"(?m)^Warning: .*{word}", told), told
+    plane.steady("raw")
+    assert "cpu" in plane.condition("raw", "FieldsWithoutEffect")["message"]
+    assert len(plane.predict("raw", IRIS)) == 2
+    assert plane.get("raw")["status"]["deploymentMode"] in ("Standard", "RawDeployment")
+    file.write_text("""
+apiVersion: serving.kserve.io/v1alpha1
+kind: TrainedModel
+metadata: {name: trained, namespace: demo}
+spec: {inferenceService: raw, model: {framework: sklearn, storageUri: "gs://a/b", memory: 1Gi}}
+""")
+    assert "InferenceService" in cli(plane, "apply", "-f", str(file), status=1)
+
+
+@pytest.mark.parametrize("format, file", [("pmml", "model.pmml"), ("tensorflow", "saved_model.pb")])
+def test_formats_of_plugins_say_how_to_get_them(plane, tmp_path, format, file):
+    (tmp_path / "1").mkdir()
+    (tmp_path / "1" / file).write_text("nothing yet")
+    name = f"needs-{format}"
+    plane.apply(plane.text("onnx.yaml").replace("onnx-iris", name).replace("name: onnx\n", f"name: {format}\n").replace(
+        f"file://{plane.values['models']}/onnx", tmp_path.as_uri()))
+    message = until(
+        lambda: (plane.get(name).get("status", {}).get("modelStatus", {}).get("lastFailureInfo") or {}).get("message"), "it is told")
+    assert f"nereid plugins install {format}" in message, message
+    plane.delete(name)
+
+
 @pytest.mark.parametrize("change, words", [
     (lambda s: s.replace("modelFormat", "modelFromat"), ["modelFromat", "modelFormat"]),
     (lambda s: s.replace("file://", "ftp://"), ["ftp://"]),
