@@ -98,7 +98,7 @@ final class GraphCalls implements StepCaller {
             if (!timeout.isZero()) {
                 limit(timeout);
             }
-            Object ending = result.whenComplete((got, failure) -> {
+            Object unusedEnd = result.whenComplete((got, failure) -> {
                 CompletableFuture<?> now = underWay;
                 if (failure != null && now != null) {
                     now.cancel(true);
@@ -109,7 +109,7 @@ final class GraphCalls implements StepCaller {
         private void limit(Duration timeout) {
             CompletableFuture<Void> timer =
                     new CompletableFuture<Void>().orTimeout(timeout.toNanos(), TimeUnit.NANOSECONDS);
-            Object watching = timer.whenComplete((never, late) -> {
+            Object unusedLimit = timer.whenComplete((never, late) -> {
                 if (late instanceof TimeoutException) {
                     result.completeExceptionally(ServingException.of(
                             Code.DEADLINE_EXCEEDED,
@@ -117,7 +117,7 @@ final class GraphCalls implements StepCaller {
                                     + " ms"));
                 }
             });
-            Object stopping = result.whenComplete((got, failure) -> timer.cancel(false));
+            Object unusedStop = result.whenComplete((got, failure) -> timer.cancel(false));
         }
 
         void start() {
