@@ -40,6 +40,10 @@ final class ServiceEntry {
     Site site(Head head, @Nullable Component component, @Nullable String tag, String prefix, IntUnaryOperator chance) {
         Lane lane = lane(component == null ? front(head) : component);
         GateSlot slot = tag == null ? lane.pick(head, chance) : lane.tagged(tag);
+        if (slot == null && tag != null && component == null) {
+            // explainers have no tags: the revision that is meant explains itself
+            slot = lane(behindExplainer()).tagged(tag);
+        }
         if (slot == null) {
             throw unavailable("no revision has the tag '" + tag + "'");
         }
@@ -97,6 +101,10 @@ final class ServiceEntry {
         if (lanes.containsKey(Component.EXPLAINER) && isExplain(head.path())) {
             return Component.EXPLAINER;
         }
+        return behindExplainer();
+    }
+
+    private Component behindExplainer() {
         return lanes.containsKey(Component.TRANSFORMER) ? Component.TRANSFORMER : Component.PREDICTOR;
     }
 

@@ -151,6 +151,24 @@ class RoutingTest {
     }
 
     @Test
+    void aTaggedRevisionIsExplainedByItself() {
+        bed.open("old", 0, 1);
+        RevisionGate canary = bed.open("new", 0, 1);
+        RevisionGate explainer = bed.open("e", 0, 1);
+        bed.route(
+                List.of(FRONT, new Door("latest-iris.example.com", "", null, "latest")),
+                Map.of(
+                        Component.PREDICTOR,
+                        Bed.backend(new Target("old", 100, "prev"), new Target("new", 0, "latest")),
+                        Component.EXPLAINER,
+                        Bed.backend(Bed.target("e", 100))));
+        assertThat(bed.find("latest-iris.example.com", "/v1/models/iris:explain"))
+                .isSameAs(canary.site().at(""));
+        assertThat(bed.find("iris.example.com", "/v1/models/iris:explain"))
+                .isSameAs(explainer.site().at(""));
+    }
+
+    @Test
     void sharesAreKept() {
         bed.open("old", 0, 1);
         RevisionGate canary = bed.open("new", 0, 1);
