@@ -83,8 +83,8 @@ class RelayGrpcTest {
     private final AtomicReference<Metadata> metadata = new AtomicReference<>(new Metadata());
     private final AtomicInteger most = new AtomicInteger(Integer.MAX_VALUE);
     private final EventLoops loops = new EventLoops(1, true);
-    private final Relay relay =
-            new Relay(new Relay.Options(loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system(), Relay.Trust.JVM));
+    private final Relay relay = new Relay(new Relay.Options(
+            loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system(), Relay.Trust.JVM));
     private io.grpc.Server far = start(0);
     private Upstream.Terms terms =
             new Upstream.Terms(Duration.ofSeconds(20), 64 << 20, List.of(new Upstream.Header("x-added", "by us")));

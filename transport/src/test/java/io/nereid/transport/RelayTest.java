@@ -143,8 +143,8 @@ class RelayTest {
     }
 
     private final EventLoops loops = new EventLoops(1, true);
-    private final Relay relay =
-            new Relay(new Relay.Options(loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system(), Relay.Trust.JVM));
+    private final Relay relay = new Relay(new Relay.Options(
+            loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system(), Relay.Trust.JVM));
     private final Far far = new Far();
     private Upstream.Terms terms =
             new Upstream.Terms(Duration.ofSeconds(20), 1 << 20, List.of(new Upstream.Header("X-Added", "by us")));

@@ -109,7 +109,11 @@ class TlsTest {
         Relay.Options options = Relay.Options.DEFAULT.withTrust(trust);
         try (Relay relay = new Relay(options)) {
             var answer = relay.send(
-                            "GET", "https://localhost:" + rig.port + "/ok", List.of(), new byte[0], Upstream.Terms.DEFAULT)
+                            "GET",
+                            "https://localhost:" + rig.port + "/ok",
+                            List.of(),
+                            new byte[0],
+                            Upstream.Terms.DEFAULT)
                     .toCompletableFuture()
                     .get(LONG.toSeconds(), TimeUnit.SECONDS);
             answer.body().release();

@@ -157,7 +157,9 @@ final class ControlClient {
         return ServingException.wrap(
                 Code.UNAVAILABLE,
                 "talking to " + url + " failed: " + why,
-                e instanceof SSLException ? "the control API itself is not encrypted: its URL begins with http://" : null,
+                e instanceof SSLException
+                        ? "the control API itself is not encrypted: its URL begins with http://"
+                        : null,
                 e);
     }
 

@@ -79,8 +79,9 @@ final class ControlFlags {
     @Option(
             names = "--ingress-domain",
             paramLabel = "DOMAIN",
-            description = "What the hosts of services end with, and a port if URLs shall have one (default: localhost with"
-                    + " the server's port). The settings in inferenceservice-config go before it.")
+            description =
+                    "What the hosts of services end with, and a port if URLs shall have one (default: localhost with"
+                            + " the server's port). The settings in inferenceservice-config go before it.")
     @Nullable String ingressDomain;
 
     /** Whether the server's port is encrypted. Set by who knows. */
@@ -139,7 +140,8 @@ final class ControlFlags {
         }
         if (ingressDomain != null && !DOMAIN.matcher(ingressDomain).matches()) {
             throw ServingException.invalidArgument(
-                    "--ingress-domain is '" + ingressDomain + "' (expected: a domain such as example.com, or example.com:8080)",
+                    "--ingress-domain is '" + ingressDomain
+                            + "' (expected: a domain such as example.com, or example.com:8080)",
                     ingressDomain.contains("/") ? "leave the scheme and the path out" : null);
         }
     }

@@ -59,7 +59,8 @@ final class LoggerUpstreams implements AutoCloseable {
             return Relay.Trust.JVM;
         }
         ObjectNode tree = store.get(new ResourceStore.Key(CONFIG_MAPS, namespace, bundle));
-        String pem = tree == null ? "" : tree.path("data").path(config.caCertFile()).asText("");
+        String pem =
+                tree == null ? "" : tree.path("data").path(config.caCertFile()).asText("");
         String where = "the entry '" + config.caCertFile() + "' of ConfigMap '" + bundle + "'";
         if (pem.isEmpty()) {
             throw ServingException.of(

@@ -103,7 +103,8 @@ class ControlCommandsTest {
     }
 
     private ObjectNode iris() {
-        return store.get(new ResourceStore.Key(new ResourceStore.Type("serving.kserve.io", "inferenceservices"), "default", "iris"));
+        return store.get(new ResourceStore.Key(
+                new ResourceStore.Type("serving.kserve.io", "inferenceservices"), "default", "iris"));
     }
 
     private void ready(String status) {

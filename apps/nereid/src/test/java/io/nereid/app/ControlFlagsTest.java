@@ -39,8 +39,9 @@ class ControlFlagsTest {
 
     @Test
     void anotherDomainTakesThePlaceOfBoth() {
-        Ingress ingress =
-                flags("--control", "--ingress-domain=models.test:99").settings(8080).ingress();
+        Ingress ingress = flags("--control", "--ingress-domain=models.test:99")
+                .settings(8080)
+                .ingress();
         assertThat(ingress.ingressDomain()).isEqualTo("models.test:99");
         assertThat(ingress.additionalIngressDomains()).isEmpty();
     }

@@ -64,7 +64,8 @@ class ControlledServerTest {
         try (InputStream in = Objects.requireNonNull(getClass().getResourceAsStream("stump.json"))) {
             Files.copy(in, model.resolve("model.json"));
         }
-        Files.writeString(Files.createDirectories(dir.resolve("rows")).resolve("background.csv"), "0,0,0,0,0,0\n1,1,1,1,1,1\n");
+        Files.writeString(
+                Files.createDirectories(dir.resolve("rows")).resolve("background.csv"), "0,0,0,0,0,0\n1,1,1,1,1,1\n");
         receiver = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
         receiver.createContext("/events", x -> {
             var headers = x.getRequestHeaders();
@@ -135,7 +136,8 @@ class ControlledServerTest {
             throws IOException, InterruptedException {
         String path = "/apis/serving.kserve.io/v1beta1/namespaces/default/inferenceservices";
         String storage = dir.resolve("models/stump/1").toUri().toString();
-        HttpResponse<String> made = post(controlPort, path, String.format(Locale.ROOT, """
+        HttpResponse<String> made =
+                post(controlPort, path, String.format(Locale.ROOT, """
                 {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService",
                  "metadata": {"name": "%s", "annotations": {%s}},
                  "spec": {"predictor": {"model": {"modelFormat": {"name": "xgboost"}, "storageUri": "%s"}%s}%s}}
@@ -227,10 +229,12 @@ class ControlledServerTest {
         List<Event> second = List.of(event(), event());
         assertThat(second)
                 .anyMatch(e -> e.type().endsWith(".request") && e.body().contains("\"secret\":\"[redacted]\""))
-                .anyMatch(e ->
-                        e.type().endsWith(".response") && e.status().equals("400") && e.body().contains("error"));
-        String sent = "nereid_payload_events_sent_total{namespace=\"default\",service=\"logged\",component=\"predictor\","
-                + "revision=\"logged-predictor-00001\"} 4";
+                .anyMatch(e -> e.type().endsWith(".response")
+                        && e.status().equals("400")
+                        && e.body().contains("error"));
+        String sent =
+                "nereid_payload_events_sent_total{namespace=\"default\",service=\"logged\",component=\"predictor\","
+                        + "revision=\"logged-predictor-00001\"} 4";
         String page = "";
         for (int i = 0; i < SECONDS * 20 && !page.contains(sent); i++) {
             page = get(port, "/metrics");

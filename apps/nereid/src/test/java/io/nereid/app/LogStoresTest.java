@@ -61,7 +61,8 @@ class LogStoresTest {
         server.start();
         store = DiskStore.open(dir.resolve("store"), Clock.system());
         storage = new Storage(
-                StorageOptions.defaults(dir.resolve("cache")).withEnvironment(Map.of("AWS_EC2_METADATA_DISABLED", "true")),
+                StorageOptions.defaults(dir.resolve("cache"))
+                        .withEnvironment(Map.of("AWS_EC2_METADATA_DISABLED", "true")),
                 Clock.system());
         artifacts = new ServiceArtifacts(storage, store, namespace -> ServiceConfig.defaults());
     }
@@ -74,8 +75,8 @@ class LogStoresTest {
     }
 
     private void apply(String plural, String name, String rest) throws Exception {
-        ObjectNode tree = (ObjectNode) JSON.readTree(
-                rest.replace("ENDPOINT", "http://127.0.0.1:" + server.getAddress().getPort()));
+        ObjectNode tree = (ObjectNode) JSON.readTree(rest.replace(
+                "ENDPOINT", "http://127.0.0.1:" + server.getAddress().getPort()));
         tree.withObject("/metadata").put("name", name).put("namespace", "team");
         store.create(new ResourceStore.Type("", plural), tree);
     }
@@ -85,8 +86,10 @@ class LogStoresTest {
                 + "\"stringData\":{\"AWS_ACCESS_KEY_ID\":\"" + id + "\",\"AWS_SECRET_ACCESS_KEY\":\"s\"}}";
     }
 
-    private String put(@Nullable String key, @Nullable String account, Map<String, String> parameters) throws Exception {
-        PayloadOrigin origin = new PayloadOrigin("team", "iris", "predictor", "iris-predictor-00001", "", "x", Map.of());
+    private String put(@Nullable String key, @Nullable String account, Map<String, String> parameters)
+            throws Exception {
+        PayloadOrigin origin =
+                new PayloadOrigin("team", "iris", "predictor", "iris-predictor-00001", "", "x", Map.of());
         BlobSink sink =
                 artifacts.open("s3://logs/here", new PayloadSettings.Storage("", key, account, parameters), origin);
         sink.put("a/1-request.json", "{}".getBytes(StandardCharsets.UTF_8));

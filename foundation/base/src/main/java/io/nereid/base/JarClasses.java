@@ -58,10 +58,7 @@ public final class JarClasses implements AutoCloseable {
             readable.size();
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
-                    "cannot read " + jar + ": " + e.getMessage(),
-                    "put a complete jar there",
-                    e);
+                    Code.INVALID_ARGUMENT, "cannot read " + jar + ": " + e.getMessage(), "put a complete jar there", e);
         }
         try {
             Files.createDirectories(scratch);
@@ -103,10 +100,7 @@ public final class JarClasses implements AutoCloseable {
             type = Class.forName(name, true, loader);
         } catch (ClassNotFoundException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
-                    "there is no class '" + name + "' in " + jar,
-                    "correct " + words.setting,
-                    e);
+                    Code.INVALID_ARGUMENT, "there is no class '" + name + "' in " + jar, "correct " + words.setting, e);
         }
         if (Stream.of(types).noneMatch(t -> t.isAssignableFrom(type))) {
             throw ServingException.invalidArgument(
@@ -187,7 +181,8 @@ public final class JarClasses implements AutoCloseable {
                     + Runtime.version().feature() + "), or run the server with a newer Java";
         }
         if (cause instanceof NoClassDefFoundError || cause instanceof ClassNotFoundException) {
-            return "put the libraries that the " + words.noun + " needs into its jar; of the server it sees " + words.seen;
+            return "put the libraries that the " + words.noun + " needs into its jar; of the server it sees "
+                    + words.seen;
         }
         if (cause instanceof ClassFormatError || cause instanceof VerifyError) {
             return "the jar is damaged; build it again";

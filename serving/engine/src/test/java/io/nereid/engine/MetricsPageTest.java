@@ -264,7 +264,8 @@ class MetricsPageTest {
         ModelMetric level = new ModelMetric("level", Kind.GAUGE, "Level", List.of(new Sample(Map.of(), 7)));
         ModelMetric other = new ModelMetric("level", Kind.COUNTER, "Another", List.of(new Sample(Map.of(), 1)));
         MetricsOptions options = MetricsOptions.DEFAULT.withHost(false);
-        String page = new MetricsPage(List.of(counting("a", asked, times, level), counting("b", asked, times, other)), options)
+        String page = new MetricsPage(
+                        List.of(counting("a", asked, times, level), counting("b", asked, times, other)), options)
                 .write(new HostFigures(proc), Map.of());
         assertThat(parse(page))
                 .containsEntry("asked_total{what=\"x\"}", 5.0)

@@ -133,11 +133,7 @@ public final class CalledModel implements InferenceEngine {
     }
 
     private void ended(
-            @Nullable Answer answer,
-            @Nullable Throwable failure,
-            int rows,
-            ResponseSink sink,
-            AtomicBoolean over) {
+            @Nullable Answer answer, @Nullable Throwable failure, int rows, ResponseSink sink, AtomicBoolean over) {
         InferenceResponse response;
         try {
             if (answer == null) {
@@ -149,8 +145,7 @@ public final class CalledModel implements InferenceEngine {
             if (answer.status() != 200) {
                 throw refused(answer.status(), bytes);
             }
-            response = new InferenceResponse(
-                    new ServableId(model, 0), "", List.of(predictions(bytes, rows)), Map.of());
+            response = new InferenceResponse(new ServableId(model, 0), "", List.of(predictions(bytes, rows)), Map.of());
         } catch (RuntimeException e) {
             fail(sink, over, ServingException.from(e));
             return;
@@ -186,7 +181,8 @@ public final class CalledModel implements InferenceEngine {
                 "model '" + model + "' answered a prediction for the explanation with status " + status
                         + (said.isEmpty() ? "" : ": " + said),
                 status == 404 || status == 405
-                        ? "the explainer asks what runs in a process by /v1/models/" + model + ":predict, which must answer"
+                        ? "the explainer asks what runs in a process by /v1/models/" + model
+                                + ":predict, which must answer"
                         : null);
     }
 

@@ -122,8 +122,8 @@ class CalledModelTest {
     @Test
     void anAnswerThatNeverComesIsGivenUp() throws InterruptedException {
         CompletableFuture<Answer> never = new CompletableFuture<>();
-        Exchange x = ask(
-                rows -> never, "{\"instances\":[[1]],\"parameters\":{\"background\":[[0]],\"timeout_ms\":50}}");
+        Exchange x =
+                ask(rows -> never, "{\"instances\":[[1]],\"parameters\":{\"background\":[[0]],\"timeout_ms\":50}}");
         assertThat(x.await(java.time.Duration.ofSeconds(20))).isTrue();
         assertThat(x.status()).as(x.text()).isEqualTo(504);
         MemoryRegion late = region("{\"predictions\":[1]}");
@@ -133,8 +133,8 @@ class CalledModelTest {
 
     @Test
     void aClientThatGoesEndsIt() {
-        Exchange x = ask(
-                rows -> new CompletableFuture<>(), "{\"instances\":[[1]],\"parameters\":{\"background\":[[0]]}}");
+        Exchange x =
+                ask(rows -> new CompletableFuture<>(), "{\"instances\":[[1]],\"parameters\":{\"background\":[[0]]}}");
         assertThat(x.answered()).isFalse();
         x.leave();
         assertThat(x.status()).isEqualTo(499);

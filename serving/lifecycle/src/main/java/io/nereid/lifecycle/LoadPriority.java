@@ -264,7 +264,11 @@ final class LoadPriority {
     private boolean tryIdle(int me) {
         try {
             // Where nobody knows how long threads wait, or which processes they start, these might wait for ever.
-            return os.started(me).isEmpty() && sharesAreKnown() && os.idle(me, true) && os.idle(me, false) && !os.idle(me);
+            return os.started(me).isEmpty()
+                    && sharesAreKnown()
+                    && os.idle(me, true)
+                    && os.idle(me, false)
+                    && !os.idle(me);
         } catch (IOException | RuntimeException | LinkageError e) {
             LOG.debug("there is no policy for idle time here", e);
             return false;

@@ -34,6 +34,7 @@ final class Work {
     private final LoadPriority priority;
     /** Not those of the decider, whom nothing of this concerns. */
     private final Delays looks = Delays.threaded("load-look");
+
     private final ThreadPoolExecutor loads;
     private final ExecutorService unloads;
     private final List<Version> waitingForMemory = new ArrayList<>();

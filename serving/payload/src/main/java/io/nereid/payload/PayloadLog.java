@@ -51,7 +51,6 @@ public final class PayloadLog implements AutoCloseable {
     private static final Set<Code> USELESS =
             Set.of(Code.INVALID_ARGUMENT, Code.UNAUTHENTICATED, Code.PERMISSION_DENIED, Code.NOT_FOUND);
 
-
     private final PayloadSettings settings;
     private final PayloadOrigin origin;
     private final Sink sink;

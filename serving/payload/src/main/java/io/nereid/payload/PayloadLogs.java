@@ -30,6 +30,7 @@ public final class PayloadLogs implements AutoCloseable {
     private static final int THREADS = 4;
     /** Writing waits for a disk or a store; three of these that hang leave room for others. */
     private static final int WRITERS = 16;
+
     private static final int CLOSE_SECONDS = 5;
 
     private final Clock clock;

@@ -89,7 +89,9 @@ final class AzureSource implements Source, Target {
         if (bearer != null) {
             headers.put("Authorization", "Bearer " + bearer);
         } else if (key != null) {
-            headers.put("Authorization", "SharedKey " + account + ":" + sign(key, method, target, query, headers, body.length));
+            headers.put(
+                    "Authorization",
+                    "SharedKey " + account + ":" + sign(key, method, target, query, headers, body.length));
         }
         return new HttpCall(method, target, headers, body);
     }

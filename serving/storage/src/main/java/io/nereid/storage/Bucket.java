@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
  * replaced as a whole.
  */
 public final class Bucket {
-    private static final Pattern AZURE =
-            Pattern.compile("abfss?://([^/@]+)@([a-z0-9-]+)(?:\\.(?:dfs|blob)\\.([a-z0-9.]+))?(/[^?]*)?", Pattern.DOTALL);
+    private static final Pattern AZURE = Pattern.compile(
+            "abfss?://([^/@]+)@([a-z0-9-]+)(?:\\.(?:dfs|blob)\\.([a-z0-9.]+))?(/[^?]*)?", Pattern.DOTALL);
 
     private final String uri;
     private final Supplier<Map<String, String>> credentials;
@@ -77,8 +77,7 @@ public final class Bucket {
         Map<String, String> now = credentials.get();
         Resolved known = last;
         if (known == null || !known.credentials().equals(now)) {
-            known = new Resolved(
-                    Map.copyOf(now), sources.target(uri, Settings.of(now, environment), cancel));
+            known = new Resolved(Map.copyOf(now), sources.target(uri, Settings.of(now, environment), cancel));
             last = known;
         }
         known.target().put(key, type(key), bytes);

@@ -167,8 +167,8 @@ final class GcsSource implements Source, Target {
         String what = "gs://" + bucket + "/" + name;
         URI target = URI.create(root + "/upload/storage/v1/b/" + HttpCall.encode(bucket, false)
                 + "/o?uploadType=media&name=" + HttpCall.encode(name, false));
-        HttpSession.Answer answer = session.send(
-                what, () -> new HttpCall("POST", target, headers(), bytes).with("Content-Type", type));
+        HttpSession.Answer answer =
+                session.send(what, () -> new HttpCall("POST", target, headers(), bytes).with("Content-Type", type));
         if (!answer.ok()) {
             throw Target.refused(session, what, answer);
         }

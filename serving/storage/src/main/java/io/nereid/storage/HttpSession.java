@@ -243,7 +243,8 @@ final class HttpSession {
         boolean plain = e.getClass() == IOException.class || why.equals(kind);
         return ServingException.wrap(
                 Code.UNAVAILABLE,
-                settings.redact(what + ": the store cannot be reached" + (attempts == 1 ? "" : " after " + attempts + " attempts") + ": "
+                settings.redact(what + ": the store cannot be reached"
+                        + (attempts == 1 ? "" : " after " + attempts + " attempts") + ": "
                         + (plain ? why : kind + " " + why)),
                 e);
     }

@@ -72,7 +72,8 @@ final class Proxies extends ProxySelector {
             // Told below.
         }
         LOG.warn(
-                "{} is not used: expected http://host:port without a user; downloads go to their stores directly", name);
+                "{} is not used: expected http://host:port without a user; downloads go to their stores directly",
+                name);
         return null;
     }
 

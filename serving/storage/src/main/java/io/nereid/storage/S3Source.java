@@ -91,7 +91,9 @@ final class S3Source implements Source, Target {
         }
         String suffix = region.startsWith("cn-") ? ".amazonaws.com.cn" : ".amazonaws.com";
         String host = (settings.flag("AWS_USE_FIPS_ENDPOINT", false) ? "s3-fips." : "s3.")
-                + (settings.flag("AWS_USE_DUALSTACK_ENDPOINT", false) ? "dualstack." : "") + region + suffix;
+                + (settings.flag("AWS_USE_DUALSTACK_ENDPOINT", false) ? "dualstack." : "")
+                + region
+                + suffix;
         return label ? "https://" + bucket + "." + host : "https://" + host + "/" + HttpCall.encode(bucket, false);
     }
 
@@ -99,8 +101,7 @@ final class S3Source implements Source, Target {
         return call(method, key, query, more, NOTHING);
     }
 
-    private HttpCall call(
-            String method, String key, Map<String, String> query, Map<String, String> more, byte[] body) {
+    private HttpCall call(String method, String key, Map<String, String> query, Map<String, String> more, byte[] body) {
         StringBuilder url = new StringBuilder(root()).append('/').append(HttpCall.encode(key, true));
         String separator = "?";
         for (Map.Entry<String, String> parameter : query.entrySet()) {

@@ -337,7 +337,8 @@ public final class StorageCredentials {
                 fields.putAll(Json.fields(entry, "entry"));
             } catch (ServingException e) {
                 throw ServingException.invalidArgument(
-                        "the logger's key names an entry that is no JSON object", "an entry is a JSON object of strings");
+                        "the logger's key names an entry that is no JSON object",
+                        "an entry is a JSON object of strings");
             }
         }
         fields.putAll(parameters);

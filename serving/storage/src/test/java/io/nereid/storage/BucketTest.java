@@ -184,11 +184,10 @@ class BucketTest {
         "s3:///x, s3://bucket/path"
     })
     void aPlaceThatNothingCanBeWrittenToIsRefusedWithWhatCan(String uri, String expected) {
-        assertThatThrownBy(() -> storage.bucket(uri, Map::of))
-                .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
-                    assertThat(e.describe()).contains(expected).doesNotContain("sv=1");
-                });
+        assertThatThrownBy(() -> storage.bucket(uri, Map::of)).isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.describe()).contains(expected).doesNotContain("sv=1");
+        });
     }
 
     @Test
@@ -198,12 +197,10 @@ class BucketTest {
         var names = StorageCredentials.Names.defaults();
         Map<String, String> region = Map.of("region", "eu", "type", "s3", "bucket", "b");
         assertThat(StorageCredentials.writing("s3://b/x", null, List.of(secret), Map.of(), region, names))
-                .isEqualTo(Map.of(
-                        "AWS_ACCESS_KEY_ID", "i", "AWS_SECRET_ACCESS_KEY", "k", "AWS_DEFAULT_REGION", "eu"));
+                .isEqualTo(Map.of("AWS_ACCESS_KEY_ID", "i", "AWS_SECRET_ACCESS_KEY", "k", "AWS_DEFAULT_REGION", "eu"));
         String entry = "{\"type\":\"s3\",\"access_key_id\":\"e\",\"secret_access_key\":\"f\",\"region\":\"us\"}";
         assertThat(StorageCredentials.writing("s3://b/x", entry, List.of(secret), Map.of(), region, names))
-                .isEqualTo(Map.of(
-                        "AWS_ACCESS_KEY_ID", "e", "AWS_SECRET_ACCESS_KEY", "f", "AWS_DEFAULT_REGION", "eu"));
+                .isEqualTo(Map.of("AWS_ACCESS_KEY_ID", "e", "AWS_SECRET_ACCESS_KEY", "f", "AWS_DEFAULT_REGION", "eu"));
         assertThatThrownBy(() -> StorageCredentials.writing("s3://b", "no", List.of(), Map.of(), Map.of(), names))
                 .hasMessageContaining("no JSON object");
     }

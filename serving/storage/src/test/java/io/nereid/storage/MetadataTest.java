@@ -156,9 +156,9 @@ class MetadataTest {
     @Test
     void aProfileThatIsAskedForAndNotThereIsToldInsteadOfIgnored() throws Exception {
         Path file = Files.writeString(directory.resolve("credentials"), "[default]\naws_access_key_id=i\n");
-        for (String name : new String[] {file.toString(), directory.resolve("none").toString()}) {
-            assertThatThrownBy(() -> aws(
-                                    Map.of(), Map.of("AWS_PROFILE", "work", "AWS_SHARED_CREDENTIALS_FILE", name))
+        for (String name :
+                new String[] {file.toString(), directory.resolve("none").toString()}) {
+            assertThatThrownBy(() -> aws(Map.of(), Map.of("AWS_PROFILE", "work", "AWS_SHARED_CREDENTIALS_FILE", name))
                             .key("eu"))
                     .isInstanceOf(ServingException.class)
                     .hasMessageContaining("AWS_PROFILE is 'work'");
@@ -229,8 +229,8 @@ class MetadataTest {
                         "Google".equals(exchange.getRequestHeaders().getFirst("Metadata-Flavor")) ? 200 : 403,
                         "{\"access_token\":\"gce\",\"expires_in\":3600}"));
         server.handlers.put("/storage/v1/b/b/o", exchange -> TestServer.json(exchange, 200, "{\"items\":[]}"));
-        Map<String, String> environment = Map.of(
-                "GCE_METADATA_HOST", "127.0.0.1:" + server.port(), "STORAGE_EMULATOR_HOST", server.url());
+        Map<String, String> environment =
+                Map.of("GCE_METADATA_HOST", "127.0.0.1:" + server.port(), "STORAGE_EMULATOR_HOST", server.url());
         Settings settings = Settings.of(Map.of(), environment);
         new GcsSource("gs://b/", settings, session(settings), tokens, GcsSource.READS).list();
         assertThat(server.seen.get(1).header("Authorization")).isEqualTo("Bearer gce");

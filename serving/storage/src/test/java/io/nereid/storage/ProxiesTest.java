@@ -32,7 +32,12 @@ class ProxiesTest {
     @Test
     void eachSchemeHasItsProxyAndSomeHostsHaveNone() {
         Map<String, String> both = Map.of(
-                "HTTPS_PROXY", "http://secure:3128", "http_proxy", "plain:8080", "NO_PROXY", ".corp, 10.0.0.1,minio:9000");
+                "HTTPS_PROXY",
+                "http://secure:3128",
+                "http_proxy",
+                "plain:8080",
+                "NO_PROXY",
+                ".corp, 10.0.0.1,minio:9000");
         assertThat(of(both, "https://bucket.s3.amazonaws.com/x")).isEqualTo("secure:3128");
         assertThat(of(both, "http://models/x")).isEqualTo("plain:8080");
         assertThat(of(both, "https://a.corp/x")).isEqualTo("direct");
@@ -43,7 +48,8 @@ class ProxiesTest {
         for (String near : new String[] {"http://127.0.0.1:1/", "http://localhost/", "http://169.254.169.254/x"}) {
             assertThat(of(both, near)).as(near).isEqualTo("direct");
         }
-        assertThat(of(Map.of("ALL_PROXY", "all:1", "no_proxy", "*"), "https://x/")).isEqualTo("direct");
+        assertThat(of(Map.of("ALL_PROXY", "all:1", "no_proxy", "*"), "https://x/"))
+                .isEqualTo("direct");
         assertThat(of(Map.of("ALL_PROXY", "all:1"), "https://x/")).isEqualTo("all:1");
     }
 
@@ -51,7 +57,8 @@ class ProxiesTest {
     void withoutAnyTheMachinesSettingsHold() {
         assertThat(of(Map.of(), "https://x/")).isEqualTo("machine");
         assertThat(of(Map.of("HTTPS_PROXY", "socks5://x:1"), "https://x/")).isEqualTo("machine");
-        assertThat(of(Map.of("HTTPS_PROXY", "http://me:secret@x:1"), "https://x/")).isEqualTo("machine");
+        assertThat(of(Map.of("HTTPS_PROXY", "http://me:secret@x:1"), "https://x/"))
+                .isEqualTo("machine");
         assertThat(of(Map.of("HTTP_PROXY", "p:1"), "https://x/")).isEqualTo("direct");
     }
 
@@ -59,8 +66,8 @@ class ProxiesTest {
     void aFetchGoesThroughTheProxy() throws Exception {
         try (TestServer proxy = new TestServer()) {
             proxy.put("/m.bin", "through the proxy");
-            StorageOptions options = Given.options(directory)
-                    .withEnvironment(Map.of("http_proxy", "http://127.0.0.1:" + proxy.port()));
+            StorageOptions options =
+                    Given.options(directory).withEnvironment(Map.of("http_proxy", "http://127.0.0.1:" + proxy.port()));
             try (Storage storage = new Storage(options, io.nereid.base.Clock.system());
                     Stored stored = Given.fetch(storage, "http://models.invalid/m.bin")) {
                 assertThat(Given.files(stored.path())).containsValue("through the proxy");

@@ -236,8 +236,8 @@ class S3Test {
         given.put("AWS_SECRET_ACCESS_KEY", SECRET);
         bucket.put("a.json", new byte[] {1});
         assertThat(context.getBlobStore().blobExists("bucket", "late/a.json")).isTrue();
-        assertThatThrownBy(() -> storage.bucket("s3://nobucket/x", S3Test::credentials)
-                        .put("a", new byte[] {1}))
+        assertThatThrownBy(() ->
+                        storage.bucket("s3://nobucket/x", S3Test::credentials).put("a", new byte[] {1}))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
         storage.close();

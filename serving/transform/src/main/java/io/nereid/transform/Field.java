@@ -57,8 +57,7 @@ final class Field {
     private final @Nullable Scope scope;
     private final @Nullable Object array;
 
-    private Field(
-            DataType type, Shape shape, @Nullable Tensor tensor, @Nullable Scope scope, @Nullable Object array) {
+    private Field(DataType type, Shape shape, @Nullable Tensor tensor, @Nullable Scope scope, @Nullable Object array) {
         this.type = type;
         this.shape = shape;
         this.tensor = tensor;
@@ -107,7 +106,8 @@ final class Field {
     private static int flatten(Object from, List<Long> dims, int dim, Object to, int at) {
         int length = Array.getLength(from);
         if (length != dims.get(dim)) {
-            throw new IllegalArgumentException("an array has rows of different lengths, " + dims.get(dim) + " and " + length);
+            throw new IllegalArgumentException(
+                    "an array has rows of different lengths, " + dims.get(dim) + " and " + length);
         }
         if (dim == dims.size() - 1) {
             System.arraycopy(from, 0, to, at, length);
@@ -136,7 +136,8 @@ final class Field {
         };
         if (!wanted.isInstance(values) || Array.getLength(values) != shape.elementCount()) {
             throw new IllegalArgumentException("a " + values.getClass().getSimpleName()
-                    + (values.getClass().isArray() ? " of " + Array.getLength(values) : "") + " does not fit " + type + shape
+                    + (values.getClass().isArray() ? " of " + Array.getLength(values) : "") + " does not fit " + type
+                    + shape
                     + "; expected a " + wanted.getSimpleName() + " of " + shape.elementCount());
         }
         return new Field(type, shape, null, null, values);
@@ -155,7 +156,8 @@ final class Field {
     private Tensor open(Tensor mine) {
         Scope s = scope;
         if (s != null && s.over) {
-            throw new IllegalStateException("tensor '" + mine.name() + "' is valid only during the step that it was given for");
+            throw new IllegalStateException(
+                    "tensor '" + mine.name() + "' is valid only during the step that it was given for");
         }
         return mine;
     }

@@ -32,9 +32,7 @@ public final class JavaTransformer implements AutoCloseable {
             List.of("io.nereid.base.", "io.nereid.tensor.", "io.nereid.spi.", "io.nereid.transform.");
 
     private static final JarClasses.Words WORDS = new JarClasses.Words(
-            "transformer",
-            "spec.transformer.nereid.class",
-            "the packages io.nereid.base, tensor, spi and transform");
+            "transformer", "spec.transformer.nereid.class", "the packages io.nereid.base, tensor, spi and transform");
 
     private static final long END_SECONDS = 60;
 
@@ -77,8 +75,7 @@ public final class JavaTransformer implements AutoCloseable {
      */
     public static JavaTransformer load(
             Path jar, String className, Transformer.Settings settings, Path scratch, int threads) {
-        JarClasses classes =
-                JarClasses.open(jar, scratch, SHOWN, Transformer.class.getClassLoader(), WORDS);
+        JarClasses classes = JarClasses.open(jar, scratch, SHOWN, Transformer.class.getClassLoader(), WORDS);
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
         thread.setContextClassLoader(classes.loader());
@@ -129,8 +126,7 @@ public final class JavaTransformer implements AutoCloseable {
 
     /** The steps on JSON in front of a predictor, as a protocol. Only {@linkplain #ofJson of JSON}. */
     public ProtocolCodec json(Predictor predictor) {
-        return new JsonCodec(
-                (JsonTransformer) transformer, new Faults(classes.loader(), modelName), pool, predictor);
+        return new JsonCodec((JsonTransformer) transformer, new Faults(classes.loader(), modelName), pool, predictor);
     }
 
     /**

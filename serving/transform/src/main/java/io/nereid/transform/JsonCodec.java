@@ -39,8 +39,7 @@ final class JsonCodec implements ProtocolCodec {
     private final Executor executor;
     private final JavaTransformer.Predictor predictor;
 
-    JsonCodec(
-            JsonTransformer transformer, Faults faults, Executor executor, JavaTransformer.Predictor predictor) {
+    JsonCodec(JsonTransformer transformer, Faults faults, Executor executor, JavaTransformer.Predictor predictor) {
         this.transformer = transformer;
         this.faults = faults;
         this.executor = executor;
@@ -179,8 +178,7 @@ final class JsonCodec implements ProtocolCodec {
         void take(Answer answer);
     }
 
-    private void ask(
-            HttpExchange x, String method, String target, List<Header> headers, MemoryRegion body, Then then) {
+    private void ask(HttpExchange x, String method, String target, List<Header> headers, MemoryRegion body, Then then) {
         var unused = predictor.call(method, target, headers, body).whenComplete((answer, e) -> {
             if (answer == null) {
                 x.fail(ServingException.from(e == null ? new IllegalStateException("no answer") : e));

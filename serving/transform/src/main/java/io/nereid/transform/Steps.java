@@ -89,7 +89,8 @@ final class Steps {
         }
         for (TensorSpec spec : specs) {
             if (!spec.optional() && given.stream().noneMatch(t -> t.name().equals(spec.name()))) {
-                throw ServingException.invalidArgument("input '" + spec.name() + "' of model '" + modelName + "' is missing");
+                throw ServingException.invalidArgument(
+                        "input '" + spec.name() + "' of model '" + modelName + "' is missing");
             }
         }
     }

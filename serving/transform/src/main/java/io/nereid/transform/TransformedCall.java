@@ -44,7 +44,12 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
             @Nullable ServingException failure) {}
 
     TransformedCall(
-            Steps steps, InferenceEngine predictor, Executor executor, InferenceRequest request, ResponseSink sink, long deadlineNanos) {
+            Steps steps,
+            InferenceEngine predictor,
+            Executor executor,
+            InferenceRequest request,
+            ResponseSink sink,
+            long deadlineNanos) {
         this.steps = steps;
         this.predictor = predictor;
         this.executor = executor;
@@ -230,8 +235,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
         Steps.Made made = steps.after(
                 Payload.of(response.outputs(), response.parameters(), scope),
                 Payload.of(request.inputs(), request.parameters(), scope));
-        return new InferenceResponse(
-                response.servable(), response.id(), wanted(made.tensors()), made.parameters());
+        return new InferenceResponse(response.servable(), response.id(), wanted(made.tensors()), made.parameters());
     }
 
     /** The outputs that the client asked for, in its order. */
@@ -250,7 +254,8 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
                         .filter(t -> t.name().equals(wanted.name()))
                         .findFirst()
                         .orElseThrow(() -> ServingException.invalidArgument(
-                                "unexpected inference output '" + wanted.name() + "' for model '" + steps.modelName + "'",
+                                "unexpected inference output '" + wanted.name() + "' for model '" + steps.modelName
+                                        + "'",
                                 "it has " + made.stream().map(Tensor::name).toList()));
                 chosen.add(found.retain());
             }

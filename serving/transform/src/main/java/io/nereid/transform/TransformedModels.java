@@ -23,8 +23,7 @@ final class TransformedModels implements InferenceEngine, ModelControl {
     private final long timeoutNanos;
 
     /** @param timeoutNanos most time from a request's arrival; 0 for no limit */
-    TransformedModels(
-            Steps steps, Executor executor, InferenceEngine engine, ModelControl control, long timeoutNanos) {
+    TransformedModels(Steps steps, Executor executor, InferenceEngine engine, ModelControl control, long timeoutNanos) {
         this.steps = steps;
         this.executor = executor;
         this.engine = engine;
@@ -34,8 +33,7 @@ final class TransformedModels implements InferenceEngine, ModelControl {
 
     @Override
     public Call infer(InferenceRequest request, ResponseSink sink) {
-        TransformedCall call =
-                new TransformedCall(steps, engine, executor, request, sink, deadline(request));
+        TransformedCall call = new TransformedCall(steps, engine, executor, request, sink, deadline(request));
         call.start();
         return call;
     }

@@ -31,7 +31,8 @@ final class FakePredictor implements InferenceEngine, ModelControl {
         void answer(boolean last, float... values) {
             List<Tensor> outputs = new ArrayList<>(Payload.of("y", values).tensors());
             sink.next(
-                    new InferenceResponse(new ServableId("m", 3), request.id(), outputs, Map.of("of", "predictor")), last);
+                    new InferenceResponse(new ServableId("m", 3), request.id(), outputs, Map.of("of", "predictor")),
+                    last);
         }
 
         /** The values of the input {@code x}, which is given up. */

@@ -60,15 +60,16 @@ class JavaTransformerTest {
     private Path jar(String offered, String... sources) throws IOException {
         Path classes = Files.createTempDirectory(directory, "classes");
         List<JavaFileObject> units = Stream.of(sources)
-                .map(text -> (JavaFileObject) new SimpleJavaFileObject(
-                        URI.create("string:///com/example/"
-                                + text.replaceAll("(?s).*public class (\\w+).*", "$1") + ".java"),
-                        JavaFileObject.Kind.SOURCE) {
-                    @Override
-                    public CharSequence getCharContent(boolean ignoreErrors) {
-                        return text;
-                    }
-                })
+                .map(text -> (JavaFileObject)
+                        new SimpleJavaFileObject(
+                                URI.create("string:///com/example/"
+                                        + text.replaceAll("(?s).*public class (\\w+).*", "$1") + ".java"),
+                                JavaFileObject.Kind.SOURCE) {
+                            @Override
+                            public CharSequence getCharContent(boolean ignoreErrors) {
+                                return text;
+                            }
+                        })
                 .toList();
         List<String> options =
                 List.of("-d", classes.toString(), "-classpath", System.getProperty("java.class.path"), "-proc:none");
@@ -148,8 +149,7 @@ class JavaTransformerTest {
 
     @Test
     void theClassThatIsNamedIsMeant() throws Exception {
-        Path jar = jar(
-                "com.example.One\ncom.example.Two", STEPS.replace("NAME", "One"), STEPS.replace("NAME", "Two"));
+        Path jar = jar("com.example.One\ncom.example.Two", STEPS.replace("NAME", "One"), STEPS.replace("NAME", "Two"));
         try (JavaTransformer transformer = load(jar, "com.example.Two", Map.of("factor", "2"))) {
             doubled(transformer);
             assertThat(transformer.ofJson()).isFalse();
@@ -163,9 +163,7 @@ class JavaTransformerTest {
 
     @Test
     void aTransformerOfJsonIsOneToo() throws Exception {
-        Path jar = jar(
-                "",
-                """
+        Path jar = jar("", """
                 package com.example;
                 import java.nio.file.*;
                 import java.util.Map;

@@ -131,9 +131,11 @@ class JsonCodecTest {
     @Test
     void whatThePredictorRefusesIsAnsweredAsItIs() {
         answer = () -> answered(418, "teapot");
-        assertThat(post(new Words(), "/v1/models/m:predict", "{\"text\":\"a\"}").answer()).isEqualTo("418 teapot");
+        assertThat(post(new Words(), "/v1/models/m:predict", "{\"text\":\"a\"}").answer())
+                .isEqualTo("418 teapot");
         answer = () -> CompletableFuture.failedStage(ServingException.of(Code.UNAVAILABLE, "away"));
-        assertThat(post(new Words(), "/v1/models/m:predict", "{\"text\":\"a\"}").answer()).contains("503", "away");
+        assertThat(post(new Words(), "/v1/models/m:predict", "{\"text\":\"a\"}").answer())
+                .contains("503", "away");
         answer = () -> answered(200, "no json");
         assertThat(post(new Words(), "/v1/models/m:predict", "{\"text\":\"a\"}").answer())
                 .contains("500", "the predictor's answer is no JSON");
@@ -145,15 +147,20 @@ class JsonCodecTest {
         assertThat(asked).containsExactly("GET /v2/models/m?a=b ");
         assertThat(x.answer()).isEqualTo("200 {\"predictions\":[1]}");
         answer = () -> answered(200, "{}");
-        assertThat(post(new Words(), "/v1/models/m:explain", "{\"text\":1}").answer()).isEqualTo("200 {}");
+        assertThat(post(new Words(), "/v1/models/m:explain", "{\"text\":1}").answer())
+                .isEqualTo("200 {}");
         assertThat(asked.get(1)).isEqualTo("POST /v1/models/m:explain {\"text\":1}");
     }
 
     @Test
     void faultsAreTheClientsOrTheSteps() {
         assertThat(post(new Words(), "/v1/models/m:predict", "{").answer()).startsWith("400");
-        assertThat(post(new Words(), "/v1/models/m:predict", "null").answer()).startsWith("400").contains("is null");
-        assertThat(post(new Words(), "/v1/models/m:predict", "{\"a\":1,\"a\":2}").answer()).contains("given twice");
+        assertThat(post(new Words(), "/v1/models/m:predict", "null").answer())
+                .startsWith("400")
+                .contains("is null");
+        assertThat(post(new Words(), "/v1/models/m:predict", "{\"a\":1,\"a\":2}")
+                        .answer())
+                .contains("given twice");
         assertThat(post(new Words(), "/v1/models/m:predict", "[1]").answer())
                 .startsWith("500")
                 .contains("preprocess of the transformer of model 'm' failed: ClassCastException");
@@ -181,8 +188,10 @@ class JsonCodecTest {
         assertThat(a.get(1)).isEqualTo(Long.MIN_VALUE);
         assertThat(a.get(2)).isEqualTo(1.5);
         assertThat(a.get(6)).isNull();
-        assertThat(JsonTree.read("18446744073709551616".getBytes(StandardCharsets.UTF_8))).isEqualTo(0x1p64);
-        assertThat(JsonTree.read(written(tree).getBytes(StandardCharsets.UTF_8))).isEqualTo(tree);
+        assertThat(JsonTree.read("18446744073709551616".getBytes(StandardCharsets.UTF_8)))
+                .isEqualTo(0x1p64);
+        assertThat(JsonTree.read(written(tree).getBytes(StandardCharsets.UTF_8)))
+                .isEqualTo(tree);
         assertThat(written(Arrays.asList((byte) 1, 2.5f, new BigDecimal("1E+2"), null, "x", new float[] {1})))
                 .isEqualTo("[1,2.5,1E+2,null,\"x\",[1.0]]");
         assertThatThrownBy(() -> written(List.of(Double.NaN))).hasMessageContaining("NaN is no JSON");

@@ -46,9 +46,7 @@ class TransformedModelsTest {
     void nothingIsHeld() {
         for (Tensor tensor : sent) {
             MemoryRegion region = tensor.region();
-            assertThatThrownBy(region::retain)
-                    .as("the input is held")
-                    .isInstanceOf(RuntimeException.class);
+            assertThatThrownBy(region::retain).as("the input is held").isInstanceOf(RuntimeException.class);
         }
     }
 
@@ -132,9 +130,10 @@ class TransformedModelsTest {
     void aRequestGoesThroughBothStepsAndThePredictorSeesWhatTheFirstMade() {
         Client client = new Client();
         Call unused = models(new Words())
-                .infer(
-                        request(Payload.of("text", new String[] {"1.5", "2"}).withParameter("a", "b")), client);
-        assertThat(predictor.asked).as("steps do not run on the caller's thread").isEmpty();
+                .infer(request(Payload.of("text", new String[] {"1.5", "2"}).withParameter("a", "b")), client);
+        assertThat(predictor.asked)
+                .as("steps do not run on the caller's thread")
+                .isEmpty();
         run();
         assertThat(predictor.asked(0).request().parameters()).isEqualTo(Map.of("more", true));
         assertThat(predictor.asked(0).request().id()).isEqualTo("7");
@@ -175,7 +174,8 @@ class TransformedModelsTest {
         assertThat(tasks).as("one step at a time").hasSize(1);
         run();
         predictor.asked(0).answer(false, 6);
-        predictor.asked(0)
+        predictor
+                .asked(0)
                 .sink()
                 .next(
                         new io.nereid.spi.InferenceResponse(
@@ -198,8 +198,10 @@ class TransformedModelsTest {
         ModelConfig config = models.config(ModelRef.latest("m"));
         assertThat(config.inputs()).isEqualTo(told.inputs());
         assertThat(config.maxBatchSize()).isZero();
-        assertThat(models(new After()).metadata(ModelRef.latest("m"))).isEqualTo(predictor.metadata(ModelRef.latest("m")));
-        assertThat(models(new After()).config(ModelRef.latest("m")).maxBatchSize()).isEqualTo(8);
+        assertThat(models(new After()).metadata(ModelRef.latest("m")))
+                .isEqualTo(predictor.metadata(ModelRef.latest("m")));
+        assertThat(models(new After()).config(ModelRef.latest("m")).maxBatchSize())
+                .isEqualTo(8);
         assertThat(models.ready(ModelRef.latest("m"))).isTrue();
         assertThat(models.index()).hasSize(1);
     }
@@ -289,8 +291,8 @@ class TransformedModelsTest {
     @Test
     void onlyTheOutputsThatWereAskedForAreAnswered() {
         Client client = new Client();
-        Call unused = models(new Words())
-                .infer(request(Payload.of("text", "1"), new RequestedOutput("count", 0)), client);
+        Call unused =
+                models(new Words()).infer(request(Payload.of("text", "1"), new RequestedOutput("count", 0)), client);
         run();
         assertThat(predictor.asked(0).request().outputs()).isEmpty();
         predictor.asked(0).x();

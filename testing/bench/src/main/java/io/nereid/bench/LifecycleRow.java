@@ -68,8 +68,7 @@ final class LifecycleRow implements Bench.Row {
         try (ServerProcess server = ServerProcess.listed(setting.distribution(), file, setting.scratch())) {
             Admin admin = new Admin(server);
             // The way of a swap is warmed up as the way of a request is.
-            Future<Load.Outcome> warm =
-                    driver.submit(() -> load.run(server, setting.warmup(), setting.scratch()));
+            Future<Load.Outcome> warm = driver.submit(() -> load.run(server, setting.warmup(), setting.scratch()));
             for (int i = 0; i < SWAPS && !warm.isDone(); i++) {
                 admin.configure(list(String.format(Locale.ROOT, served, i % 2 == 0 ? 2 : 1)));
             }

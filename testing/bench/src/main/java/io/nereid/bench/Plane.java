@@ -54,7 +54,8 @@ final class Plane implements AutoCloseable {
      */
     void apply(String name, String format, Path model, String predictor) throws IOException, InterruptedException {
         String service = "{\"apiVersion\":\"serving.kserve.io/v1beta1\",\"kind\":\"InferenceService\","
-                + "\"metadata\":{\"name\":\"" + name + "\",\"namespace\":\"default\"},\"spec\":{\"predictor\":{" + predictor
+                + "\"metadata\":{\"name\":\"" + name + "\",\"namespace\":\"default\"},\"spec\":{\"predictor\":{"
+                + predictor
                 + "\"model\":{\"modelFormat\":{\"name\":\"" + format
                 + "\"},\"protocolVersion\":\"v2\",\"storageUri\":\"file://" + model.toAbsolutePath() + "\"}}}}";
         HttpResponse<String> created = http.send(
@@ -88,8 +89,8 @@ final class Plane implements AutoCloseable {
     }
 
     private String get(String url) throws IOException, InterruptedException {
-        HttpResponse<String> reply = http.send(
-                HttpRequest.newBuilder(URI.create(url)).build(), HttpResponse.BodyHandlers.ofString());
+        HttpResponse<String> reply =
+                http.send(HttpRequest.newBuilder(URI.create(url)).build(), HttpResponse.BodyHandlers.ofString());
         if (reply.statusCode() != 200) {
             throw new IOException(url + " answered " + reply.statusCode() + ": " + reply.body());
         }

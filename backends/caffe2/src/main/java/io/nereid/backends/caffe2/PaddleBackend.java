@@ -171,8 +171,8 @@ public final class PaddleBackend implements Backend {
         String command = "paddle2onnx --model_dir " + file.toAbsolutePath().getParent();
         if (!name.equals(FLUID)) {
             int dot = name.lastIndexOf('.');
-            command += " --model_filename " + name + " --params_filename "
-                    + (dot < 0 ? name : name.substring(0, dot)) + ".pdiparams";
+            command += " --model_filename " + name + " --params_filename " + (dot < 0 ? name : name.substring(0, dot))
+                    + ".pdiparams";
         }
         return "export it to ONNX (pip install paddlepaddle paddle2onnx; " + command
                 + " --save_file model.onnx) and serve model.onnx";

@@ -19,8 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param variables those of the program
  * @param graph where it goes
  */
-record PaddleCall(
-        Operator operator, Map<String, Value> values, Map<String, Variable> variables, OnnxGraph graph) {
+record PaddleCall(Operator operator, Map<String, Value> values, Map<String, Variable> variables, OnnxGraph graph) {
     static final String EXPORT = "export the model to ONNX with paddle2onnx, and serve model.onnx";
 
     ServingException refused(String why) {

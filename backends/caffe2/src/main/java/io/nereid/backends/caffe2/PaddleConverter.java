@@ -30,7 +30,8 @@ final class PaddleConverter {
     /** The weights, in the order in which a file of all of them has them. */
     List<Variable> weights() {
         return program.variables().values().stream()
-                .filter(v -> v.persistable() && !v.name().equals("feed") && !v.name().equals("fetch"))
+                .filter(v ->
+                        v.persistable() && !v.name().equals("feed") && !v.name().equals("fetch"))
                 .sorted(Comparator.comparing(Variable::name))
                 .toList();
     }
@@ -61,7 +62,8 @@ final class PaddleConverter {
             ElementType type = v == null ? null : v.type();
             if (v == null || type == null) {
                 throw ServingException.invalidArgument(
-                        "input '" + input + "' of the program is no tensor of a type that is served", PaddleCall.EXPORT);
+                        "input '" + input + "' of the program is no tensor of a type that is served",
+                        PaddleCall.EXPORT);
             }
             values.put(input, graph.input(input, type, Shape.of(v.dims())));
         }
@@ -103,7 +105,8 @@ final class PaddleConverter {
             Operator o = program.operators().get(i);
             if (!o.type().equals("feed")
                     && !o.type().equals("fetch")
-                    && o.outputs().values().stream().anyMatch(names -> names.stream().anyMatch(wanted::contains))) {
+                    && o.outputs().values().stream()
+                            .anyMatch(names -> names.stream().anyMatch(wanted::contains))) {
                 operators.add(o);
                 o.inputs().values().forEach(wanted::addAll);
             }

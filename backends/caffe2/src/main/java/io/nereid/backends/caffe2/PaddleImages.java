@@ -23,11 +23,14 @@ final class PaddleImages {
         rules.out("pool2d", PaddleImages::pool);
         rules.named("batch_norm", "Y", PaddleImages::batchNorm);
         rules.named("layer_norm", "Y", PaddleImages::layerNorm);
-        rules.named("instance_norm", "Y", c -> c.node(
-                "InstanceNormalization",
-                List.of(c.in("X"), c.in("Scale"), c.in("Bias")),
-                Map.of("epsilon", c.real("epsilon", 1e-5f)),
-                c.in("X").rank()));
+        rules.named(
+                "instance_norm",
+                "Y",
+                c -> c.node(
+                        "InstanceNormalization",
+                        List.of(c.in("X"), c.in("Scale"), c.in("Bias")),
+                        Map.of("epsilon", c.real("epsilon", 1e-5f)),
+                        c.in("X").rank()));
         rules.out("prelu", PaddleImages::prelu);
         rules.out("nearest_interp_v2", c -> resized(c, "nearest"));
         rules.out("bilinear_interp_v2", c -> resized(c, "linear"));
@@ -80,7 +83,8 @@ final class PaddleImages {
         settings.put("group", Math.max(1, c.whole("groups", 1)));
         padding(c, settings, dimensions);
         if (onnx.equals("ConvTranspose")) {
-            if (c.wholes("output_size").length > 0 || c.text("padding_algorithm", "EXPLICIT").equals("SAME")) {
+            if (c.wholes("output_size").length > 0
+                    || c.text("padding_algorithm", "EXPLICIT").equals("SAME")) {
                 throw c.refused("has an output_size or a padding that depends on it");
             }
             if (c.wholes("output_padding").length > 0) {
@@ -134,8 +138,7 @@ final class PaddleImages {
         Value x = c.in("X");
         int rank = c.rank(x);
         int from = c.axis(c.whole("begin_norm_axis", 1), rank);
-        Map<String, Object> behind =
-                Map.of("axes", LongStream.range(from, rank).toArray(), "keepdims", 1L);
+        Map<String, Object> behind = Map.of("axes", LongStream.range(from, rank).toArray(), "keepdims", 1L);
         Value off = c.node("Sub", x, c.node("ReduceMean", List.of(x), behind, rank));
         Value variance = c.node("ReduceMean", List.of(c.node("Mul", off, off)), behind, rank);
         Value deviation = c.node("Sqrt", c.node("Add", variance, c.number(c.real("epsilon", 1e-5f), x)));
@@ -187,7 +190,8 @@ final class PaddleImages {
         } else if (size[0] > 0 && size[1] > 0) {
             // Sizes are of all dimensions; the first two are those of the image.
             Value shape = c.graph().node("Shape", List.of(x), Map.of(), ElementType.INT64, 1);
-            List<Value> cut = List.of(shape, c.graph().longs(0), c.graph().longs(2), c.graph().longs(0));
+            List<Value> cut = List.of(
+                    shape, c.graph().longs(0), c.graph().longs(2), c.graph().longs(0));
             Value kept = c.node("Slice", cut, Map.of(), 1);
             in.add(none);
             in.add(c.node("Concat", List.of(kept, c.graph().longs(size)), Map.of("axis", 0L), 1));
@@ -202,10 +206,12 @@ final class PaddleImages {
         c.fixed("Paddings");
         Value x = c.in("X");
         String mode = c.text("mode", "constant");
-        Map<String, String> known = Map.of("constant", "constant", "reflect", "reflect", "replicate", "edge", "edge", "edge");
+        Map<String, String> known =
+                Map.of("constant", "constant", "reflect", "reflect", "replicate", "edge", "edge", "edge");
         long[] given = c.wholes("paddings");
         if (!known.containsKey(mode) || given.length != 2 * dimensions || c.rank(x) != dimensions + 2) {
-            throw c.refused("has mode '" + mode + "' and " + given.length + " paddings for " + x.rank() + " dimensions");
+            throw c.refused(
+                    "has mode '" + mode + "' and " + given.length + " paddings for " + x.rank() + " dimensions");
         }
         long[] pads = new long[2 * (dimensions + 2)];
         for (int i = 0; i < dimensions; i++) {
@@ -217,7 +223,9 @@ final class PaddleImages {
         Value value = c.number(c.real("value", c.real("pad_value", 0)), x);
         return c.node(
                 "Pad",
-                mode.equals("constant") ? List.of(x, c.graph().longs(pads), value) : List.of(x, c.graph().longs(pads)),
+                mode.equals("constant")
+                        ? List.of(x, c.graph().longs(pads), value)
+                        : List.of(x, c.graph().longs(pads)),
                 Map.of("mode", known.getOrDefault(mode, mode)),
                 x.rank());
     }

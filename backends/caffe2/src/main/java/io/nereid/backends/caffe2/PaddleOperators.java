@@ -75,13 +75,14 @@ final class PaddleOperators {
         out("rsqrt", c -> c.node("Reciprocal", c.node("Sqrt", c.in("X"))));
         out("leaky_relu", c -> with(c, "LeakyRelu", Map.of("alpha", c.real("alpha", 0.02f))));
         out("elu", c -> with(c, "Elu", Map.of("alpha", c.real("alpha", 1))));
-        out("selu", c -> with(
-                c,
-                "Selu",
-                Map.of("alpha", c.real("alpha", 1.6732632f), "gamma", c.real("scale", 1.0507009f))));
+        out(
+                "selu",
+                c -> with(
+                        c, "Selu", Map.of("alpha", c.real("alpha", 1.6732632f), "gamma", c.real("scale", 1.0507009f))));
         out("relu6", c -> clip(c, c.in("X"), 0, c.real("threshold", 6)));
-        out("hard_sigmoid", c -> with(
-                c, "HardSigmoid", Map.of("alpha", c.real("slope", 0.2f), "beta", c.real("offset", 0.5f))));
+        out(
+                "hard_sigmoid",
+                c -> with(c, "HardSigmoid", Map.of("alpha", c.real("slope", 0.2f), "beta", c.real("offset", 0.5f))));
         out("hard_swish", c -> {
             Value x = c.in("X");
             Value inner = c.node("Add", x, c.number(c.real("offset", 3), x));
@@ -182,7 +183,8 @@ final class PaddleOperators {
             if (onnx.equals("Mod") && xy.get(0).type() == ElementType.FLOAT) {
                 throw c.refused("of numbers with fractions is not converted");
             }
-            return c.node(onnx, xy, Map.of(), Math.max(xy.get(0).rank(), xy.get(1).rank()));
+            return c.node(
+                    onnx, xy, Map.of(), Math.max(xy.get(0).rank(), xy.get(1).rank()));
         }));
         Map<String, String> comparisons = Map.of(
                 "equal", "Equal",
@@ -195,13 +197,15 @@ final class PaddleOperators {
                 "logical_xor", "Xor");
         comparisons.forEach((paddle, onnx) -> out(paddle, c -> compared(c, onnx)));
         out("not_equal", c -> c.node("Not", compared(c, "Equal")));
-        out("where", c -> c.graph()
-                .node(
-                        "Where",
-                        List.of(c.in("Condition"), c.in("X"), c.in("Y")),
-                        Map.of(),
-                        c.in("X").type(),
-                        c.in("X").rank()));
+        out(
+                "where",
+                c -> c.graph()
+                        .node(
+                                "Where",
+                                List.of(c.in("Condition"), c.in("X"), c.in("Y")),
+                                Map.of(),
+                                c.in("X").type(),
+                                c.in("X").rank()));
         out("sum", c -> {
             Value sum = c.all("X").get(0);
             for (Value next : c.all("X").subList(1, c.all("X").size())) {
@@ -265,7 +269,8 @@ final class PaddleOperators {
         out("flatten2", c -> c.node("Flatten", List.of(c.in("X")), Map.of("axis", c.whole("axis", 1)), 2));
         out("squeeze2", c -> {
             int rank = c.rank(c.in("X"));
-            long[] axes = Arrays.stream(c.wholes("axes")).map(a -> c.axis(a, rank)).toArray();
+            long[] axes =
+                    Arrays.stream(c.wholes("axes")).map(a -> c.axis(a, rank)).toArray();
             if (axes.length == 0) {
                 throw c.refused("has no axes");
             }
@@ -299,8 +304,10 @@ final class PaddleOperators {
             c.fixed("StartsTensor", "EndsTensor", "StartsTensorList", "EndsTensorList");
             Value x = c.in("Input");
             List<Value> in = List.of(
-                    x, c.graph().longs(c.wholes("starts")), c.graph().longs(c.wholes("ends")), c.graph()
-                            .longs(c.wholes("axes")));
+                    x,
+                    c.graph().longs(c.wholes("starts")),
+                    c.graph().longs(c.wholes("ends")),
+                    c.graph().longs(c.wholes("axes")));
             Value part = c.node("Slice", in, Map.of(), x.rank());
             long[] gone = c.wholes("decrease_axis");
             return gone.length == 0
@@ -311,7 +318,10 @@ final class PaddleOperators {
             c.fixed("Axis");
             Value index = c.in("Index");
             return c.node(
-                    "Gather", List.of(c.in("X"), index), Map.of("axis", c.whole("axis", 0)), c.in("X").rank());
+                    "Gather",
+                    List.of(c.in("X"), index),
+                    Map.of("axis", c.whole("axis", 0)),
+                    c.in("X").rank());
         });
         out("lookup_table_v2", c -> looked(c, c.in("Ids")));
         out("lookup_table", c -> {
@@ -326,7 +336,8 @@ final class PaddleOperators {
         });
         out("expand_v2", c -> {
             c.fixed("Shape", "expand_shapes_tensor");
-            long[] shape = Arrays.stream(c.wholes("shape")).map(d -> d < 0 ? 1 : d).toArray();
+            long[] shape =
+                    Arrays.stream(c.wholes("shape")).map(d -> d < 0 ? 1 : d).toArray();
             return c.node("Expand", List.of(c.in("X"), c.graph().longs(shape)), Map.of(), shape.length);
         });
         rules.put("split", PaddleOperators::split);
@@ -376,7 +387,8 @@ final class PaddleOperators {
             }
             settings.put("split", sections);
         }
-        List<ElementType> types = IntStream.range(0, names.size()).mapToObj(i -> x.type()).toList();
+        List<ElementType> types =
+                IntStream.range(0, names.size()).mapToObj(i -> x.type()).toList();
         List<Value> parts = c.graph().nodes("Split", List.of(x), settings, types, x.rank());
         Map<String, Value> out = new HashMap<>();
         for (int i = 0; i < parts.size(); i++) {
@@ -398,7 +410,9 @@ final class PaddleOperators {
                     Map<String, Object> settings = new HashMap<>();
                     settings.put("keepdims", keep ? 1L : 0L);
                     int rank = c.rank(x);
-                    long[] axes = Arrays.stream(c.wholes("dim")).map(d -> c.axis(d, rank)).toArray();
+                    long[] axes = Arrays.stream(c.wholes("dim"))
+                            .map(d -> c.axis(d, rank))
+                            .toArray();
                     boolean all = c.flag("reduce_all", false) || axes.length == 0;
                     if (!all) {
                         settings.put("axes", axes);
@@ -406,18 +420,19 @@ final class PaddleOperators {
                     return c.node(onnx, List.of(x), settings, keep ? rank : all ? 0 : rank - axes.length);
                 }));
         out("mean", c -> c.node("ReduceMean", List.of(c.in("X")), Map.of("keepdims", 0L), 0));
-        Map.of("arg_max", "ArgMax", "arg_min", "ArgMin").forEach((paddle, onnx) -> out(paddle, c -> {
-            Value x = c.in("X");
-            boolean keep = c.flag("keepdims", false);
-            int rank = c.rank(x);
-            boolean flat = c.flag("flatten", false);
-            Value from = flat ? c.reshape(x, -1) : x;
-            Map<String, Object> settings = Map.of(
-                    "axis", (long) (flat ? 0 : c.axis(c.whole("axis", -1), rank)), "keepdims", keep ? 1L : 0L);
-            Value found = c.graph()
-                    .node(onnx, List.of(from), settings, ElementType.INT64, flat ? 0 : keep ? rank : rank - 1);
-            return c.cast(found, c.type("dtype", ElementType.INT64));
-        }));
+        Map.of("arg_max", "ArgMax", "arg_min", "ArgMin")
+                .forEach((paddle, onnx) -> out(paddle, c -> {
+                    Value x = c.in("X");
+                    boolean keep = c.flag("keepdims", false);
+                    int rank = c.rank(x);
+                    boolean flat = c.flag("flatten", false);
+                    Value from = flat ? c.reshape(x, -1) : x;
+                    Map<String, Object> settings = Map.of(
+                            "axis", (long) (flat ? 0 : c.axis(c.whole("axis", -1), rank)), "keepdims", keep ? 1L : 0L);
+                    Value found = c.graph()
+                            .node(onnx, List.of(from), settings, ElementType.INT64, flat ? 0 : keep ? rank : rank - 1);
+                    return c.cast(found, c.type("dtype", ElementType.INT64));
+                }));
     }
 
     private void products() {
@@ -477,16 +492,14 @@ final class PaddleOperators {
             }
             return c.graph().constant("values", values(c, type, c.wholes("shape"), reals, wholes));
         });
-        out("shape", c -> c.cast(
-                c.graph().node("Shape", List.of(c.in("Input")), Map.of(), ElementType.INT64, 1), ElementType.INT32));
+        out(
+                "shape",
+                c -> c.cast(
+                        c.graph().node("Shape", List.of(c.in("Input")), Map.of(), ElementType.INT64, 1),
+                        ElementType.INT32));
     }
 
-    private static Constant values(
-            PaddleCall c,
-            ElementType type,
-            long[] shape,
-            float[] reals,
-            long[] wholes) {
+    private static Constant values(PaddleCall c, ElementType type, long[] shape, float[] reals, long[] wholes) {
         int count = Math.max(reals.length, wholes.length);
         ByteBuffer raw = ByteBuffer.allocate(Math.multiplyExact(count, 8)).order(ByteOrder.LITTLE_ENDIAN);
         for (int i = 0; i < count; i++) {

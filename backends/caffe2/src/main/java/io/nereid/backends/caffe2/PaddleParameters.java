@@ -72,8 +72,8 @@ final class PaddleParameters {
             same = weight.dims()[i] < 0 || weight.dims()[i] == found.dims()[i];
         }
         if (!same) {
-            throw ServingException.invalidArgument(
-                    "weight '" + weight.name() + "' is of another shape than in the program: the files do not belong together");
+            throw ServingException.invalidArgument("weight '" + weight.name()
+                    + "' is of another shape than in the program: the files do not belong together");
         }
         byte[] raw = new byte[(int) bytes];
         in.get(raw);

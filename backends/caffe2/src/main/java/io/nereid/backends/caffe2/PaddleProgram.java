@@ -30,7 +30,10 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
      * @param attributes Long, Float, Boolean, String, long[], float[] or a list of texts by name
      */
     record Operator(
-            String type, Map<String, List<String>> inputs, Map<String, List<String>> outputs, Map<String, Object> attributes) {}
+            String type,
+            Map<String, List<String>> inputs,
+            Map<String, List<String>> outputs,
+            Map<String, Object> attributes) {}
 
     /**
      * A tensor of the program.

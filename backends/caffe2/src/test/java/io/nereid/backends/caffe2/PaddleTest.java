@@ -91,15 +91,16 @@ class PaddleTest {
         Path all = source.versionDirectory().resolve("__params__");
         byte[] bytes = Files.readAllBytes(all);
         int from = 0;
-        for (PaddleProgram.Variable weight : new PaddleConverter(
-                        PaddleProgram.parse(NetCase.bytes("pp_fluid", "__model__")))
-                .weights()) {
-            int length = 20 + ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getInt(from + 16);
+        for (PaddleProgram.Variable weight :
+                new PaddleConverter(PaddleProgram.parse(NetCase.bytes("pp_fluid", "__model__"))).weights()) {
+            int length =
+                    20 + ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).getInt(from + 16);
             for (int i = 0, n = 4; i <= weight.dims().length; i++) {
                 n *= i < weight.dims().length ? (int) weight.dims()[i] : 1;
                 length += i < weight.dims().length ? 0 : n;
             }
-            Files.write(source.versionDirectory().resolve(weight.name()), Arrays.copyOfRange(bytes, from, from + length));
+            Files.write(
+                    source.versionDirectory().resolve(weight.name()), Arrays.copyOfRange(bytes, from, from + length));
             from += length;
         }
         assertThat(from).isEqualTo(bytes.length);
@@ -130,7 +131,10 @@ class PaddleTest {
         ServingException e = refused(
                 new ModelSource(new ServableId("p", 1), directory.resolve("p"), version), ModelConfig.unspecified("p"));
         assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
-        assertThat(e.describe()).contains("PaddlePaddle 3").contains("FLAGS_enable_pir_api=0").contains("paddle2onnx");
+        assertThat(e.describe())
+                .contains("PaddlePaddle 3")
+                .contains("FLAGS_enable_pir_api=0")
+                .contains("paddle2onnx");
     }
 
     @Test
@@ -147,7 +151,9 @@ class PaddleTest {
         Files.write(weights, longer);
         assertThat(refused(source, config).getMessage()).contains("bytes more than the program has weights");
         Files.delete(weights);
-        assertThat(refused(source, config).describe()).contains("model.pdiparams").contains("beside the program");
+        assertThat(refused(source, config).describe())
+                .contains("model.pdiparams")
+                .contains("beside the program");
         Files.writeString(source.versionDirectory().resolve("model.pdmodel"), "no program");
         assertThat(refused(source, config).getMessage()).contains("model.pdmodel");
         ModelConfig outside = ModelConfig.builder("m").modelFile("../../x").build();

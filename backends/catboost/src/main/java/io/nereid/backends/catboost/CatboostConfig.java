@@ -41,9 +41,7 @@ final class CatboostConfig {
             Output asked = asked(model, config.parameters());
             if (asked == null) {
                 throw wrong(
-                        config,
-                        "has prediction_type '" + config.parameters().get(PREDICTION_TYPE) + "'",
-                        types(model));
+                        config, "has prediction_type '" + config.parameters().get(PREDICTION_TYPE) + "'", types(model));
             }
             outputs = List.of(spec(asked, model, batched));
         }
@@ -182,10 +180,7 @@ final class CatboostConfig {
             Shape shape = spec.modelShape();
             boolean fits = shape.rank() == outer
                     || (shape.rank() == outer + 1 && (shape.dim(outer) == 1 || shape.dim(outer) == -1));
-            if (place < 0
-                    || spec.optional()
-                    || !fits
-                    || !(text ? CATEGORIES : NUMBERS).contains(spec.dataType())) {
+            if (place < 0 || spec.optional() || !fits || !(text ? CATEGORIES : NUMBERS).contains(spec.dataType())) {
                 throw wrong(
                         config,
                         "has input '" + spec.name() + "' " + spec.dataType() + shape,

@@ -117,7 +117,8 @@ final class CbmReader {
             floats.add(new Feature(f.text(4), place(f, 1, floats.size()), false, borders, nan));
         }
         for (FlatTable f : trees.tables(4)) {
-            categories.add(new Feature(f.text(2), place(f, 0, categories.size()), true, new float[0], Feature.Nan.BELOW));
+            categories.add(
+                    new Feature(f.text(2), place(f, 0, categories.size()), true, new float[0], Feature.Nan.BELOW));
         }
     }
 
@@ -146,8 +147,7 @@ final class CbmReader {
         }
         ByteBuffer is = combination.list(2, 8);
         while (is.hasRemaining()) {
-            elements.add(
-                    new Element(Part.CATEGORY_IS, ModelReader.within(categories, is.getInt()), 0, is.getInt()));
+            elements.add(new Element(Part.CATEGORY_IS, ModelReader.within(categories, is.getInt()), 0, is.getInt()));
         }
         int kind = base.small(1, 0);
         if (kind < 0 || kind >= Ctr.Kind.values().length) {
@@ -158,16 +158,13 @@ final class CbmReader {
 
     private void counts(FlatTable table) {
         Base base = base(table.table(0));
-        int width =
-                switch (base.kind()) {
-                    case BINARIZED_TARGET_MEAN_VALUE, FLOAT_TARGET_MEAN_VALUE -> 2;
-                    case COUNTER, FEATURE_FREQ -> 1;
-                    case BORDERS -> Math.max(2, table.whole(4, 0));
-                    case BUCKETS -> Math.max(1, table.whole(4, 0));
-                };
-        boolean mean = width == 2
-                && base.kind() != Ctr.Kind.BORDERS
-                && base.kind() != Ctr.Kind.BUCKETS;
+        int width = switch (base.kind()) {
+            case BINARIZED_TARGET_MEAN_VALUE, FLOAT_TARGET_MEAN_VALUE -> 2;
+            case COUNTER, FEATURE_FREQ -> 1;
+            case BORDERS -> Math.max(2, table.whole(4, 0));
+            case BUCKETS -> Math.max(1, table.whole(4, 0));
+        };
+        boolean mean = width == 2 && base.kind() != Ctr.Kind.BORDERS && base.kind() != Ctr.Kind.BUCKETS;
         ByteBuffer places = table.list(1, 1);
         ByteBuffer blob = table.list(2, 1);
         long rows = blob.limit() / (4L * width);

@@ -491,8 +491,8 @@ final class ModelReader {
         if (counts == null) {
             throw bad("a combination of categories has no counts in 'ctr_data'");
         }
-        Ctr.Table table = Ctr.Table.of(
-                counts.hashes(), counts.counts(), counts.stride() - 1, (float) counts.denominator());
+        Ctr.Table table =
+                Ctr.Table.of(counts.hashes(), counts.counts(), counts.stride() - 1, (float) counts.denominator());
         boolean mean = kind == Ctr.Kind.BINARIZED_TARGET_MEAN_VALUE || kind == Ctr.Kind.FLOAT_TARGET_MEAN_VALUE;
         if (mean && table.width() != 2) {
             throw bad("a combination has " + table.width() + " counts (expected: a sum and a count)");

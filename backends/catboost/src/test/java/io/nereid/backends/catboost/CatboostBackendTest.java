@@ -98,10 +98,12 @@ class CatboostBackendTest {
     void aPredictionTypeThatARequestAsksForInVainIsRefused() {
         try (BackendModel model = References.load("reg-rmse")) {
             assertThat(model.signature(Map.of())).isEmpty();
-            assertThat(model.signature(Map.of("prediction_type", "rawformulaval"))).isEqualTo("margin");
+            assertThat(model.signature(Map.of("prediction_type", "rawformulaval")))
+                    .isEqualTo("margin");
             assertThat(model.signatures()).containsOnlyKeys("margin", "predict");
             assertThatThrownBy(() -> model.signature(Map.of("prediction_type", "Probability")))
-                    .hasMessage("parameter 'prediction_type' is 'Probability' (expected for model 'm': RawFormulaVal or none)");
+                    .hasMessage(
+                            "parameter 'prediction_type' is 'Probability' (expected for model 'm': RawFormulaVal or none)");
             assertThatThrownBy(() -> model.newInvocation("other").close())
                     .hasMessageContaining("has no signature 'other' (expected: margin, predict)");
         }
@@ -134,7 +136,8 @@ class CatboostBackendTest {
     @Test
     void theBinaryFormatIsFoundWithoutConfiguration() throws IOException {
         assertThat(References.BACKEND.defaultFiles()).contains("model.cbm");
-        assertThat(References.BACKEND.recognises(References.MODELS.resolve("cat-two.cbm"))).isTrue();
+        assertThat(References.BACKEND.recognises(References.MODELS.resolve("cat-two.cbm")))
+                .isTrue();
         ModelSource source = References.laidOut(directory, "m", "model.cbm", References.file("cat-two.cbm"));
         try (BackendModel model = References.BACKEND.load(
                 source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))) {

@@ -47,8 +47,12 @@ class PythonPackageTest {
         for (Map.Entry<String, JsonNode> e : References.expected().properties()) {
             try (BackendModel binary = References.loadFile(e.getKey() + ".cbm", ModelConfig.builder("m"));
                     BackendModel text = References.load(e.getKey())) {
-                assertThat(binary.config().inputs()).as(e.getKey()).isEqualTo(text.config().inputs());
-                assertThat(binary.config().outputs()).as(e.getKey()).isEqualTo(text.config().outputs());
+                assertThat(binary.config().inputs())
+                        .as(e.getKey())
+                        .isEqualTo(text.config().inputs());
+                assertThat(binary.config().outputs())
+                        .as(e.getKey())
+                        .isEqualTo(text.config().outputs());
             }
         }
     }
@@ -72,7 +76,8 @@ class PythonPackageTest {
         // Asked for by a request.
         try (BackendModel model = References.loadFile(file, ModelConfig.builder("m"))) {
             String signature = model.signature(Map.of("prediction_type", TYPES.get(method)));
-            assertThat(model.signatures().get(signature).outputs().get(0).name()).isEqualTo(method);
+            assertThat(model.signatures().get(signature).outputs().get(0).name())
+                    .isEqualTo(method);
             List<Tensor> inputs = References.inputs(model, rows, 0, rows.size());
             same(References.run(model, signature, inputs, method), wanted, 0, rows.size());
         }

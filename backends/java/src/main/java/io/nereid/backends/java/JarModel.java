@@ -45,8 +45,7 @@ final class JarModel {
                             + "' in " + source.versionDirectory(),
                     "add it, or set the parameter 'model' to a built-in one: " + String.join(", ", BuiltIns.NAMES));
         }
-        JarClasses opened =
-                JarClasses.open(jar, context.scratch(), SHOWN, JavaModel.class.getClassLoader(), WORDS);
+        JarClasses opened = JarClasses.open(jar, context.scratch(), SHOWN, JavaModel.class.getClassLoader(), WORDS);
         try {
             JavaModel model = (JavaModel) opened.make(config.parameters().getOrDefault("class", ""), JavaModel.class);
             return ready(model, source, config, opened);

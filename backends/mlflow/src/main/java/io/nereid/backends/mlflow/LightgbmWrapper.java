@@ -161,7 +161,8 @@ final class LightgbmWrapper {
     /** Answers are places among the classes, which must be the classes. */
     private void checkClasses(ZipFile archive) throws IOException {
         byte[] bytes = entry(archive, classes);
-        ByteBuffer in = ByteBuffer.wrap(bytes, 0, bytes.length - JsonReader.SLACK).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer in =
+                ByteBuffer.wrap(bytes, 0, bytes.length - JsonReader.SLACK).order(ByteOrder.LITTLE_ENDIAN);
         boolean asTheyAre = in.remaining() > 10 && in.getLong(0) << 16 == 0x59504d554e93L << 16 && in.get(6) == 1;
         if (asTheyAre) {
             int length = in.getShort(8) & 0xffff;

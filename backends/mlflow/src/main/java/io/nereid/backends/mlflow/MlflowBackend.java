@@ -166,8 +166,8 @@ public final class MlflowBackend implements Backend {
             if (!flavor.wrapped()) {
                 return backend.load(source, inside, its);
             }
-            LightgbmWrapper.Content content = LightgbmWrapper.read(
-                    source.versionDirectory().resolve(flavor.modelFile()), flavor.labels());
+            LightgbmWrapper.Content content =
+                    LightgbmWrapper.read(source.versionDirectory().resolve(flavor.modelFile()), flavor.labels());
             Map<String, String> parameters = new HashMap<>(inside.parameters());
             if (content.best() > 0) {
                 // As the class's own predict.

@@ -209,7 +209,9 @@ class SignatureTest {
     void theBestIterationOfEarlyStoppingCountsAndWhatWasLaidOutGoesWithTheModel() throws Exception {
         Path scratch = directory.resolve("scratch");
         BackendModel model = Models.BACKEND.load(
-                Models.source(Models.ROOT.resolve("lightgbm-regressor")), OPEN, new BackendContext(1, scratch, Map.of()));
+                Models.source(Models.ROOT.resolve("lightgbm-regressor")),
+                OPEN,
+                new BackendContext(1, scratch, Map.of()));
         try (model) {
             assertThat(model.config().parameters().get("iteration_range")).matches("0,[0-9]+");
             assertThat(scratch).isDirectoryContaining("glob:**lightgbm-*");

@@ -66,8 +66,9 @@ final class CustomMetrics {
 
     private void family(String name, String help, int kind) {
         if (!NAME.matcher(name).matches() || name.startsWith("nv_") || name.startsWith("nereid_")) {
-            throw ServingException.invalidArgument("metric '" + name
-                    + "' (expected: a name of letters, digits, '_' and ':', that does not begin with 'nv_' or 'nereid_')");
+            throw ServingException.invalidArgument(
+                    "metric '" + name
+                            + "' (expected: a name of letters, digits, '_' and ':', that does not begin with 'nv_' or 'nereid_')");
         }
         if (kind < 0 || kind >= Kind.values().length) {
             throw ServingException.invalidArgument(
@@ -114,7 +115,8 @@ final class CustomMetrics {
             return there.number;
         }
         if (all.size() == MOST) {
-            throw ServingException.invalidArgument("the model has " + MOST + " combinations of labels (the most it may have)");
+            throw ServingException.invalidArgument(
+                    "the model has " + MOST + " combinations of labels (the most it may have)");
         }
         Series made = new Series(all.size(), family.kind(), bounds);
         family.series().put(labels, made);

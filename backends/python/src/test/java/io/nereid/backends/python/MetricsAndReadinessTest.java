@@ -120,10 +120,12 @@ class MetricsAndReadinessTest {
                 .contains("'nv_inference_count'");
         assertThat(said(first, "eval pb_utils.MetricFamily('a b', '', 0)")).contains("'a b'");
         assertThat(said(first, "eval pb_utils.MetricFamily('x', '', 7)")).contains("kind 7");
-        assertThat(said(first, "eval pb_utils.MetricFamily('y', '', 2).Metric()")).contains("needs buckets");
+        assertThat(said(first, "eval pb_utils.MetricFamily('y', '', 2).Metric()"))
+                .contains("needs buckets");
         assertThat(said(first, "eval pb_utils.MetricFamily('y', '', 2).Metric(buckets=[2, 1])"))
                 .contains("do not ascend");
-        assertThat(said(first, "eval pb_utils.MetricFamily('z', '', 1).Metric({'le': 1})")).contains("'le'");
+        assertThat(said(first, "eval pb_utils.MetricFamily('z', '', 1).Metric({'le': 1})"))
+                .contains("'le'");
         assertThat(said(first, "eval self._level.observe(1)")).contains("is a GAUGE, which has no observe");
         assertThat(said(first, "eval self._times.value()")).contains("no single value");
         assertThat(asked("count")).isZero();

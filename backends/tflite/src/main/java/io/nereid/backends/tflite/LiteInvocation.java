@@ -56,7 +56,8 @@ final class LiteInvocation implements Invocation {
         reports.listen();
         try {
             Tensor[] ordered = ordered(inputs);
-            long rows = model.single() && ordered.length > 0 ? ordered[0].shape().dim(0) : 1;
+            long rows =
+                    model.single() && ordered.length > 0 ? ordered[0].shape().dim(0) : 1;
             return rows > 1 ? rowByRow(ordered, (int) rows, outputs) : once(ordered, outputs);
         } finally {
             reports.heard();
@@ -98,7 +99,8 @@ final class LiteInvocation implements Invocation {
                 synchronized (this) {
                     if (cancelled) {
                         throw ServingException.of(
-                                Code.CANCELLED, "the run of model '" + model.config().name() + "' was cancelled");
+                                Code.CANCELLED,
+                                "the run of model '" + model.config().name() + "' was cancelled");
                     }
                 }
                 for (Tensor input : inputs) {

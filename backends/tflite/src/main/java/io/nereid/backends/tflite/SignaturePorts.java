@@ -18,7 +18,6 @@ record SignaturePorts(String key, List<Port> inputs, List<Port> outputs) {
     boolean single() {
         return !inputs.isEmpty()
                 && Stream.concat(inputs.stream(), outputs.stream())
-                        .allMatch(p ->
-                                p.shape().rank() > 1 && p.shape().dim(0) == 1 && p.dataType() != DataType.BYTES);
+                        .allMatch(p -> p.shape().rank() > 1 && p.shape().dim(0) == 1 && p.dataType() != DataType.BYTES);
     }
 }

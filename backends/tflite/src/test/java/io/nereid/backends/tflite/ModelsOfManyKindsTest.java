@@ -65,7 +65,8 @@ class ModelsOfManyKindsTest {
                 Invocation run = model.newInvocation()) {
             assertThat(model.config().maxBatchSize()).isZero();
             assertThat(model.config().inputs()).containsExactly(new TensorSpec("x", DataType.FP32, Shape.of(1, 4)));
-            assertThat(ask(run, "square", floats("x", Shape.of(1, 4), 1, 2, 3, 4)).values())
+            assertThat(ask(run, "square", floats("x", Shape.of(1, 4), 1, 2, 3, 4))
+                            .values())
                     .containsExactly(3f, 5f, 7f, 9f);
         }
         ModelConfig batched = ModelConfig.builder("fixed").maxBatchSize(8).build();
@@ -75,14 +76,11 @@ class ModelsOfManyKindsTest {
             Models.Answer one = ask(run, "sum", floats("x", Shape.of(1, 4), 1, 2, 3, 4));
             assertThat(one.values()).containsExactly(10f);
             List<Tensor> all = answers(
-                    run,
-                    List.of("sum", "square"),
-                    floats("x", Shape.of(3, 4), 1, 2, 3, 4, 0, 0, 0, 0, -1, -1, -1, 5));
+                    run, List.of("sum", "square"), floats("x", Shape.of(3, 4), 1, 2, 3, 4, 0, 0, 0, 0, -1, -1, -1, 5));
             assertThat(all.get(0).shape()).isEqualTo(Shape.of(3, 1));
             assertThat(Models.floats(all.get(0))).containsExactly(10f, 0f, 2f);
             assertThat(all.get(1).shape()).isEqualTo(Shape.of(3, 2, 2));
-            assertThat(Models.floats(all.get(1)))
-                    .containsExactly(3f, 5f, 7f, 9f, 1f, 1f, 1f, 1f, -1f, -1f, -1f, 11f);
+            assertThat(Models.floats(all.get(1))).containsExactly(3f, 5f, 7f, 9f, 1f, 1f, 1f, 1f, -1f, -1f, -1f, 11f);
             Tensor.closeAll(all);
         }
     }

@@ -185,10 +185,10 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
             String text = String.valueOf(value).strip().toLowerCase(Locale.ROOT);
             boolean truth = List.of("true", "1").contains(text);
             if ((!truth && !List.of("false", "0").contains(text)) || (said != null && said != truth)) {
-                throw ServingException.invalidArgument(
-                        "parameter '" + name + "' is '" + (text.length() > 40 ? text.substring(0, 40) + "…" : text)
-                                + "' (expected: true or false" + (said == null ? "" : ", as " + OUTPUT_MARGIN + " has it")
-                                + ")");
+                throw ServingException.invalidArgument("parameter '" + name + "' is '"
+                        + (text.length() > 40 ? text.substring(0, 40) + "…" : text)
+                        + "' (expected: true or false" + (said == null ? "" : ", as " + OUTPUT_MARGIN + " has it")
+                        + ")");
             }
             said = truth;
         }
@@ -210,7 +210,9 @@ record TreeConfig(ModelConfig config, boolean rowVector, boolean margin) {
             int to = width(Output.PREDICT, model, !margin);
             Shape shape = to == 1 ? Shape.SCALAR : Shape.of(to);
             specs.add(
-                    from == to ? spec : new TensorSpec(spec.name(), spec.dataType(), outer == 0 ? shape : shape.prepend(-1)));
+                    from == to
+                            ? spec
+                            : new TensorSpec(spec.name(), spec.dataType(), outer == 0 ? shape : shape.prepend(-1)));
         }
         return any ? List.copyOf(specs) : List.of();
     }

@@ -92,8 +92,8 @@ final class TreeInvocation implements Invocation {
                 return ports.get(i);
             }
         }
-        throw ServingException.invalidArgument("unexpected output '" + name + "' for model '"
-                + model.config().name() + "'");
+        throw ServingException.invalidArgument(
+                "unexpected output '" + name + "' for model '" + model.config().name() + "'");
     }
 
     private Writer writer(String name, int rows, List<Tensor> results) {

@@ -144,8 +144,9 @@ final class TreeModel implements BackendModel {
             return new TreeInvocation(this, turned.ports());
         }
         if (!signature.equals(Explanations.SIGNATURE)) {
-            throw ServingException.invalidArgument("model '" + config.config().name() + "' has no signature '"
-                    + signature + "' (expected: " + String.join(", ", signatures().keySet()) + ")");
+            throw ServingException.invalidArgument(
+                    "model '" + config.config().name() + "' has no signature '" + signature + "' (expected: "
+                            + String.join(", ", signatures().keySet()) + ")");
         }
         return explanations.newInvocation(this);
     }

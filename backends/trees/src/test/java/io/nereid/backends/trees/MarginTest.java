@@ -44,7 +44,8 @@ class MarginTest {
                     }
                     try (BackendModel model = References.load(f, config.build())) {
                         assertThat(model.signature(Map.of())).isEmpty();
-                        assertThat(model.signature(Map.of("output_margin", false))).isEmpty();
+                        assertThat(model.signature(Map.of("output_margin", false)))
+                                .isEmpty();
                         String margin = model.signature(Map.of("output_margin", true));
                         assertThat(margin).isEqualTo("margin");
                         same(model, margin, e, e.margins(), f.toString().contains("xgboost") ? 1e-6 : 1e-12);
@@ -77,10 +78,14 @@ class MarginTest {
                         ? out.buffer().asFloatBuffer().get(i)
                         : out.buffer().asDoubleBuffer().get(i);
                 if (!Double.isFinite(flat[i])) {
-                    assertThat(Double.compare(found, flat[i])).as("value %d: %s", i, found).isZero();
+                    assertThat(Double.compare(found, flat[i]))
+                            .as("value %d: %s", i, found)
+                            .isZero();
                     continue;
                 }
-                assertThat(found).as("value %d", i).isCloseTo(flat[i], within(tolerance * Math.max(1, Math.abs(flat[i]))));
+                assertThat(found)
+                        .as("value %d", i)
+                        .isCloseTo(flat[i], within(tolerance * Math.max(1, Math.abs(flat[i]))));
             }
         }
     }
@@ -114,7 +119,9 @@ class MarginTest {
     void whatMeansNothingIsRefused() {
         try (BackendModel model =
                 References.load(BINARY, References.config(BINARY).build())) {
-            refused(() -> model.signature(Map.of("output_margin", "perhaps")), "parameter 'output_margin' is 'perhaps'");
+            refused(
+                    () -> model.signature(Map.of("output_margin", "perhaps")),
+                    "parameter 'output_margin' is 'perhaps'");
             refused(
                     () -> model.signature(Map.of("output_margin", true, "raw_score", false)),
                     "(expected: true or false, as output_margin has it)");

@@ -77,8 +77,7 @@ class NativeLibrariesTest {
     private static void compare(Path file, Oracle answers, Oracle margins, double tolerance) throws XGBoostError {
         boolean lightgbm = file.toString().endsWith(".txt");
         int features = 6;
-        Path expected = file.resolveSibling(
-                file.getFileName().toString().replaceAll("\\.[a-z]+$", ".expected"));
+        Path expected = file.resolveSibling(file.getFileName().toString().replaceAll("\\.[a-z]+$", ".expected"));
         double[] known = Files.exists(expected) ? References.expected(file).x() : new double[0];
         double[] x = new double[known.length + ROWS * features];
         System.arraycopy(known, 0, x, 0, known.length);

@@ -50,7 +50,9 @@ final class NativeXgboost implements AutoCloseable {
     /** Answers to rows of {@code features} values; missing ones are not a number. */
     double[][] answers(double[] x, int rows, int features) throws XGBoostError {
         // The library has no predictions in place for linear models.
-        return linear ? matrix(x, rows, features, false) : doubles(booster.inplace_predict(floats(x), rows, features, Float.NaN));
+        return linear
+                ? matrix(x, rows, features, false)
+                : doubles(booster.inplace_predict(floats(x), rows, features, Float.NaN));
     }
 
     /** The sums before the objective's function. */

@@ -211,8 +211,7 @@ class TrainedModelsTest {
                 .append(c.categories() ? " categorical_feature=4,5 min_data_per_group=5 cat_smooth=1" : "")
                 .append(c.categories() && random.nextBoolean() ? " max_cat_to_onehot=20" : "")
                 .append(c.objective().equals("lambdarank") ? " lambdarank_truncation_level=10" : "");
-        try (LGBMDataset data =
-                LGBMDataset.createFromMat(x, TRAINED, FEATURES, true, parameters.toString(), null)) {
+        try (LGBMDataset data = LGBMDataset.createFromMat(x, TRAINED, FEATURES, true, parameters.toString(), null)) {
             data.setField("label", label(c.objective(), x, random));
             if (c.objective().contains("rank")) {
                 data.setField("group", new int[] {100, 100, 100});
@@ -255,12 +254,25 @@ class TrainedModelsTest {
             String kind = objective.replaceFirst(" .*", "");
             double y;
             switch (kind) {
-                case "multi:softmax", "multi:softprob", "multiclass", "multiclassova", "rank:ndcg", "rank:pairwise",
-                        "lambdarank", "rank_xendcg" -> y = score < -1 ? 0 : score < 1 ? 1 : 2;
-                case "binary:logistic", "binary:logitraw", "binary:hinge", "binary", "rank:map" -> y = score > 0 ? 1 : 0;
+                case "multi:softmax",
+                        "multi:softprob",
+                        "multiclass",
+                        "multiclassova",
+                        "rank:ndcg",
+                        "rank:pairwise",
+                        "lambdarank",
+                        "rank_xendcg" -> y = score < -1 ? 0 : score < 1 ? 1 : 2;
+                case "binary:logistic", "binary:logitraw", "binary:hinge", "binary", "rank:map" ->
+                    y = score > 0 ? 1 : 0;
                 case "reg:logistic", "cross_entropy", "cross_entropy_lambda" -> y = 1 / (1 + Math.exp(-score));
                 case "count:poisson", "poisson" -> y = Math.floor(Math.exp(Math.min(score, 3)));
-                case "reg:gamma", "reg:tweedie", "gamma", "tweedie", "mape", "survival:cox", "survival:aft",
+                case "reg:gamma",
+                        "reg:tweedie",
+                        "gamma",
+                        "tweedie",
+                        "mape",
+                        "survival:cox",
+                        "survival:aft",
                         "reg:squaredlogerror" -> y = Math.exp(Math.max(-3, Math.min(score, 3))) + 0.01;
                 default -> y = score;
             }

@@ -74,7 +74,8 @@ final class LoggerRules {
                 problems.add(
                         at,
                         "expected a " + (name.equals("sampling") ? "number" : "whole number") + " from "
-                                + (long) range[0] + " to " + (long) range[1] + ", found \"" + Schema.clip(value) + "\"");
+                                + (long) range[0] + " to " + (long) range[1] + ", found \"" + Schema.clip(value)
+                                + "\"");
             }
         });
     }

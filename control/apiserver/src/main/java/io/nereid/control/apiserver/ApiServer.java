@@ -81,8 +81,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
      * @param selection tells which runtime a service would get
      * @param runs what there is to see as pods
      */
-    public record Options(
-            Set<String> hosts, String version, Clock clock, Logs logs, Selection selection, Runs runs) {
+    public record Options(Set<String> hosts, String version, Clock clock, Logs logs, Selection selection, Runs runs) {
         /** Copies the hosts. */
         public Options {
             hosts = Set.copyOf(hosts);
@@ -414,9 +413,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             request.exchange().reply(HttpReply.text(200, "text/plain; charset=utf-8", text));
             return null;
         }
-        HttpStream stream = request.exchange()
-                .stream(new HttpReply(
-                        200, "text/plain; charset=utf-8", new String[0], new Content(new byte[0], 0)));
+        HttpStream stream = request.exchange().stream(
+                new HttpReply(200, "text/plain; charset=utf-8", new String[0], new Content(new byte[0], 0)));
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         stream.send(new Content(bytes, bytes.length));
         followed.add(log);
@@ -452,9 +450,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     private Listing listing(Target target) {
-        return target.kind() == Pods.KIND
-                ? pods.list(namespace(target))
-                : store.list(target.type(), namespace(target));
+        return target.kind() == Pods.KIND ? pods.list(namespace(target)) : store.list(target.type(), namespace(target));
     }
 
     private ResourceStore.Watch changes(

@@ -101,7 +101,8 @@ final class Collector implements AutoCloseable {
                     target.kind().kind(),
                     target.namespace(),
                     target.name());
-            resources.collect(target, now.path("metadata").path("resourceVersion").asText());
+            resources.collect(
+                    target, now.path("metadata").path("resourceVersion").asText());
         } catch (ServingException e) {
             // A newer version is looked at when its change is told.
             if (e.code() != Code.NOT_FOUND && e.code() != Code.ABORTED) {
@@ -143,7 +144,8 @@ final class Collector implements AutoCloseable {
     private static @Nullable Kind kind(JsonNode reference) {
         String group = group(reference.path("apiVersion").asText());
         for (Kind kind : Kinds.all()) {
-            if (kind.kind().equals(reference.path("kind").asText()) && kind.group().equals(group)) {
+            if (kind.kind().equals(reference.path("kind").asText())
+                    && kind.group().equals(group)) {
                 return kind;
             }
         }
@@ -192,7 +194,8 @@ final class Collector implements AutoCloseable {
         for (JsonNode reference : metadata.path("ownerReferences")) {
             for (String field : List.of("apiVersion", "kind", "name", "uid")) {
                 if (reference.path(field).asText("").isEmpty()) {
-                    return "metadata.ownerReferences[" + index + "]." + field + ": Invalid value: \"\": must not be empty";
+                    return "metadata.ownerReferences[" + index + "]." + field
+                            + ": Invalid value: \"\": must not be empty";
                 }
             }
             controllers += reference.path("controller").asBoolean(false) ? 1 : 0;

@@ -126,7 +126,10 @@ final class Discovery {
             categories(kind, one);
             if (kind == Pods.KIND) {
                 ObjectNode log = list.addObject();
-                log.put("name", "pods/log").put("singularName", "").put("namespaced", true).put("kind", "Pod");
+                log.put("name", "pods/log")
+                        .put("singularName", "")
+                        .put("namespaced", true)
+                        .put("kind", "Pod");
                 log.putArray("verbs").add("get");
             }
             if (kind.hasStatus()) {

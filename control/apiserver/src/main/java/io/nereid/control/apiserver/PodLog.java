@@ -54,7 +54,9 @@ final class PodLog {
         try {
             this.since = seconds >= 0
                     ? now.minusSeconds(seconds)
-                    : time == null || time.isEmpty() ? null : OffsetDateTime.parse(time).toInstant();
+                    : time == null || time.isEmpty()
+                            ? null
+                            : OffsetDateTime.parse(time).toInstant();
         } catch (DateTimeException e) {
             throw ServingException.invalidArgument("sinceTime=" + time + " is not a time", "as 2026-01-31T12:00:00Z");
         }

@@ -60,7 +60,8 @@ final class Pods {
     /** The one container of each. */
     static final String CONTAINER = "kserve-container";
 
-    private static final ResourceStore.Type SERVICES = new ResourceStore.Type(Kinds.SERVING, Kinds.INFERENCE_SERVICE.plural());
+    private static final ResourceStore.Type SERVICES =
+            new ResourceStore.Type(Kinds.SERVING, Kinds.INFERENCE_SERVICE.plural());
     private static final ResourceStore.Type REVISIONS = new ResourceStore.Type("internal.nereid.io", "revisions");
     private static final int REMEMBERED = 64;
     private static final int POLL_MILLIS = 500;
@@ -139,12 +140,12 @@ final class Pods {
                 .put("namespace", owner.path("namespace").asText())
                 .put(
                         "uid",
-                        UUID.nameUUIDFromBytes(
-                                        (owner.path("uid").asText() + revision).getBytes(StandardCharsets.UTF_8))
+                        UUID.nameUUIDFromBytes((owner.path("uid").asText() + revision).getBytes(StandardCharsets.UTF_8))
                                 .toString())
                 .put(
                         "creationTimestamp",
-                        kept.path("created").asText(owner.path("creationTimestamp").asText()));
+                        kept.path("created")
+                                .asText(owner.path("creationTimestamp").asText()));
         ObjectNode labels = metadata.putObject("labels");
         kept.path("workload")
                 .path("labels")

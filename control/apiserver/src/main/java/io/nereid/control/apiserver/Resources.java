@@ -548,7 +548,8 @@ final class Resources {
             throw ServingException.invalidArgument(
                     "propagationPolicy is '" + policy + "' (expected Background, Foreground or Orphan)");
         }
-        if (!dryRun && (policy.equals("Orphan") || options.path("orphanDependents").asBoolean(false))) {
+        if (!dryRun
+                && (policy.equals("Orphan") || options.path("orphanDependents").asBoolean(false))) {
             Collector.orphan(store, target, old.path("metadata").path("uid").asText());
         }
         if (target.kind().kind().equals("Namespace")) {

@@ -281,7 +281,14 @@ class KubectlTest {
                 .containsPattern("iris-transformer-00001 +0/0 +Standby +0 ")
                 .doesNotContain("other");
         assertThat(ok("get", "po", "-o", "wide", "iris-predictor-00002")).contains("no such file");
-        assertThat(ok("get", "pods", "-A", "-l", "serving.kserve.io/inferenceservice=iris,component=transformer", "-o", "name"))
+        assertThat(ok(
+                        "get",
+                        "pods",
+                        "-A",
+                        "-l",
+                        "serving.kserve.io/inferenceservice=iris,component=transformer",
+                        "-o",
+                        "name"))
                 .isEqualTo("pod/iris-transformer-00001\n");
         assertThat(ok("get", "pods", "--field-selector", "status.phase=Running", "-o", "name"))
                 .isEqualTo("pod/iris-predictor-00001\n");
@@ -401,11 +408,15 @@ class KubectlTest {
     void whatBelongsToSomethingThatIsGoneGoesToo() throws Exception {
         ok("apply", "-f", file(IRIS));
         ok("apply", "-f", file(IRIS.replace("name: iris", "name: other")));
-        String iris = owner("InferenceService", "iris", iris().at("/metadata/uid").asText());
+        String iris =
+                owner("InferenceService", "iris", iris().at("/metadata/uid").asText());
         String other = owner(
                 "InferenceService",
                 "other",
-                plane.store.get(new Key(SERVICES, "default", "other")).at("/metadata/uid").asText());
+                plane.store
+                        .get(new Key(SERVICES, "default", "other"))
+                        .at("/metadata/uid")
+                        .asText());
         ok("apply", "-f", file(owned("one", iris)));
         ok("apply", "-f", file(owned("both", iris + ", " + other)));
         ok("apply", "-f", file(owned("unknown", owner("Deployment", "iris", "u"))));
@@ -415,10 +426,7 @@ class KubectlTest {
                 .get(new Key(new Type("", "configmaps"), "default", "one"))
                 .at("/metadata/uid")
                 .asText();
-        ok(
-                "apply",
-                "-f",
-                file(owned("grandchild", "{apiVersion: v1, kind: ConfigMap, name: one, uid: " + uid + "}")));
+        ok("apply", "-f", file(owned("grandchild", "{apiVersion: v1, kind: ConfigMap, name: one, uid: " + uid + "}")));
         ok("delete", "isvc", "iris");
         gone("one");
         gone("grandchild");
@@ -439,13 +447,22 @@ class KubectlTest {
         ok("apply", "-f", file(owned("two", owner("InferenceService", "iris", uid))));
         gone("two");
         assertThat(there("one")).isTrue();
-        assertThat(ok("get", "cm", "one", "-o", "jsonpath={.metadata.ownerReferences}")).isEmpty();
+        assertThat(ok("get", "cm", "one", "-o", "jsonpath={.metadata.ownerReferences}"))
+                .isEmpty();
     }
 
     @Test
     void whatWasOrphanedWhileTheServerWasDownGoesWhenItIsUp() throws Exception {
         ok("apply", "-f", file(IRIS));
-        ok("apply", "-f", file(owned("one", owner("InferenceService", "iris", iris().at("/metadata/uid").asText()))));
+        ok(
+                "apply",
+                "-f",
+                file(owned(
+                        "one",
+                        owner(
+                                "InferenceService",
+                                "iris",
+                                iris().at("/metadata/uid").asText()))));
         plane.close();
         try (ResourceStore store = DiskStore.open(dir.resolve("store"), Clock.system())) {
             store.delete(new Key(SERVICES, "default", "iris"), null);

@@ -102,10 +102,8 @@ public record Workload(
      * @param artifacts where its files come from: its own first
      */
     public record Transformer(
-            @Nullable String className,
-            @Nullable String file,
-            Map<String, String> settings,
-            List<Artifact> artifacts) implements Form {}
+            @Nullable String className, @Nullable String file, Map<String, String> settings, List<Artifact> artifacts)
+            implements Form {}
 
     /**
      * A child process.

@@ -48,7 +48,6 @@ final class Bodies {
         }
         byte[] body = new byte[answer.body().size()];
         answer.body().getBytes(0, body, 0, body.length);
-        return new HttpReply(
-                answer.status(), type, headers.toArray(String[]::new), new Content(body, body.length));
+        return new HttpReply(answer.status(), type, headers.toArray(String[]::new), new Content(body, body.length));
     }
 }

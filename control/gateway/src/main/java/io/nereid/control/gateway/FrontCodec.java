@@ -136,8 +136,8 @@ final class FrontCodec implements ProtocolCodec {
         if (!(destination instanceof Models models)) {
             throw ServingException.of(
                     Code.UNIMPLEMENTED,
-                    "the predictor's revision " + gate.revision() + " is a child process, and steps in Java work on models in"
-                            + " the engine",
+                    "the predictor's revision " + gate.revision()
+                            + " is a child process, and steps in Java work on models in" + " the engine",
                     "give the predictor as a model, or the transformer as a Python file");
         }
         RevisionView view = new RevisionView(gate, models, context.engine, context.control);

@@ -139,8 +139,8 @@ final class GateSite {
                 }
                 for (GrpcMethod method : codec.grpcMethods()) {
                     inner.put(method.path(), method.handler());
-                    methods.add(new GrpcMethod(
-                            method.path(), method.kind(), through(changing ? present(method) : method)));
+                    methods.add(
+                            new GrpcMethod(method.path(), method.kind(), through(changing ? present(method) : method)));
                 }
             }
             if (changing) {
@@ -186,7 +186,8 @@ final class GateSite {
     GrpcHandler inside(GrpcCall call) {
         GrpcHandler handler = built().inner.get(call.path());
         if (handler == null) {
-            throw ServingException.of(Code.UNIMPLEMENTED, "revision " + gate.revision() + " has no method " + call.path());
+            throw ServingException.of(
+                    Code.UNIMPLEMENTED, "revision " + gate.revision() + " has no method " + call.path());
         }
         return handler;
     }
@@ -197,17 +198,18 @@ final class GateSite {
         if (site == null) {
             return false;
         }
-        var unused = site.call(x.method(), x.target(), x.allHeaders(), x.body().retain()).whenComplete((answer, e) -> {
-            if (answer == null) {
-                x.fail(ServingException.from(e == null ? new IllegalStateException("no answer") : e));
-                return;
-            }
-            try {
-                x.reply(Bodies.reply(answer));
-            } finally {
-                answer.body().release();
-            }
-        });
+        var unused = site.call(x.method(), x.target(), x.allHeaders(), x.body().retain())
+                .whenComplete((answer, e) -> {
+                    if (answer == null) {
+                        x.fail(ServingException.from(e == null ? new IllegalStateException("no answer") : e));
+                        return;
+                    }
+                    try {
+                        x.reply(Bodies.reply(answer));
+                    } finally {
+                        answer.body().release();
+                    }
+                });
         return true;
     }
 

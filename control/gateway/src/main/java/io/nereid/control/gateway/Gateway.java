@@ -9,9 +9,9 @@ import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.Upstream;
 import io.nereid.endpoint.VirtualHosts;
 import io.nereid.spi.InferenceEngine;
@@ -310,8 +310,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      * @param codecs builds the protocols around a revision's models; called once for each revision, and once before
      */
     public List<ProtocolCodec> inFrontOf(String namespace, String name, SiteCodecs codecs) {
-        return FrontCodec.all(
-                context, head -> entry(namespace, name).behind(head, context.chance), codecs);
+        return FrontCodec.all(context, head -> entry(namespace, name).behind(head, context.chance), codecs);
     }
 
     private static Function<String, @Nullable String> find(List<Upstream.Header> headers) {

@@ -149,10 +149,8 @@ class FrontTest {
 
     @Test
     void aServiceWithoutAPredictorRefuses() {
-        assertThatThrownBy(() -> front.httpRoutes()
-                        .get(0)
-                        .handler()
-                        .handle(TestExchange.post("/v1/models/iris:predict", "{}")))
+        assertThatThrownBy(() ->
+                        front.httpRoutes().get(0).handler().handle(TestExchange.post("/v1/models/iris:predict", "{}")))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("there is no service 'iris'");
     }

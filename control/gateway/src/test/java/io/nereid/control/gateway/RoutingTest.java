@@ -57,7 +57,8 @@ class RoutingTest {
                     .isEqualTo(Code.UNAVAILABLE);
         }
         for (String own : List.of("localhost:8080", "127.0.0.1", "[::1]:8080")) {
-            assertThat(bed.gateway.find(TestHead.of(own, "/v1/models/iris:predict"))).isNull();
+            assertThat(bed.gateway.find(TestHead.of(own, "/v1/models/iris:predict")))
+                    .isNull();
         }
         bed.gateway.gathering(false);
         assertThat(bed.gateway.find(TestHead.of("iris.example.com", "/v1/models/iris:predict")))

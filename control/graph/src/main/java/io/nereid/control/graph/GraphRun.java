@@ -35,6 +35,7 @@ final class GraphRun {
 
     /** What ends the steps that are under way. */
     private final Set<Runnable> underWay = ConcurrentHashMap.newKeySet();
+
     private volatile boolean cancelled;
 
     /** @param clientDeadline when the client stops waiting; {@link Long#MAX_VALUE} for never */

@@ -95,12 +95,7 @@ public final class LocalInfrastructure implements Infrastructure {
     }
 
     private LocalInfrastructure(
-            LocalSettings settings,
-            Models models,
-            Artifacts artifacts,
-            BuiltIns builtIns,
-            Gateway gateway,
-            Loop loop) {
+            LocalSettings settings, Models models, Artifacts artifacts, BuiltIns builtIns, Gateway gateway, Loop loop) {
         this(settings, models, artifacts, builtIns, new GatewayFront(gateway, loop), loop);
     }
 

@@ -47,7 +47,8 @@ final class TransformerFiles {
         String named = form.file();
         if (!Files.isDirectory(root)) {
             if (named != null && !root.endsWith(named)) {
-                throw wrong("there is no file '" + named + "' in it, it is the file '" + root.getFileName() + "'", form);
+                throw wrong(
+                        "there is no file '" + named + "' in it, it is the file '" + root.getFileName() + "'", form);
             }
             if (!root.toString().endsWith(".jar") && !isPython(root)) {
                 throw wrong("'" + root.getFileName() + "' is neither a .jar nor a .py file", form);
@@ -75,8 +76,9 @@ final class TransformerFiles {
                 return root.resolve(name);
             }
         }
-        List<Path> fitting =
-                all.stream().filter(p -> p.toString().endsWith(".jar") || isPython(p)).toList();
+        List<Path> fitting = all.stream()
+                .filter(p -> p.toString().endsWith(".jar") || isPython(p))
+                .toList();
         if (fitting.size() != 1) {
             throw wrong(
                     fitting.isEmpty()
@@ -102,7 +104,8 @@ final class TransformerFiles {
         return ServingException.of(
                 Code.FAILED_PRECONDITION,
                 "the transformer at " + form.artifacts().get(0).uri() + ": " + what,
-                "put " + JAR + " or " + PYTHON + " there, or name the one that is meant in spec.transformer.nereid.file");
+                "put " + JAR + " or " + PYTHON
+                        + " there, or name the one that is meant in spec.transformer.nereid.file");
     }
 
     /**
@@ -128,9 +131,11 @@ final class TransformerFiles {
         if (Files.isDirectory(packages)) {
             command.add("--packages");
             command.add(literal(packages.toString()));
-        } else if (Files.isRegularFile(beside.resolve("requirements.txt")) && interpreter(beside).equals("python3")) {
-            log.accept("warning: nothing of requirements.txt is installed; put a virtual environment beside it as venv, or"
-                    + " its packages: pip install -t requirements -r requirements.txt");
+        } else if (Files.isRegularFile(beside.resolve("requirements.txt"))
+                && interpreter(beside).equals("python3")) {
+            log.accept(
+                    "warning: nothing of requirements.txt is installed; put a virtual environment beside it as venv, or"
+                            + " its packages: pip install -t requirements -r requirements.txt");
         }
         Map<String, String> environment = Map.of("NEREID_TRANSFORMER_CONFIG", literal(json(form.settings())));
         ProcessContainer container = new ProcessContainer(
@@ -185,8 +190,7 @@ final class TransformerFiles {
             }
             return file.toAbsolutePath();
         } catch (IOException e) {
-            throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION, "cannot write " + file + ": " + e.getMessage(), e);
+            throw ServingException.wrap(Code.FAILED_PRECONDITION, "cannot write " + file + ": " + e.getMessage(), e);
         }
     }
 

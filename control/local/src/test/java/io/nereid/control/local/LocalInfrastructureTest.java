@@ -24,16 +24,16 @@ import io.nereid.control.local.Fakes.FakeFront;
 import io.nereid.control.local.Fakes.FakeGate;
 import io.nereid.control.local.Fakes.FakeLoop;
 import io.nereid.control.local.Fakes.FakeModels;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
-import java.io.IOException;
-import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -373,7 +373,8 @@ class LocalInfrastructureTest {
         loop.run();
 
         assertThat(state("iris-t-1").replicas()).isEqualTo(1);
-        assertThat(infrastructure.logs("default", "iris-t-1", 100)).anyMatch(l -> l.contains("minReplicas 2 has no effect"));
+        assertThat(infrastructure.logs("default", "iris-t-1", 100))
+                .anyMatch(l -> l.contains("minReplicas 2 has no effect"));
     }
 
     @Test

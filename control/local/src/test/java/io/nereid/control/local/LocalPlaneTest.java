@@ -53,7 +53,12 @@ class LocalPlaneTest {
         final LocalInfrastructure infrastructure =
                 new LocalInfrastructure(Fakes.settings(disk), models, artifacts, builtIns, front, loop);
         final LocalPlane plane = new LocalPlane(
-                store, infrastructure, RETRIES, () -> new Catalog.Gateway("localhost:8080", "localhost:8081"), ServiceConfig::defaults, loop);
+                store,
+                infrastructure,
+                RETRIES,
+                () -> new Catalog.Gateway("localhost:8080", "localhost:8081"),
+                ServiceConfig::defaults,
+                loop);
 
         Machine() {
             models.listener = infrastructure::modelState;
@@ -219,7 +224,8 @@ class LocalPlaneTest {
         FakeFront front = new FakeFront();
         LocalInfrastructure infrastructure = new LocalInfrastructure(
                 Fakes.settings(disk), new FakeModels(), new FakeArtifacts(), new FakeBuiltIns(), front, loop);
-        LocalPlane plane = new LocalPlane(store, infrastructure, RETRIES, () -> Catalog.Gateway.UNKNOWN, ServiceConfig::defaults, loop);
+        LocalPlane plane = new LocalPlane(
+                store, infrastructure, RETRIES, () -> Catalog.Gateway.UNKNOWN, ServiceConfig::defaults, loop);
         plane.start();
         boolean before = plane.settled(Duration.ZERO);
         assertThat(before).isEqualTo(!front.routes.isEmpty());
