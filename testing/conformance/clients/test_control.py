@@ -25,7 +25,7 @@ from test_formats import read_expected
 @pytest.fixture(scope="module", autouse=True)
 def asleep(plane):
     """What takes time by itself begins now: scaling to zero looks back over a window, and waits for a while after it."""
-    for name in ("sleeper", "sleepy"):
+    for name in ("sleeper", "sleepy", "dozer"):
         plane.apply("zero.yaml", name=name)
 
 
@@ -595,3 +595,12 @@ def test_idle_services_scale_to_zero_and_wake(plane):
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda i: plane.predict("sleepy", [IRIS[i % 2]])[0]["label"], range(8)))
     assert answers == [[0], [2]] * 4
+
+
+def test_a_service_at_zero_is_woken_by_grpc(plane):
+    grpc_client = pytest.importorskip("tritonclient.grpc")
+    until(lambda: replicas(plane, "dozer") == 0, "dozer is at zero", 120)
+    with grpc_client.InferenceServerClient(plane.base, channel_args=[("grpc.default_authority", "dozer-demo.example.com")]) as client:
+        tensor = grpc_client.InferInput("input", [2, 4], "FP32")
+        tensor.set_data_from_numpy(np.array(IRIS, np.float32))
+        assert client.infer("dozer", [tensor]).as_numpy("label").ravel().tolist() == [0, 2]

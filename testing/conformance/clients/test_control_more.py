@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ http = pytest.importorskip("tritonclient.http")
 
 from control_fixtures import IRIS, LIGHTGBM, XGBOOST, applied, models, plane, replicas, shares, sklearn_rows, web
 from control_server import Refused, until
-from server import EXAMPLES
 from test_formats import read_expected
 
 
@@ -38,12 +36,6 @@ def tensor(rows, name="input", kind="FP32"):
 def asks(plane, name, rows, output="output-0", **more):
     with grpc(plane, name) as client:
         return client.infer(name, [tensor(rows)], **more).as_numpy(output).ravel().tolist()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def asleep(plane):
-    """What takes time by itself begins now."""
-    plane.apply("zero.yaml", name="dozer")
 
 
 # --- gRPC -------------------------------------------------------------------------------------------------------------
@@ -352,13 +344,3 @@ def test_kinds_that_are_not_there_are_told_of_what_there_is(plane):
             "metadata": {"name": "a", "namespace": "demo"},
             "spec": {"inferenceService": "b", "model": {"framework": "sklearn", "storageUri": "gs://a/b", "memory": "1Gi"}}}))
     assert refused.value.status == 404
-
-
-# --- to zero and back: last, for it takes a while to get there ------------------------------------------------------------
-
-
-def test_a_service_at_zero_is_woken_by_grpc(plane):
-    until(lambda: replicas(plane, "dozer") == 0, "dozer is at zero", 120)
-    start = time.monotonic()
-    assert asks(plane, "dozer", IRIS, "label") == [0, 2]
-    print(f"woken in {1000 * (time.monotonic() - start):.0f} ms")
