@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 final class RefusedFlags {
     private static final String GPU =
             "this build runs models on processors, so there is no GPU memory to set up; leave it out";
-    private static final String TFLITE = "a SavedModel is never run by TensorFlow Lite; serve the .tflite file itself (nereid plugins install tflite)";
+    private static final String TFLITE =
+            "a SavedModel is never run by TensorFlow Lite; serve the .tflite file itself (nereid plugins install tflite)";
     private static final String TENSORFLOW =
             "it steers TensorFlow's own runtime; --backend-config tensorflow,KEY=VALUE has what can be set here";
     private static final String GRPC_TUNING =
