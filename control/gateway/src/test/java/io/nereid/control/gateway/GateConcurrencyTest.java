@@ -109,7 +109,8 @@ class GateConcurrencyTest {
         }
         assertThat(ok).isPositive();
         assertThat(gone).isLessThanOrEqualTo(all.size() / 4);
-        assertThat(most.get()).isBetween(2, LIMIT * MOST_REPLICAS);
+        // a place is free a moment before its handler hears that the client has gone, for each client that goes at once
+        assertThat(most.get()).isBetween(2, LIMIT * MOST_REPLICAS + CALLERS);
         assertThat(gate.activeNow()).isZero();
         assertThat(gate.waitingNow()).isZero();
         assertThat(budget.used()).isZero();
