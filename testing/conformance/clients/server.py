@@ -27,14 +27,15 @@ def program():
 
 
 class Server:
-    """One process of the server. `base` is host:port."""
+    """One process of the server. `base` is host:port; `environment` is added to that of the tests."""
 
-    def __init__(self, *arguments, start_timeout=120):
+    def __init__(self, *arguments, start_timeout=120, environment=None):
         self.lines = []
         self.ready = threading.Event()
         self.base = None
         self.process = subprocess.Popen(
             [program(), "serve", *map(str, arguments), "--port", "0"],
+            env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
