@@ -4,14 +4,12 @@ package io.nereid.engine;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.repository.BatchingParameters;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelConfig.Fit;
-import io.nereid.spi.ModelMetadata.Signature;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -92,44 +90,6 @@ final class BatchingRules {
                         new Fit(List.of(), false, 0, batching.fit().maxEnqueuedBatches()));
             }
         }
-        return new Rebatched(model, config.toBuilder().batching(batching).build());
-    }
-
-    /** A model under another configuration. Immutable. */
-    private record Rebatched(BackendModel model, ModelConfig config) implements BackendModel {
-        @Override
-        public IoTraits traits() {
-            return model.traits();
-        }
-
-        @Override
-        public Map<String, Signature> signatures() {
-            return model.signatures();
-        }
-
-        @Override
-        public String signature(Map<String, Object> parameters) {
-            return model.signature(parameters);
-        }
-
-        @Override
-        public Invocation newInvocation(String signature) {
-            return model.newInvocation(signature);
-        }
-
-        @Override
-        public Invocation newInvocation() {
-            return model.newInvocation();
-        }
-
-        @Override
-        public long memoryBytes() {
-            return model.memoryBytes();
-        }
-
-        @Override
-        public void close() {
-            model.close();
-        }
+        return new ForwardingModel(model, config.toBuilder().batching(batching).build());
     }
 }

@@ -62,138 +62,52 @@ public record StorageOptions(
 
     /** The defaults: a quota of 100 GiB, 1 GiB left free, 8 connections, 4 downloads, 5 attempts, 15 s and 30 s. */
     public static StorageOptions defaults(Path cache) {
-        return new StorageOptions(
-                cache,
-                100L << 30,
-                1L << 30,
-                null,
-                Map.of(),
-                8,
-                4,
-                5,
-                Duration.ofSeconds(15),
-                Duration.ofSeconds(30),
-                true,
-                Limits.defaults());
+        return new Draft(cache).options();
     }
 
     /** With another quota. */
     public StorageOptions withQuota(long bytes, long keepFree) {
-        return new StorageOptions(
-                cache,
-                bytes,
-                keepFree,
-                pvcRoot,
-                environment,
-                connections,
-                downloads,
-                attempts,
-                connectTimeout,
-                readTimeout,
-                useStale,
-                limits);
+        Draft draft = new Draft(this);
+        draft.quotaBytes = bytes;
+        draft.keepFreeBytes = keepFree;
+        return draft.options();
     }
 
     /** With a directory of claims. */
     public StorageOptions withPvcRoot(Path root) {
-        return new StorageOptions(
-                cache,
-                quotaBytes,
-                keepFreeBytes,
-                root,
-                environment,
-                connections,
-                downloads,
-                attempts,
-                connectTimeout,
-                readTimeout,
-                useStale,
-                limits);
+        Draft draft = new Draft(this);
+        draft.pvcRoot = root;
+        return draft.options();
     }
 
     /** With another environment. */
     public StorageOptions withEnvironment(Map<String, String> settings) {
-        return new StorageOptions(
-                cache,
-                quotaBytes,
-                keepFreeBytes,
-                pvcRoot,
-                settings,
-                connections,
-                downloads,
-                attempts,
-                connectTimeout,
-                readTimeout,
-                useStale,
-                limits);
-    }
-
-    /** With other numbers of connections and downloads. */
-    public StorageOptions withConcurrency(int connections, int downloads) {
-        return new StorageOptions(
-                cache,
-                quotaBytes,
-                keepFreeBytes,
-                pvcRoot,
-                environment,
-                connections,
-                downloads,
-                attempts,
-                connectTimeout,
-                readTimeout,
-                useStale,
-                limits);
+        Draft draft = new Draft(this);
+        draft.environment = settings;
+        return draft.options();
     }
 
     /** With other attempts and times. */
-    public StorageOptions withRetries(int attempts, Duration connectTimeout, Duration readTimeout) {
-        return new StorageOptions(
-                cache,
-                quotaBytes,
-                keepFreeBytes,
-                pvcRoot,
-                environment,
-                connections,
-                downloads,
-                attempts,
-                connectTimeout,
-                readTimeout,
-                useStale,
-                limits);
+    public StorageOptions withRetries(int most, Duration connect, Duration read) {
+        Draft draft = new Draft(this);
+        draft.attempts = most;
+        draft.connectTimeout = connect;
+        draft.readTimeout = read;
+        return draft.options();
     }
 
     /** With or without the use of what may be stale. */
-    public StorageOptions withStale(boolean useStale) {
-        return new StorageOptions(
-                cache,
-                quotaBytes,
-                keepFreeBytes,
-                pvcRoot,
-                environment,
-                connections,
-                downloads,
-                attempts,
-                connectTimeout,
-                readTimeout,
-                useStale,
-                limits);
+    public StorageOptions withStale(boolean use) {
+        Draft draft = new Draft(this);
+        draft.useStale = use;
+        return draft.options();
     }
 
     /** With other limits for archives. */
-    public StorageOptions withLimits(Limits limits) {
-        return new StorageOptions(
-                cache,
-                quotaBytes,
-                keepFreeBytes,
-                pvcRoot,
-                environment,
-                connections,
-                downloads,
-                attempts,
-                connectTimeout,
-                readTimeout,
-                useStale,
-                limits);
+    public StorageOptions withLimits(Limits other) {
+        Draft draft = new Draft(this);
+        draft.limits = other;
+        return draft.options();
     }
 
     /** Everything but the environment's values, which may be secrets. */
@@ -203,5 +117,56 @@ public record StorageOptions(
                 + ", pvcRoot=" + pvcRoot + ", connections=" + connections + ", downloads=" + downloads + ", attempts="
                 + attempts + ", connectTimeout=" + connectTimeout + ", readTimeout=" + readTimeout + ", useStale="
                 + useStale + ", limits=" + limits + "]";
+    }
+
+    /** Options while they are put together. Confined to one thread. */
+    private static final class Draft {
+        private final Path cache;
+        private long quotaBytes = 100L << 30;
+        private long keepFreeBytes = 1L << 30;
+        private @Nullable Path pvcRoot;
+        private Map<String, String> environment = Map.of();
+        private int connections = 8;
+        private int downloads = 4;
+        private int attempts = 5;
+        private Duration connectTimeout = Duration.ofSeconds(15);
+        private Duration readTimeout = Duration.ofSeconds(30);
+        private boolean useStale = true;
+        private Limits limits = Limits.defaults();
+
+        Draft(Path cache) {
+            this.cache = cache;
+        }
+
+        Draft(StorageOptions from) {
+            cache = from.cache;
+            quotaBytes = from.quotaBytes;
+            keepFreeBytes = from.keepFreeBytes;
+            pvcRoot = from.pvcRoot;
+            environment = from.environment;
+            connections = from.connections;
+            downloads = from.downloads;
+            attempts = from.attempts;
+            connectTimeout = from.connectTimeout;
+            readTimeout = from.readTimeout;
+            useStale = from.useStale;
+            limits = from.limits;
+        }
+
+        StorageOptions options() {
+            return new StorageOptions(
+                    cache,
+                    quotaBytes,
+                    keepFreeBytes,
+                    pvcRoot,
+                    environment,
+                    connections,
+                    downloads,
+                    attempts,
+                    connectTimeout,
+                    readTimeout,
+                    useStale,
+                    limits);
+        }
     }
 }

@@ -5,6 +5,7 @@ package io.nereid.backends.caffe2;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
+import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
@@ -43,7 +44,7 @@ record Handover(String name, String platform, List<Backend> others) {
                     .platform(platform)
                     .modelFile(config.modelFile())
                     .build();
-            return new ConvertedModel(model, complete);
+            return new ForwardingModel(model, complete);
         } catch (IOException e) {
             throw ServingException.wrap(
                     Code.FAILED_PRECONDITION,

@@ -3,13 +3,10 @@
 package io.nereid.backends.mlflow;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ForwardingModel;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
-import io.nereid.spi.ModelConfig;
-import io.nereid.spi.ModelMetadata.Signature;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -18,7 +15,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.Map;
 import java.util.function.Consumer;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -220,45 +216,17 @@ final class LightgbmWrapper {
     }
 
     /** A model from a directory that goes with it. As the model. */
-    record Laid(BackendModel model, Path directory) implements BackendModel {
-        @Override
-        public ModelConfig config() {
-            return model.config();
-        }
+    static final class Laid extends ForwardingModel {
+        private final Path directory;
 
-        @Override
-        public IoTraits traits() {
-            return model.traits();
-        }
-
-        @Override
-        public Map<String, Signature> signatures() {
-            return model.signatures();
-        }
-
-        @Override
-        public String signature(Map<String, Object> parameters) {
-            return model.signature(parameters);
-        }
-
-        @Override
-        public Invocation newInvocation(String signature) {
-            return model.newInvocation(signature);
-        }
-
-        @Override
-        public Invocation newInvocation() {
-            return model.newInvocation();
-        }
-
-        @Override
-        public long memoryBytes() {
-            return model.memoryBytes();
+        Laid(BackendModel model, Path directory) {
+            super(model);
+            this.directory = directory;
         }
 
         @Override
         public void close() {
-            model.close();
+            super.close();
             delete(directory);
         }
     }

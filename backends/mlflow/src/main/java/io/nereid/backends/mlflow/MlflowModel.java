@@ -3,6 +3,7 @@
 package io.nereid.backends.mlflow;
 
 import io.nereid.backend.BackendModel;
+import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.IoTraits;
 import io.nereid.backend.ModelRequest;
@@ -17,21 +18,18 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** A model of another backend under MLflow's signature. Thread-safe, as the model inside is. */
-final class MlflowModel implements BackendModel {
+final class MlflowModel extends ForwardingModel {
     /** What the tree backends call the likeliest class, and MLflow's clients a prediction. */
     static final String LABEL = "label";
 
     static final String PREDICT = "predict";
 
-    private final BackendModel inside;
-    private final ModelConfig config;
     private final List<Port> ports;
     private final boolean same;
     private final boolean labels;
 
     MlflowModel(BackendModel inside, ModelConfig config, List<Port> ports, boolean labels) {
-        this.inside = inside;
-        this.config = config;
+        super(inside, config);
         this.ports = List.copyOf(ports);
         this.same = ports.stream()
                 .allMatch(p -> p.columns().isEmpty() && p.type() == p.inside().dataType());
@@ -39,27 +37,24 @@ final class MlflowModel implements BackendModel {
     }
 
     @Override
-    public ModelConfig config() {
-        return config;
-    }
-
-    @Override
     public IoTraits traits() {
-        IoTraits traits = inside.traits();
-        return same ? traits : new IoTraits(traits.alignment(), traits.cancel(), false, traits.requests(), true);
+        IoTraits traits = super.traits();
+        return same
+                ? traits
+                : new IoTraits(traits.alignment(), traits.cancel(), false, traits.requests(), true, traits.waits());
     }
 
     @Override
     public Map<String, Signature> signatures() {
-        return same ? inside.signatures() : Map.of();
+        return same ? super.signatures() : Map.of();
     }
 
     @Override
     public String signature(Map<String, Object> parameters) {
-        String name = inside.signature(parameters);
+        String name = super.signature(parameters);
         if (!same && !name.isEmpty()) {
             throw ServingException.invalidArgument(
-                    "model '" + config.name() + "' takes columns, but its parameters ask for signature '" + name
+                    "model '" + config().name() + "' takes columns, but its parameters ask for signature '" + name
                             + "', which takes a matrix",
                     "have its configuration say the parameter inputs: matrix");
         }
@@ -67,24 +62,9 @@ final class MlflowModel implements BackendModel {
     }
 
     @Override
-    public Invocation newInvocation(String signature) {
-        return inside.newInvocation(signature);
-    }
-
-    @Override
     public Invocation newInvocation() {
-        Invocation invocation = inside.newInvocation();
+        Invocation invocation = super.newInvocation();
         return same && !labels ? invocation : new Adapted(invocation);
-    }
-
-    @Override
-    public long memoryBytes() {
-        return inside.memoryBytes();
-    }
-
-    @Override
-    public void close() {
-        inside.close();
     }
 
     /** Turns inputs into those of the model inside. As the invocation that it is around. */

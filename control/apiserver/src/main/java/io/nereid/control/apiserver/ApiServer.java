@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.apiserver;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
@@ -18,30 +17,18 @@ import io.nereid.control.apiserver.Resources.Target;
 import io.nereid.control.core.Infrastructure;
 import io.nereid.control.core.Observed;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.core.ResourceStore.Listing;
 import io.nereid.control.core.RuntimeSelection;
-import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.endpoint.ProtocolCodec;
-import java.nio.charset.StandardCharsets;
-import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Base64;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -53,23 +40,18 @@ import org.slf4j.LoggerFactory;
 public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ApiServer.class);
     private static final int THREADS = 16;
-    private static final int BOOKMARK_SECONDS = 60;
     private static final int TAIL = 500;
-    private static final int FOLLOW_MILLIS = 500;
 
     private final Options options;
-    private final ResourceStore store;
     private final Admission admission;
     private final Guard guard;
     private final Discovery discovery;
     private final Resources resources;
-    private final Tables tables;
-    private final Pods pods;
     private final Collector collector;
     private final ThreadPoolExecutor pool = Threads.pool("nereid-control-api", THREADS);
     private final ScheduledThreadPoolExecutor timer = Threads.timer("nereid-control-timer");
-    private final Set<WatchStream> watches = ConcurrentHashMap.newKeySet();
-    private final Set<PodLog> followed = ConcurrentHashMap.newKeySet();
+    private final Reads reads;
+    private final PodLogs podLogs;
 
     /**
      * What the server is told. Immutable.
@@ -158,15 +140,15 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     /** Answers nothing until its routes are served; what belongs to owners that are gone is deleted from now on. */
     public ApiServer(ResourceStore store, Admission admission, Options options) {
         this.options = options;
-        this.store = store;
         this.admission = admission;
         this.guard = new Guard(options.hosts());
         List<Kind> kinds = new ArrayList<>(Kinds.all());
         kinds.add(Pods.KIND);
         this.discovery = new Discovery(List.copyOf(kinds), options.version());
-        this.pods = new Pods(store, options.runs(), timer, options.clock().millis());
+        Pods pods = new Pods(store, options.runs(), timer, options.clock().millis());
         this.resources = new Resources(store, admission, new Namespaces(store), options.clock());
-        this.tables = new Tables(options.clock());
+        this.reads = new Reads(store, pods, resources, options.clock(), timer);
+        this.podLogs = new PodLogs(pods, options.clock(), timer);
         this.collector = new Collector(store, resources);
         collector.start();
     }
@@ -184,10 +166,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     /** Ends every watch and takes no more requests. */
     @Override
     public void close() {
-        watches.forEach(WatchStream::end);
-        watches.clear();
-        followed.forEach(PodLog::end);
-        followed.clear();
+        reads.close();
+        podLogs.close();
         collector.close();
         timer.shutdownNow();
         pool.shutdown();
@@ -356,7 +336,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         if (target.name().isEmpty()) {
             boolean everywhere = kind.namespaced() && target.namespace().isEmpty();
             return switch (method) {
-                case "GET", "HEAD" -> request.flag("watch") ? watch(target, request) : list(target, request);
+                case "GET", "HEAD" ->
+                    request.flag("watch") ? reads.watch(target, request) : reads.list(target, request);
                 case "POST" -> {
                     if (everywhere) {
                         throw notAllowed(request);
@@ -372,7 +353,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             };
         }
         return switch (method) {
-            case "GET", "HEAD" -> one(target, request);
+            case "GET", "HEAD" -> reads.one(target, request);
             case "PUT" -> resources.replace(target, request);
             case "PATCH" -> resources.patch(target, request);
             case "DELETE" -> {
@@ -393,71 +374,16 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                     "change or delete the InferenceService instead");
         }
         if (target.name().isEmpty()) {
-            return request.flag("watch") ? watch(target, request) : list(target, request);
+            return request.flag("watch") ? reads.watch(target, request) : reads.list(target, request);
         }
         if (target.subresource().isEmpty()) {
-            return shaped(Pods.KIND, pod(target), request);
+            return reads.one(target, request);
         }
         if (!target.subresource().equals("log")) {
             throw ApiRequest.notFound();
         }
-        pod(target);
-        PodLog log = new PodLog(
-                pods,
-                target.namespace(),
-                target.name(),
-                request,
-                Instant.ofEpochMilli(options.clock().millis()));
-        String text = log.text(request.number("tailLines", -1), request.number("limitBytes", -1));
-        if (!request.flag("follow")) {
-            request.exchange().reply(HttpReply.text(200, "text/plain; charset=utf-8", text));
-            return null;
-        }
-        HttpStream stream = request.exchange().stream(
-                new HttpReply(200, "text/plain; charset=utf-8", new String[0], new Content(new byte[0], 0)));
-        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        stream.send(new Content(bytes, bytes.length));
-        followed.add(log);
-        request.exchange().onCancel(() -> {
-            followed.remove(log);
-            log.gone();
-        });
-        try {
-            log.follow(
-                    stream,
-                    timer.scheduleWithFixedDelay(
-                            () -> {
-                                if (!log.look(pods.get(target.namespace(), target.name()) != null)) {
-                                    followed.remove(log);
-                                }
-                            },
-                            FOLLOW_MILLIS,
-                            FOLLOW_MILLIS,
-                            TimeUnit.MILLISECONDS));
-        } catch (RejectedExecutionException e) {
-            followed.remove(log);
-            stream.end();
-        }
+        podLogs.answer(target, request);
         return null;
-    }
-
-    private ObjectNode pod(Target target) {
-        ObjectNode found = pods.get(target.namespace(), target.name());
-        if (found == null) {
-            throw Resources.notFound(target);
-        }
-        return found;
-    }
-
-    private Listing listing(Target target) {
-        return target.kind() == Pods.KIND ? pods.list(namespace(target)) : store.list(target.type(), namespace(target));
-    }
-
-    private ResourceStore.Watch changes(
-            Target target, @Nullable String namespace, long from, Consumer<ResourceStore.Change> listener) {
-        return target.kind() == Pods.KIND
-                ? pods.watch(namespace, from, listener)
-                : store.watch(target.type(), namespace, from, listener);
     }
 
     private @Nullable Answer subresource(Target target, ApiRequest request) {
@@ -515,211 +441,5 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                     .put("why", one.why());
         }
         return tree;
-    }
-
-    /** The first form among those accepted that there is. */
-    private static String form(ApiRequest request) {
-        for (String accepted : request.accepted()) {
-            if (accepted.startsWith("application/json")
-                    || accepted.startsWith("*/*")
-                    || accepted.startsWith("application/*")) {
-                if (accepted.contains("as=Table")) {
-                    return "Table";
-                }
-                if (accepted.contains("as=PartialObjectMetadata")) {
-                    return "Metadata";
-                }
-                return "";
-            }
-        }
-        throw new Refused(
-                Answer.failure(406, "NotAcceptable", "only the following media types are accepted: application/json"));
-    }
-
-    private Answer one(Target target, ApiRequest request) {
-        return shaped(target.kind(), resources.get(target), request);
-    }
-
-    private Answer shaped(Kind kind, ObjectNode found, ApiRequest request) {
-        String include = request.query("includeObject");
-        return Answer.ok(
-                switch (form(request)) {
-                    case "Table" -> {
-                        ObjectNode metadata = Answer.JSON.createObjectNode();
-                        metadata.set("resourceVersion", found.path("metadata").get("resourceVersion"));
-                        yield tables.table(kind, List.of(found), metadata, include == null ? "" : include);
-                    }
-                    case "Metadata" -> Tables.metadataOnly(found);
-                    default -> found;
-                });
-    }
-
-    private Answer list(Target target, ApiRequest request) {
-        Kind kind = target.kind();
-        Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
-        Listing listing = listing(target);
-        List<ObjectNode> items = new ArrayList<>();
-        long limit = request.number("limit", 0);
-        String after = after(request.query("continue"));
-        String next = "";
-        long remaining = 0;
-        String last = "";
-        for (ObjectNode item : listing.items()) {
-            String place = place(item);
-            if (!after.isEmpty() && place.compareTo(after) <= 0 || !selectors.matches(item)) {
-                continue;
-            }
-            if (limit > 0 && items.size() == limit) {
-                next = last;
-                remaining++;
-                continue;
-            }
-            items.add(Resources.complete(kind, item));
-            last = place;
-        }
-        ObjectNode metadata = Answer.JSON.createObjectNode();
-        metadata.put("resourceVersion", Long.toString(listing.version()));
-        if (!next.isEmpty()) {
-            metadata.put(
-                    "continue",
-                    Base64.getUrlEncoder().withoutPadding().encodeToString(next.getBytes(StandardCharsets.UTF_8)));
-            metadata.put("remainingItemCount", remaining);
-        }
-        String form = form(request);
-        if (form.equals("Table")) {
-            String include = request.query("includeObject");
-            return Answer.ok(tables.table(kind, items, metadata, include == null ? "" : include));
-        }
-        boolean partial = form.equals("Metadata");
-        ObjectNode list = Answer.JSON.createObjectNode();
-        list.put("kind", partial ? "PartialObjectMetadataList" : kind.listKind())
-                .put("apiVersion", partial ? "meta.k8s.io/v1" : kind.apiVersion());
-        list.set("metadata", metadata);
-        ArrayNode array = list.putArray("items");
-        items.forEach(item -> array.add(partial ? Tables.metadataOnly(item) : item));
-        return Answer.ok(list);
-    }
-
-    private static @Nullable String namespace(Target target) {
-        return target.kind().namespaced() && !target.namespace().isEmpty() ? target.namespace() : null;
-    }
-
-    /** Where a resource stands in its list: by namespace, then by name. */
-    private static String place(JsonNode item) {
-        JsonNode metadata = item.path("metadata");
-        return metadata.path("namespace").asText("") + "\u0000"
-                + metadata.path("name").asText("");
-    }
-
-    private static String after(@Nullable String token) {
-        if (token == null || token.isEmpty()) {
-            return "";
-        }
-        try {
-            return new String(Base64.getUrlDecoder().decode(token), StandardCharsets.UTF_8);
-        } catch (IllegalArgumentException e) {
-            throw ServingException.invalidArgument("continue key is not valid: " + token);
-        }
-    }
-
-    private @Nullable Answer watch(Target target, ApiRequest request) {
-        Kind kind = target.kind();
-        Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
-        String form = form(request);
-        String include = request.query("includeObject");
-        Function<JsonNode, JsonNode> shape = switch (form) {
-            case "Table" ->
-                resource -> {
-                    ObjectNode metadata = Answer.JSON.createObjectNode();
-                    metadata.set("resourceVersion", resource.path("metadata").get("resourceVersion"));
-                    return tables.table(kind, List.of(resource), metadata, include == null ? "" : include);
-                };
-            case "Metadata" -> Tables::metadataOnly;
-            default -> resource -> Resources.complete(kind, (ObjectNode) resource);
-        };
-        long from = request.number("resourceVersion", 0);
-        boolean initial = request.flag("sendInitialEvents");
-        boolean bookmarks = request.flag("allowWatchBookmarks");
-        Listing listing = listing(target);
-        Set<String> known = new HashSet<>();
-        boolean tellAll = from == 0 || initial;
-        for (ObjectNode item : listing.items()) {
-            if (!tellAll && selectors.matches(item)) {
-                known.add(item.path("metadata").path("uid").asText());
-            }
-        }
-        if (!tellAll) {
-            // before the head has gone: a version that is too old is an answer of its own
-            changes(target, null, from, change -> {}).close();
-        }
-        HttpStream stream = request.exchange().stream(
-                new HttpReply(200, HttpReply.JSON, new String[0], new Content(new byte[0], 0)));
-        WatchStream told = new WatchStream(
-                stream,
-                selectors,
-                shape,
-                known,
-                tellAll ? 0 : listing.version(),
-                initial,
-                tellAll ? listing.version() : from);
-        watches.add(told);
-        request.exchange().onCancel(() -> {
-            watches.remove(told);
-            told.gone();
-        });
-        if (tellAll) {
-            for (ObjectNode item : listing.items()) {
-                if (selectors.matches(item)) {
-                    told.change(new ResourceStore.Change(
-                            ResourceStore.Change.Kind.ADDED,
-                            item.path("metadata").path("resourceVersion").asLong(),
-                            item));
-                }
-            }
-            if (bookmarks && initial) {
-                told.bookmark(bookmark(kind, form), true);
-            }
-        }
-        ResourceStore.Watch watch =
-                changes(target, namespace(target), tellAll ? listing.version() : from, told::change);
-        long seconds = request.number("timeoutSeconds", 0);
-        try {
-            Future<?> timeout = seconds <= 0
-                    ? null
-                    : timer.schedule(
-                            () -> {
-                                watches.remove(told);
-                                told.end();
-                            },
-                            seconds,
-                            TimeUnit.SECONDS);
-            Future<?> ticks = !bookmarks
-                    ? null
-                    : timer.scheduleAtFixedRate(
-                            () -> told.bookmark(bookmark(kind, form), false),
-                            BOOKMARK_SECONDS,
-                            BOOKMARK_SECONDS,
-                            TimeUnit.SECONDS);
-            told.with(watch, timeout, ticks);
-        } catch (RejectedExecutionException e) {
-            watch.close();
-            told.end();
-        }
-        return null;
-    }
-
-    private static ObjectNode bookmark(Kind kind, String form) {
-        ObjectNode resource = Answer.JSON.createObjectNode();
-        if (form.equals("Table")) {
-            resource.put("kind", "Table").put("apiVersion", "meta.k8s.io/v1");
-            resource.putArray("columnDefinitions");
-            resource.putArray("rows");
-        } else if (form.equals("Metadata")) {
-            resource.put("kind", "PartialObjectMetadata").put("apiVersion", "meta.k8s.io/v1");
-        } else {
-            resource.put("kind", kind.kind()).put("apiVersion", kind.apiVersion());
-        }
-        resource.putObject("metadata");
-        return resource;
     }
 }

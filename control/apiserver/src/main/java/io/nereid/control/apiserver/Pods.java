@@ -242,6 +242,15 @@ final class Pods {
         return new Listing(now.version(), now.in(namespace));
     }
 
+    /** The one that a request is for. */
+    ObjectNode get(Resources.Target target) {
+        ObjectNode found = get(target.namespace(), target.name());
+        if (found == null) {
+            throw Resources.notFound(target);
+        }
+        return found;
+    }
+
     /** One of them; null when there is none. */
     @Nullable ObjectNode get(String namespace, String name) {
         return look().pods().get(namespace + "\u0000" + name);

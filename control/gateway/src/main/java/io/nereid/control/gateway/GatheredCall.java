@@ -5,30 +5,21 @@ package io.nereid.control.gateway;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.endpoint.Upstream.Header;
 import io.nereid.tensor.MemoryRegion;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** A unary call from inside this process, whose one answer is wanted whole. Thread-safe. */
-final class GatheredCall implements GrpcCall {
-    private final String path;
-    private final List<Header> metadata;
-    private final long arrived;
-    private final long deadline;
+final class GatheredCall extends InnerCall {
     private final CompletableFuture<MemoryRegion> answer = new CompletableFuture<>();
     private @Nullable MemoryRegion message;
 
     GatheredCall(String path, List<Header> metadata, long arrived, long deadline) {
-        this.path = path;
-        this.metadata = List.copyOf(metadata);
-        this.arrived = arrived;
-        this.deadline = deadline;
+        super(path, metadata, arrived, deadline);
     }
 
     /** Sends a request, which is taken over; the answer belongs to whoever gets it. Cancelling the future ends the call. */
@@ -49,49 +40,6 @@ final class GatheredCall implements GrpcCall {
         }
         return answer;
     }
-
-    @Override
-    public String path() {
-        return path;
-    }
-
-    @Override
-    public @Nullable String metadata(String lowerCaseName) {
-        for (Header header : metadata) {
-            if (header.name().equals(lowerCaseName)) {
-                return header.value();
-            }
-        }
-        return null;
-    }
-
-    @Override
-    public void metadata(BiConsumer<String, String> each) {
-        metadata.forEach(h -> each.accept(h.name(), h.value()));
-    }
-
-    @Override
-    public long deadlineNanos() {
-        return deadline;
-    }
-
-    @Override
-    public long arrivedNanos() {
-        return arrived;
-    }
-
-    @Override
-    public boolean inEventLoop() {
-        return false;
-    }
-
-    @Override
-    public boolean isReady() {
-        return true;
-    }
-
-    @Override
-    public void setReading(boolean reading) {}
 
     @Override
     public void send(Content content) {
@@ -129,7 +77,7 @@ final class GatheredCall implements GrpcCall {
                     code == Code.OK ? Code.INTERNAL : code,
                     text != null && !text.isEmpty()
                             ? text
-                            : code == Code.OK ? "the call of " + path + " ended without an answer" : code.name()));
+                            : code == Code.OK ? "the call of " + path() + " ended without an answer" : code.name()));
         }
         if (got != null && !taken) {
             got.release();

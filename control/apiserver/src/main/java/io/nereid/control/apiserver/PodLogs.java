@@ -1,0 +1,76 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.apiserver;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.Clock;
+import io.nereid.control.apiserver.Resources.Target;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Instant;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+
+/** Answers with what runs have said, and goes on with it for clients that follow. Thread-safe. */
+final class PodLogs implements AutoCloseable {
+    private static final int FOLLOW_MILLIS = 500;
+
+    private final Pods pods;
+    private final Clock clock;
+    private final ScheduledThreadPoolExecutor timer;
+    private final Set<PodLog> followed = ConcurrentHashMap.newKeySet();
+
+    PodLogs(Pods pods, Clock clock, ScheduledThreadPoolExecutor timer) {
+        this.pods = pods;
+        this.clock = clock;
+        this.timer = timer;
+    }
+
+    /** Ends what is followed. */
+    @Override
+    public void close() {
+        followed.forEach(PodLog::end);
+        followed.clear();
+    }
+
+    /** Answers a request for a pod's log. */
+    void answer(Target target, ApiRequest request) {
+        ObjectNode unused = pods.get(target);
+        PodLog log = new PodLog(pods, target.namespace(), target.name(), request, Instant.ofEpochMilli(clock.millis()));
+        String text = log.text(request.number("tailLines", -1), request.number("limitBytes", -1));
+        if (!request.flag("follow")) {
+            request.exchange().reply(HttpReply.text(200, "text/plain; charset=utf-8", text));
+            return;
+        }
+        HttpStream stream = request.exchange().stream(
+                new HttpReply(200, "text/plain; charset=utf-8", new String[0], new Content(new byte[0], 0)));
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        stream.send(new Content(bytes, bytes.length));
+        followed.add(log);
+        request.exchange().onCancel(() -> {
+            followed.remove(log);
+            log.gone();
+        });
+        try {
+            log.follow(
+                    stream,
+                    timer.scheduleWithFixedDelay(
+                            () -> {
+                                if (!log.look(pods.get(target.namespace(), target.name()) != null)) {
+                                    followed.remove(log);
+                                }
+                            },
+                            FOLLOW_MILLIS,
+                            FOLLOW_MILLIS,
+                            TimeUnit.MILLISECONDS));
+        } catch (RejectedExecutionException e) {
+            followed.remove(log);
+            stream.end();
+        }
+    }
+}

@@ -1,0 +1,68 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.Upstream.Header;
+import java.util.List;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/** A gRPC call that comes from inside this process; it is always ready for answers. Thread-safe, as subclasses are. */
+abstract class InnerCall implements GrpcCall {
+    private final String path;
+    private final List<Header> metadata;
+    private final long arrived;
+    private final long deadline;
+
+    /** @param deadline in nanoseconds of the clock; {@link Long#MAX_VALUE} for none */
+    InnerCall(String path, List<Header> metadata, long arrived, long deadline) {
+        this.path = path;
+        this.metadata = List.copyOf(metadata);
+        this.arrived = arrived;
+        this.deadline = deadline;
+    }
+
+    @Override
+    public final String path() {
+        return path;
+    }
+
+    @Override
+    public final @Nullable String metadata(String lowerCaseName) {
+        for (Header header : metadata) {
+            if (header.name().equals(lowerCaseName)) {
+                return header.value();
+            }
+        }
+        return null;
+    }
+
+    @Override
+    public final void metadata(BiConsumer<String, String> each) {
+        metadata.forEach(h -> each.accept(h.name(), h.value()));
+    }
+
+    @Override
+    public final long deadlineNanos() {
+        return deadline;
+    }
+
+    @Override
+    public final long arrivedNanos() {
+        return arrived;
+    }
+
+    @Override
+    public final boolean inEventLoop() {
+        return false;
+    }
+
+    @Override
+    public final boolean isReady() {
+        return true;
+    }
+
+    @Override
+    public final void setReading(boolean reading) {}
+}

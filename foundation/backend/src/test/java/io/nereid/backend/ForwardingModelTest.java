@@ -1,0 +1,40 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backend;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class ForwardingModelTest {
+    /** A method that is added to the interface with a default, and forgotten here, would answer for no model at all. */
+    @Test
+    void everyQuestionReachesTheModelInside() throws ReflectiveOperationException {
+        List<String> asked = new ArrayList<>();
+        BackendModel inside = (BackendModel) Proxy.newProxyInstance(
+                BackendModel.class.getClassLoader(),
+                new Class<?>[] {BackendModel.class},
+                (proxy, method, arguments) -> {
+                    asked.add(method.toGenericString());
+                    Class<?> answer = method.getReturnType();
+                    return answer == boolean.class ? false : answer == long.class ? 7L : null;
+                });
+        BackendModel outside = new ForwardingModel(inside);
+        List<String> expected = new ArrayList<>();
+        for (Method method : BackendModel.class.getMethods()) {
+            expected.add(method.toGenericString());
+            Object[] arguments = new Object[method.getParameterCount()];
+            for (int i = 0; i < arguments.length; i++) {
+                arguments[i] = method.getParameterTypes()[i] == String.class ? "margin" : Map.of();
+            }
+            var unused = method.invoke(outside, arguments);
+        }
+        assertThat(expected).hasSizeGreaterThan(8);
+        assertThat(asked).containsExactlyInAnyOrderElementsOf(expected);
+    }
+}
