@@ -130,11 +130,18 @@ final class ControlOptions {
     }
 
     /** What {@code TYPE NAME...}, {@code TYPE/NAME...} or the files name. */
-    List<Named> named(List<String> words, List<String> files, boolean recursive) {
+    List<Named> named(List<String> words, FileOptions from) {
         List<Named> all = new ArrayList<>();
-        for (ObjectNode resource : resources(files, recursive)) {
+        for (ObjectNode resource : resources(from.files, from.recursive)) {
             all.add(named(resource));
         }
+        all.addAll(named(words));
+        return all;
+    }
+
+    /** What {@code TYPE NAME...} or {@code TYPE/NAME...} name. */
+    List<Named> named(List<String> words) {
+        List<Named> all = new ArrayList<>();
         if (words.isEmpty()) {
             return all;
         }

@@ -31,16 +31,8 @@ final class DeleteCommand implements Callable<Integer> {
     @Parameters(arity = "0..*", paramLabel = "TYPE NAME... | TYPE/NAME", description = "What to delete.")
     private List<String> words = new ArrayList<>();
 
-    @Option(
-            names = {"-f", "--filename"},
-            paramLabel = "FILE",
-            description = "Delete what a file names; may be given again.")
-    private List<String> files = new ArrayList<>();
-
-    @Option(
-            names = {"-R", "--recursive"},
-            description = "Look into the directories of a directory too.")
-    private boolean recursive;
+    @Mixin
+    private FileOptions from;
 
     @Option(names = "--all", description = "All resources of the type in the namespace.")
     private boolean all;
@@ -82,7 +74,7 @@ final class DeleteCommand implements Callable<Integer> {
             }
             named = selected(client, ControlOptions.kind(words.get(0)));
         } else {
-            named = options.named(words, files, recursive);
+            named = options.named(words, from);
             if (named.isEmpty()) {
                 throw ServingException.invalidArgument(
                         "nothing is named to delete", "for example: nereid delete isvc iris, or --all");

@@ -15,7 +15,6 @@ import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -31,16 +30,8 @@ final class DescribeCommand implements Callable<Integer> {
     @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "What to describe.")
     private List<String> words = new ArrayList<>();
 
-    @Option(
-            names = {"-f", "--filename"},
-            paramLabel = "FILE",
-            description = "Describe what a file names; may be given again.")
-    private List<String> files = new ArrayList<>();
-
-    @Option(
-            names = {"-R", "--recursive"},
-            description = "Look into the directories of a directory too.")
-    private boolean recursive;
+    @Mixin
+    private FileOptions from;
 
     @Mixin
     private ControlOptions options;
@@ -51,7 +42,7 @@ final class DescribeCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         ControlClient client = options.client(spec);
-        List<Named> named = new ArrayList<>(options.named(words, files, recursive));
+        List<Named> named = new ArrayList<>(options.named(words, from));
         if (named.isEmpty() && words.size() == 1) {
             var kind = ControlOptions.kind(words.get(0));
             for (JsonNode item : client.get(ControlClient.path(kind, options.namespace(), null))

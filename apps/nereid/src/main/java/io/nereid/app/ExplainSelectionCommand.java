@@ -61,7 +61,7 @@ final class ExplainSelectionCommand implements Callable<Integer> {
                 || !subject.matches("[a-z/0-9-]+") && Files.exists(Path.of(subject));
         if (!file) {
             Named named = subject.contains("/")
-                    ? options.named(List.of(subject), List.of(), false).get(0)
+                    ? options.named(List.of(subject)).get(0)
                     : options.named(Kinds.INFERENCE_SERVICE, subject);
             return print(named.name(), client.get(named.path() + "/selection"));
         }

@@ -38,16 +38,8 @@ final class GetCommand implements Callable<Integer> {
     @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "What to show.")
     private List<String> words = new ArrayList<>();
 
-    @Option(
-            names = {"-f", "--filename"},
-            paramLabel = "FILE",
-            description = "Show what a file names; may be given again.")
-    private List<String> files = new ArrayList<>();
-
-    @Option(
-            names = {"-R", "--recursive"},
-            description = "Look into the directories of a directory too.")
-    private boolean recursive;
+    @Mixin
+    private FileOptions from;
 
     @Option(
             names = {"-o", "--output"},
@@ -115,9 +107,9 @@ final class GetCommand implements Callable<Integer> {
 
     private List<Named> named() {
         if (!words.isEmpty() && !words.get(0).contains("/") && words.size() == 1) {
-            return options.named(List.of(), files, recursive);
+            return options.named(List.of(), from);
         }
-        return options.named(words, files, recursive);
+        return options.named(words, from);
     }
 
     private int all(ControlClient client, List<Named> named) {

@@ -70,9 +70,8 @@ final class LogsCommand implements Callable<Integer> {
         if (tail < 0) {
             throw ServingException.invalidArgument("--tail is " + tail + " (expected: a number of lines)");
         }
-        Named named = name.contains("/")
-                ? options.named(List.of(name), List.of(), false).get(0)
-                : options.named(Kinds.INFERENCE_SERVICE, name);
+        Named named =
+                name.contains("/") ? options.named(List.of(name)).get(0) : options.named(Kinds.INFERENCE_SERVICE, name);
         if (named.kind() != Kinds.INFERENCE_SERVICE) {
             throw ServingException.invalidArgument(
                     "a " + named.kind().kind() + " has no logs", "for example: nereid logs isvc/iris");

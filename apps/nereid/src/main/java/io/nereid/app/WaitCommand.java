@@ -34,16 +34,8 @@ final class WaitCommand implements Callable<Integer> {
     @Parameters(arity = "0..*", paramLabel = "TYPE NAME... | TYPE/NAME", description = "What to wait for.")
     private List<String> words = new ArrayList<>();
 
-    @Option(
-            names = {"-f", "--filename"},
-            paramLabel = "FILE",
-            description = "Wait for what a file names; may be given again.")
-    private List<String> files = new ArrayList<>();
-
-    @Option(
-            names = {"-R", "--recursive"},
-            description = "Look into the directories of a directory too.")
-    private boolean recursive;
+    @Mixin
+    private FileOptions from;
 
     @Option(
             names = "--for",
@@ -68,7 +60,7 @@ final class WaitCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         Predicate<JsonNode> wanted = wanted();
-        List<Named> named = options.named(words, files, recursive);
+        List<Named> named = options.named(words, from);
         if (named.isEmpty()) {
             throw ServingException.invalidArgument(
                     "nothing is named to wait for", "for example: nereid wait isvc/iris --for=condition=Ready");

@@ -4,6 +4,9 @@ package io.nereid.json;
 
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
@@ -80,6 +83,33 @@ public final class TensorReader {
         }
         if (left != 0) {
             throw wrongCount(count, count - left);
+        }
+    }
+
+    /**
+     * Reads an array of a tensor's elements, nested or flat, as a tensor of its own, which the caller owns. A caller that trusts
+     * nobody has checked that the text can fill the shape, for the tensor is allocated first.
+     *
+     * @param elements where elements of BYTES are gathered; what it holds is overwritten
+     */
+    public Tensor readTensor(String name, DataType type, Shape shape, ByteSink elements) {
+        long count = shape.elementCount();
+        if (type == DataType.BYTES) {
+            elements.reset();
+            readBytes(elements, count);
+            MemoryRegion region = MemoryRegion.copyOf(elements.array(), 0, elements.length());
+            return Tensor.over(name, type, shape, region, 0, elements.length());
+        }
+        Tensor made = Tensor.allocate(name, type, shape);
+        boolean done = false;
+        try {
+            read(type, made.buffer(), 0, count);
+            done = true;
+            return made;
+        } finally {
+            if (!done) {
+                made.close();
+            }
         }
     }
 

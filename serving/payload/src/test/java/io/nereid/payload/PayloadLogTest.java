@@ -323,7 +323,8 @@ class PayloadLogTest {
         assertThat(log.waitingBytes()).isZero();
         assertThat(upstream.nothing()).isTrue();
         exchange(log, "1234567890", "", 200);
-        assertThat(upstream.next().text()).isEqualTo("1234567890");
+        // The answer, which is empty, is an event too; events may overtake each other.
+        assertThat(List.of(upstream.next().text(), upstream.next().text())).containsExactlyInAnyOrder("1234567890", "");
     }
 
     @Test

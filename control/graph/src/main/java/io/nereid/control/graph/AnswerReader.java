@@ -11,7 +11,6 @@ import io.nereid.json.TensorReader;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
-import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.nio.charset.StandardCharsets;
@@ -258,22 +257,6 @@ final class AnswerReader {
             throw ServingException.invalidArgument(
                     "output '" + name + "' has the shape " + shape + ", which its 'data' cannot fill");
         }
-        if (type == DataType.BYTES) {
-            ByteSink elements = new ByteSink(256);
-            tensors.readBytes(elements, count);
-            MemoryRegion region = MemoryRegion.copyOf(elements.array(), 0, elements.length());
-            return Tensor.over(name, type, shape, region, 0, elements.length());
-        }
-        Tensor made = Tensor.allocate(name, type, shape);
-        boolean done = false;
-        try {
-            tensors.read(type, made.buffer(), 0, count);
-            done = true;
-            return made;
-        } finally {
-            if (!done) {
-                made.close();
-            }
-        }
+        return tensors.readTensor(name, type, shape, new ByteSink(256));
     }
 }

@@ -5,7 +5,6 @@ package io.nereid.protocols.v2;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.tensor.DataType;
-import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import java.util.Objects;
@@ -201,37 +200,22 @@ final class RestInput {
         Shape inputShape = shape();
         long count = inputShape.elementCount();
         json.describe("input '" + inputName + "'");
-        if (inputType == DataType.BYTES) {
-            bench.elements.reset();
-            bench.tensors.readBytes(bench.elements, count);
-            json.describe(null);
-            int length = bench.elements.length();
-            MemoryRegion region = MemoryRegion.copyOf(bench.elements.array(), 0, length);
-            return Tensor.over(inputName, inputType, inputShape, region, 0, length);
-        }
-        long bytes = inputShape.byteSize(inputType);
-        if (bytes > context.options.maxTensorBytes()) {
-            throw ServingException.invalidArgument("JSON input '" + inputName + "' has a byte_size (" + bytes
-                    + " bytes) that exceeds the maximum allowed value of " + context.options.maxTensorBytes()
-                    + " bytes.");
-        }
-        if (count > jsonEnd - json.position()) {
-            // A shape must not make us allocate what the text cannot fill.
-            throw ServingException.invalidArgument("input '" + inputName + "' for model '" + model + "' has " + count
-                    + " elements by its shape " + inputShape + ", more than its 'data' can hold");
-        }
-        Tensor made = Tensor.allocate(inputName, inputType, inputShape);
-        boolean done = false;
-        try {
-            bench.tensors.read(inputType, made.buffer(), 0, count);
-            json.describe(null);
-            done = true;
-            return made;
-        } finally {
-            if (!done) {
-                made.close();
+        if (inputType != DataType.BYTES) {
+            long bytes = inputShape.byteSize(inputType);
+            if (bytes > context.options.maxTensorBytes()) {
+                throw ServingException.invalidArgument("JSON input '" + inputName + "' has a byte_size (" + bytes
+                        + " bytes) that exceeds the maximum allowed value of " + context.options.maxTensorBytes()
+                        + " bytes.");
+            }
+            if (count > jsonEnd - json.position()) {
+                // A shape must not make us allocate what the text cannot fill.
+                throw ServingException.invalidArgument("input '" + inputName + "' for model '" + model + "' has "
+                        + count + " elements by its shape " + inputShape + ", more than its 'data' can hold");
             }
         }
+        Tensor made = bench.tensors.readTensor(inputName, inputType, inputShape, bench.elements);
+        json.describe(null);
+        return made;
     }
 
     private void readParameters() {

@@ -322,23 +322,7 @@ public final class V2Transcoder {
                 throw ServingException.invalidArgument("input '" + name + "' has " + count + " elements by its shape "
                         + shape + ", more than its 'data' can hold");
             }
-            if (type == DataType.BYTES) {
-                ByteSink elements = new ByteSink(256);
-                reader.readBytes(elements, count);
-                MemoryRegion region = MemoryRegion.copyOf(elements.array(), 0, elements.length());
-                return Tensor.over(name, type, shape, region, 0, elements.length());
-            }
-            Tensor made = Tensor.allocate(name, type, shape);
-            boolean done = false;
-            try {
-                reader.read(type, made.buffer(), 0, count);
-                done = true;
-                return made;
-            } finally {
-                if (!done) {
-                    made.close();
-                }
-            }
+            return reader.readTensor(name, type, shape, new ByteSink(256));
         }
 
         byte[] message(String model) {
