@@ -21,6 +21,7 @@ import io.nereid.control.store.DiskStore;
 import io.nereid.endpoint.VirtualHosts;
 import io.nereid.engine.Engine;
 import io.nereid.payload.PayloadLogs;
+import io.nereid.protocols.v2.GrpcOverRest;
 import io.nereid.repository.PlacedModels;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.storage.Storage;
@@ -90,7 +91,7 @@ final class ControlPlane implements AutoCloseable {
         this.upstreams = new LoggerUpstreams(relay, relayed, store, settings::config);
         ServiceArtifacts artifacts = new ServiceArtifacts(storage, store, settings::config);
         this.payloads = new PayloadLogs(clock, relay, artifacts);
-        this.gateway = new Gateway(door, engine, codecs, relay, clock, this::wake);
+        this.gateway = new Gateway(door, engine, codecs, relay, new GrpcOverRest(pool)::start, clock, this::wake);
         LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
         this.infrastructure = new LocalInfrastructure(
                 local,

@@ -4,7 +4,7 @@ package io.nereid.endpoint;
 
 import io.nereid.base.Code;
 
-/** The one table from canonical codes to HTTP statuses; a codec overrides rows where its clients depend on it. */
+/** The one table from canonical codes to HTTP statuses, and back; a codec overrides rows where its clients depend on it. */
 public final class StatusCodes {
     private StatusCodes() {}
 
@@ -23,6 +23,23 @@ public final class StatusCodes {
             case UNIMPLEMENTED -> 501;
             case UNAVAILABLE -> 503;
             case DEADLINE_EXCEEDED -> 504;
+        };
+    }
+
+    /** What a status of HTTP that is no success means as a code. */
+    public static Code code(int status) {
+        return switch (status) {
+            case 400, 411, 415, 422 -> Code.INVALID_ARGUMENT;
+            case 401, 407 -> Code.UNAUTHENTICATED;
+            case 403 -> Code.PERMISSION_DENIED;
+            case 404, 410 -> Code.NOT_FOUND;
+            case 405, 501 -> Code.UNIMPLEMENTED;
+            case 408, 504 -> Code.DEADLINE_EXCEEDED;
+            case 409 -> Code.ABORTED;
+            case 413, 429, 507 -> Code.RESOURCE_EXHAUSTED;
+            case 499 -> Code.CANCELLED;
+            case 502, 503 -> Code.UNAVAILABLE;
+            default -> status >= 500 ? Code.INTERNAL : status >= 400 ? Code.FAILED_PRECONDITION : Code.UNKNOWN;
         };
     }
 }

@@ -34,6 +34,13 @@ final class Bodies {
         return region;
     }
 
+    /** A copy of a region, which stays the caller's. */
+    static byte[] bytes(MemoryRegion region) {
+        byte[] bytes = new byte[region.size()];
+        region.getBytes(0, bytes, 0, bytes.length);
+        return bytes;
+    }
+
     /** A whole answer as a reply; the answer's body stays the caller's. */
     static HttpReply reply(Upstream.Answer answer) {
         String type = "";
@@ -46,8 +53,7 @@ final class Bodies {
                 headers.add(header.value());
             }
         }
-        byte[] body = new byte[answer.body().size()];
-        answer.body().getBytes(0, body, 0, body.length);
+        byte[] body = bytes(answer.body());
         return new HttpReply(answer.status(), type, headers.toArray(String[]::new), new Content(body, body.length));
     }
 }

@@ -146,7 +146,14 @@ final class GateSite {
             if (changing) {
                 List<HttpRoute> bare =
                         codecs.stream().flatMap(c -> c.httpRoutes().stream()).toList();
-                inside = context.factory().site(bare, List.of(), "");
+                Site rest = context.factory().site(bare, List.of(), "");
+                inside = rest;
+                if (methods.isEmpty()) {
+                    GrpcMethod bridged = new GrpcMethod(
+                            ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> context.bridge.start(call, rest));
+                    inner.put(ANY_CALL, bridged.handler());
+                    methods.add(new GrpcMethod(ANY_CALL, bridged.kind(), through(present(bridged))));
+                }
             }
         }
         Map<String, GrpcMethod> byPath = new HashMap<>();
@@ -184,7 +191,8 @@ final class GateSite {
 
     /** What takes a call that is inside of the gate. */
     GrpcHandler inside(GrpcCall call) {
-        GrpcHandler handler = built().inner.get(call.path());
+        Map<String, GrpcHandler> inner = built().inner;
+        GrpcHandler handler = inner.getOrDefault(call.path(), inner.get(ANY_CALL));
         if (handler == null) {
             throw ServingException.of(
                     Code.UNIMPLEMENTED, "revision " + gate.revision() + " has no method " + call.path());

@@ -76,6 +76,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             ModelControl control,
             SiteCodecs codecs,
             Upstream upstream,
+            GrpcBridge bridge,
             Clock clock,
             WakeListener listener) {
         ThreadPoolExecutor resumed =
@@ -85,6 +86,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
                 control,
                 codecs,
                 upstream,
+                bridge,
                 clock,
                 listener,
                 resumed,
@@ -103,12 +105,14 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             ModelControl control,
             SiteCodecs codecs,
             Upstream upstream,
+            GrpcBridge bridge,
             Clock clock,
             WakeListener listener,
             Executor executor,
             ByteBudget budget,
             IntUnaryOperator chance) {
-        this.context = new GatewayContext(engine, control, codecs, upstream, clock, listener, executor, budget, chance);
+        this.context = new GatewayContext(
+                engine, control, codecs, upstream, bridge, clock, listener, executor, budget, chance);
         this.pool = null;
         this.timer = null;
     }

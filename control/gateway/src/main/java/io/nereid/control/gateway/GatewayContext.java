@@ -22,6 +22,7 @@ final class GatewayContext {
     final ModelControl control;
     final SiteCodecs codecs;
     final Upstream upstream;
+    final GrpcBridge bridge;
     final Clock clock;
     final Gateway.WakeListener listener;
 
@@ -44,6 +45,7 @@ final class GatewayContext {
             ModelControl control,
             SiteCodecs codecs,
             Upstream upstream,
+            GrpcBridge bridge,
             Clock clock,
             Gateway.WakeListener listener,
             Executor executor,
@@ -53,6 +55,7 @@ final class GatewayContext {
         this.control = control;
         this.codecs = codecs;
         this.upstream = upstream;
+        this.bridge = bridge;
         this.clock = clock;
         this.listener = listener;
         this.executor = executor;

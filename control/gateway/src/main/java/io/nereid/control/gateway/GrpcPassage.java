@@ -10,6 +10,7 @@ import io.nereid.endpoint.GrpcMethod.GrpcHandler;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.endpoint.StatusCodes;
 import io.nereid.endpoint.Upstream.Header;
+import io.nereid.endpoint.VirtualHosts.Site;
 import io.nereid.tensor.MemoryRegion;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -216,9 +217,19 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
             released();
         }
         if (chosen.replica.grpcPort() == 0) {
-            throw ServingException.of(Code.UNIMPLEMENTED, "revision " + gate.revision() + " speaks no gRPC");
+            return gate.context().bridge.start(this, rest(chosen.replica));
         }
         return gate.context().upstream.forward(this, chosen.grpc, gate.terms());
+    }
+
+    /** What a process that speaks no gRPC is asked with. */
+    private Site rest(Destination.Replica replica) {
+        String origin = "http://" + replica.host() + ":" + replica.httpPort();
+        return (method, target, headers, body) -> {
+            byte[] bytes = Bodies.bytes(body);
+            body.release();
+            return gate.context().upstream.send(method, origin + target, headers, bytes, gate.terms());
+        };
     }
 
     @Override

@@ -11,6 +11,7 @@ import io.nereid.control.gateway.Destination.Models;
 import io.nereid.control.gateway.Fakes.Later;
 import io.nereid.control.gateway.Fakes.Parking;
 import io.nereid.control.gateway.Fakes.StillClock;
+import io.nereid.control.gateway.Fakes.TestBridge;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
 import io.nereid.control.gateway.Fakes.TestSite;
@@ -31,6 +32,7 @@ final class Bed {
     final Later later = new Later();
     final TestSites sites = new TestSites();
     final TestUpstream upstream = new TestUpstream();
+    final TestBridge bridge = new TestBridge();
     final Parking parking = new Parking();
     final TestEngine engine = new TestEngine();
     final List<String> woken = new ArrayList<>();
@@ -41,6 +43,7 @@ final class Bed {
             engine,
             (e, c) -> List.of(parking),
             upstream,
+            bridge,
             clock,
             (namespace, revision) -> woken.add(namespace + "/" + revision),
             later,

@@ -486,8 +486,12 @@ final class Fakes {
 
         record SentCall(GrpcCall call, Address address, List<String> events) {}
 
+        record Asked(String method, String url, List<Header> headers, String body, Terms terms) {}
+
         final List<Sent> sent = new ArrayList<>();
         final List<SentCall> calls = new ArrayList<>();
+        final List<Asked> asked = new ArrayList<>();
+        final CompletableFuture<Answer> answer = new CompletableFuture<>();
 
         @Override
         public void forward(HttpExchange exchange, Address address, String path, Terms terms) {
@@ -503,10 +507,25 @@ final class Fakes {
 
         @Override
         public CompletionStage<Answer> send(String method, String url, List<Header> headers, byte[] body, Terms terms) {
-            throw new UnsupportedOperationException();
+            asked.add(new Asked(method, url, headers, new String(body, StandardCharsets.UTF_8), terms));
+            return answer;
         }
 
         @Override
         public void close() {}
+    }
+
+    /** Keeps calls that something else than gRPC is to answer. */
+    static final class TestBridge implements GrpcBridge {
+        record Bridged(GrpcCall call, VirtualHosts.Site rest, List<String> events) {}
+
+        final List<Bridged> calls = new ArrayList<>();
+
+        @Override
+        public GrpcListener start(GrpcCall call, VirtualHosts.Site rest) {
+            List<String> events = new ArrayList<>();
+            calls.add(new Bridged(call, rest, events));
+            return new Noted(events);
+        }
     }
 }

@@ -12,14 +12,20 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Destination.Handler;
 import io.nereid.control.gateway.Destination.Processes;
 import io.nereid.control.gateway.Fakes.Parking;
+import io.nereid.control.gateway.Fakes.TestBridge;
 import io.nereid.control.gateway.Fakes.TestCall;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
 import io.nereid.control.gateway.Fakes.TestSite;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.endpoint.Upstream;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
+import io.nereid.tensor.MemoryRegion;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -190,5 +196,36 @@ class FrontTest {
 
         assertThat(steps.requests).isEmpty();
         assertThat(others.requests).hasSize(1);
+    }
+
+    @Test
+    void stepsThatSpeakNoGrpcAreAskedOverRestInsideOfTheGate() {
+        RevisionGate gate = iris();
+        gate.destination(new Handler(List.of(new ProtocolCodec() {
+            @Override
+            public String name() {
+                return "rest";
+            }
+
+            @Override
+            public List<HttpRoute> httpRoutes() {
+                return List.of(HttpRoute.post(
+                        "/v2/models/{model}/infer", x -> x.reply(HttpReply.json(200, "\"" + x.path()))));
+            }
+        })));
+        gate.capacity(1);
+        TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
+        call(call).onMessage(Fakes.region("one"));
+        TestBridge.Bridged bridged = bed.bridge.calls.get(0);
+        assertThat(bridged.events()).containsExactly("message one");
+        assertThat(gate.activeNow()).isEqualTo(1);
+        assertThat(bridged.rest().call("POST", "/v2/models/iris/infer", List.of(), MemoryRegion.empty()))
+                .succeedsWithin(Duration.ofSeconds(10))
+                .extracting(Upstream.Answer::status)
+                .isEqualTo(200);
+        assertThat(gate.activeNow()).isEqualTo(1);
+        bridged.call().sendAndClose(Fakes.content("answer"));
+        assertThat(call.sent).containsExactly("answer");
+        assertThat(gate.activeNow()).isZero();
     }
 }

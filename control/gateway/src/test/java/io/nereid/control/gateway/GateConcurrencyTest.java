@@ -47,6 +47,7 @@ class GateConcurrencyTest {
                 new TestEngine(),
                 (e, c) -> List.of(),
                 new Fakes.TestUpstream(),
+                new Fakes.TestBridge(),
                 Clock.system(),
                 (n, r) -> {},
                 workers,

@@ -8,6 +8,7 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.Destination.Processes;
 import io.nereid.control.gateway.Destination.Replica;
+import io.nereid.control.gateway.Fakes.TestBridge;
 import io.nereid.control.gateway.Fakes.TestCall;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestUpstream.Sent;
@@ -255,5 +256,50 @@ class ProxyTest {
         listener.onMessage(Fakes.region("x".repeat(200)));
         assertThat(call.code).isEqualTo(Code.UNAVAILABLE);
         assertThat(bed.budget.used()).isZero();
+    }
+
+    private static Processes withoutGrpc(int... ports) {
+        List<Replica> replicas = new ArrayList<>();
+        for (int port : ports) {
+            replicas.add(new Replica("127.0.0.1", port, 0));
+        }
+        return new Processes(replicas);
+    }
+
+    @Test
+    void aCallOfAProcessThatSpeaksNoGrpcIsAnsweredOverRest() {
+        RevisionGate gate = open(0, 9001);
+        gate.destination(withoutGrpc(9001));
+        TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
+        GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
+        listener.onMessage(Fakes.region("one"));
+        TestBridge.Bridged bridged = bed.bridge.calls.get(0);
+        assertThat(bridged.events()).containsExactly("message one");
+        bridged.rest().call("POST", "/v2/x?y", List.of(new Header("a", "b")), Fakes.region("{}"));
+        assertThat(bed.upstream.asked).singleElement().satisfies(a -> {
+            assertThat(a.method()).isEqualTo("POST");
+            assertThat(a.url()).isEqualTo("http://127.0.0.1:9001/v2/x?y");
+            assertThat(a.headers()).containsExactly(new Header("a", "b"));
+            assertThat(a.body()).isEqualTo("{}");
+            assertThat(a.terms().timeout()).isEqualTo(Duration.ofSeconds(30));
+        });
+        assertThat(gate.activeNow()).isEqualTo(1);
+        bridged.call().sendAndClose(Fakes.content("answer"));
+        assertThat(call.sent).containsExactly("answer");
+        assertThat(gate.activeNow()).isZero();
+    }
+
+    @Test
+    void aCallThatIsAnsweredOverRestIsTriedElsewhereWithoutAConnection() {
+        RevisionGate gate = open(0, 9001, 9002);
+        gate.destination(withoutGrpc(9001, 9002));
+        TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
+        bed.find("iris.example.com", call.path).start(call).onMessage(Fakes.region("one"));
+        bed.bridge.calls.get(0).call().fail(refusedConnection());
+        assertThat(bed.bridge.calls).hasSize(2);
+        assertThat(bed.bridge.calls.get(1).events()).containsExactly("message one");
+        bed.bridge.calls.get(1).call().fail(refusedConnection());
+        assertThat(call.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(gate.activeNow()).isZero();
     }
 }

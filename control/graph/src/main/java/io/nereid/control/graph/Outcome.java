@@ -81,7 +81,8 @@ record Outcome(int status, byte[] body) {
     ServingException failure(String graph) {
         String said = said();
         return ServingException.of(
-                code(status), "the graph '" + graph + "' answered " + status + (said.isEmpty() ? "" : ": " + said));
+                StatusCodes.code(status),
+                "the graph '" + graph + "' answered " + status + (said.isEmpty() ? "" : ": " + said));
     }
 
     /** What an answer tells about its error, in the words of V1, V2, FastAPI or the router; else its text. */
@@ -97,22 +98,5 @@ record Outcome(int status, byte[] body) {
         }
         String text = new String(body, 0, Math.min(body.length, TOLD), StandardCharsets.UTF_8).strip();
         return body.length > TOLD ? text + "..." : text;
-    }
-
-    /** The code for a status of HTTP. */
-    static Code code(int status) {
-        return switch (status) {
-            case 400, 411, 415, 422 -> Code.INVALID_ARGUMENT;
-            case 401, 407 -> Code.UNAUTHENTICATED;
-            case 403 -> Code.PERMISSION_DENIED;
-            case 404, 410 -> Code.NOT_FOUND;
-            case 405, 501 -> Code.UNIMPLEMENTED;
-            case 408, 504 -> Code.DEADLINE_EXCEEDED;
-            case 409 -> Code.ABORTED;
-            case 413, 429, 507 -> Code.RESOURCE_EXHAUSTED;
-            case 499 -> Code.CANCELLED;
-            case 502, 503 -> Code.UNAVAILABLE;
-            default -> status >= 500 ? Code.INTERNAL : status >= 400 ? Code.FAILED_PRECONDITION : Code.UNKNOWN;
-        };
     }
 }

@@ -407,12 +407,10 @@ final class Child {
         }
     }
 
-    /** What runs now, which is not to be started again. For the end of the server. */
-    ProcessTable.@Nullable Started abandon() {
+    /** Is not started again. For the end of the server. */
+    void abandon() {
         stopping = true;
         timer.cancel();
-        Run now = run;
-        return now == null ? null : now.started;
     }
 
     private void finish() {

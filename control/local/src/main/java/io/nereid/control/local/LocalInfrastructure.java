@@ -421,14 +421,13 @@ public final class LocalInfrastructure implements Infrastructure {
         closed = true;
         CountDownLatch ended = new CountDownLatch(1);
         loop.execute(() -> {
-            List<ProcessTable.Started> running = new ArrayList<>();
             List<RevisionLog> open = new ArrayList<>();
             units.values().forEach(u -> {
-                running.addAll(u.abandon());
+                u.abandon();
                 open.add(u.log());
             });
             loop.io(() -> {
-                table.endAll(running);
+                table.endAll();
                 open.forEach(RevisionLog::close);
                 ended.countDown();
             });

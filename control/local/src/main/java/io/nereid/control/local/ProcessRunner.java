@@ -263,19 +263,12 @@ final class ProcessRunner implements Runner {
         heard();
     }
 
-    /** What runs now, none of which is to be started again. For the end of the server. */
-    List<ProcessTable.Started> abandon() {
-        List<ProcessTable.Started> running = new ArrayList<>();
+    /** Starts no process again. For the end of the server. */
+    void abandon() {
         for (List<Replicas> all : List.of(pods, leaving)) {
             for (Replicas pod : all) {
-                for (Child child : pod.children) {
-                    ProcessTable.Started started = child.abandon();
-                    if (started != null) {
-                        running.add(started);
-                    }
-                }
+                pod.children.forEach(Child::abandon);
             }
         }
-        return running;
     }
 }

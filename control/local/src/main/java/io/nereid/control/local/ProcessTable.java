@@ -15,7 +15,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantReadWriteLock;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -38,6 +40,12 @@ final class ProcessTable {
     private final @Nullable Path kill;
     private final Cgroups cgroups;
     private String server = "";
+
+    /** Starting holds the one lock, ending all takes the other: nothing is started that would not be ended. */
+    private final ReentrantReadWriteLock gate = new ReentrantReadWriteLock();
+
+    private final Set<Started> running = ConcurrentHashMap.newKeySet();
+    private boolean ended;
 
     /** A table whose files are in a directory. */
     ProcessTable(Path directory) {
@@ -169,9 +177,23 @@ final class ProcessTable {
      * @param name of its file, unique among those that run
      * @param memoryBytes most memory; 0 for no limit
      * @param cpus most processors; 0 for no limit
-     * @throws ServingException FAILED_PRECONDITION when it cannot be started
+     * @throws ServingException FAILED_PRECONDITION when it cannot be started, UNAVAILABLE after {@link #endAll}
      */
     Started start(String name, ProcessForm.Start start, Path workingDirectory, long memoryBytes, double cpus) {
+        gate.readLock().lock();
+        try {
+            if (ended) {
+                throw ServingException.of(Code.UNAVAILABLE, "the server is shutting down");
+            }
+            Started started = begin(name, start, workingDirectory, memoryBytes, cpus);
+            running.add(started);
+            return started;
+        } finally {
+            gate.readLock().unlock();
+        }
+    }
+
+    private Started begin(String name, ProcessForm.Start start, Path workingDirectory, long memoryBytes, double cpus) {
         List<String> given = start.command();
         if (given.isEmpty()) {
             throw ServingException.of(
@@ -258,8 +280,12 @@ final class ProcessTable {
         }
     }
 
-    /** Asks all of them to end, gives them five seconds together, and ends those that are left. Waits. */
-    void endAll(List<Started> all) {
+    /** Asks all that run to end, gives them five seconds together, and ends those that are left; starts no more. Waits. */
+    void endAll() {
+        gate.writeLock().lock();
+        ended = true;
+        gate.writeLock().unlock();
+        List<Started> all = List.copyOf(running);
         all.forEach(s -> signal(s, false));
         long until = io.nereid.base.Clock.system().nanos() + TIME_TO_END.toNanos();
         for (Started s : all) {
@@ -278,6 +304,7 @@ final class ProcessTable {
 
     /** Ends whatever a process that has ended has left behind, and forgets it. */
     void sweep(Started started) {
+        running.remove(started);
         if (setsid != null) {
             killGroup(started.process.pid(), "KILL");
         }

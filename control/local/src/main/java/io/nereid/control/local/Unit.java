@@ -385,9 +385,11 @@ final class Unit {
         }));
     }
 
-    /** The processes that run now, none of which is to be started again. For the end of the server. */
-    List<ProcessTable.Started> abandon() {
-        return runner instanceof ProcessRunner r ? r.abandon() : List.of();
+    /** Starts no process again. For the end of the server. */
+    void abandon() {
+        if (runner instanceof ProcessRunner r) {
+            r.abandon();
+        }
     }
 
     /** Whether it is on its way out. */

@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** One gRPC call in memory, with the client's side of it. Confined to one thread. */
@@ -28,7 +29,7 @@ final class FakeCall implements GrpcCall {
     @Nullable Code code;
 
     String text = "";
-    private final V2Codec codec;
+    private final @Nullable V2Codec codec;
     private @Nullable GrpcListener listener;
 
     FakeCall(V2Codec codec, String path) {
@@ -36,8 +37,14 @@ final class FakeCall implements GrpcCall {
         this.path = path;
     }
 
+    /** A call of something else than a codec. */
+    FakeCall(String path) {
+        this.codec = null;
+        this.path = path;
+    }
+
     FakeCall start() {
-        GrpcMethod method = codec.grpcMethods().stream()
+        GrpcMethod method = Objects.requireNonNull(codec).grpcMethods().stream()
                 .filter(m -> m.path().equals(path))
                 .findFirst()
                 .orElseThrow(() -> new AssertionError("no method " + path));

@@ -1,0 +1,306 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.MessageLite;
+import com.google.protobuf.Parser;
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.StatusCodes;
+import io.nereid.endpoint.Upstream.Answer;
+import io.nereid.endpoint.Upstream.Header;
+import io.nereid.endpoint.VirtualHosts.Site;
+import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckRequest;
+import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse;
+import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse.ServingStatus;
+import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelReadyRequest;
+import io.nereid.protocols.v2.proto.OpenInference.ModelReadyResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ServerLiveResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
+import io.nereid.tensor.MemoryRegion;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Answers gRPC calls of V2 for a server that speaks V2 over REST alone: inference with tensors as JSON, readiness and metadata.
+ * What REST has no path for is answered with UNIMPLEMENTED. Thread-safe: fixed.
+ */
+public final class GrpcOverRest {
+    /** Bytes beyond which JSON is not written and read on the calling thread. */
+    private static final int OFFLOAD_BYTES = 64 << 10;
+
+    private static final String SERVICE = "/" + GrpcControl.SERVICE + "/";
+    private static final String HEALTH = "/" + GrpcHealthService.SERVICE + "/Check";
+
+    /** Metadata that are about the call, not about the request. */
+    private static final Set<String> OWN = Set.of(
+            "host",
+            "connection",
+            "te",
+            "trailer",
+            "transfer-encoding",
+            "content-type",
+            "content-length",
+            "accept-encoding");
+
+    private final Executor pool;
+
+    /** @param pool turns large messages into JSON, and back */
+    public GrpcOverRest(Executor pool) {
+        this.pool = pool;
+    }
+
+    /**
+     * Begins to answer a call; on its event loop, or on another thread when its metadata can be read there.
+     *
+     * @param rest asked in the call's place
+     * @throws ServingException UNIMPLEMENTED for a method that REST has no path for
+     */
+    public GrpcListener start(GrpcCall call, Site rest) {
+        String path = call.path();
+        Function<MemoryRegion, Asked> reader;
+        if (path.equals(HEALTH)) {
+            reader = message -> health(parse(HealthCheckRequest.parser(), message));
+        } else {
+            reader = switch (path.startsWith(SERVICE) ? path.substring(SERVICE.length()) : "") {
+                case "ModelInfer" -> message -> infer(parse(ModelInferRequest.parser(), message));
+                case "ModelMetadata" -> message -> metadata(parse(ModelMetadataRequest.parser(), message));
+                case "ModelReady" -> message -> ready(parse(ModelReadyRequest.parser(), message));
+                case "ServerMetadata" ->
+                    message -> get("/v2", body -> RestFacts.server(body).toByteArray());
+                case "ServerReady" -> message -> yes("/v2/health/ready", GrpcOverRest::serverReady);
+                case "ServerLive" -> message -> yes("/v2/health/live", GrpcOverRest::serverLive);
+                default ->
+                    throw ServingException.of(
+                            Code.UNIMPLEMENTED,
+                            "the service speaks REST alone, where " + path + " has no like",
+                            "over gRPC it answers ModelInfer, ModelMetadata, ModelReady and what is asked of the server");
+            };
+        }
+        List<Header> headers = new ArrayList<>();
+        call.metadata((name, value) -> {
+            if (!OWN.contains(name) && !name.startsWith("grpc-") && !name.startsWith(":")) {
+                headers.add(new Header(name, value));
+            }
+        });
+        return new Asking(call, rest, headers, reader);
+    }
+
+    // ---- what is asked ----
+
+    /**
+     * One request of REST in the place of a call.
+     *
+     * @param body null for a GET
+     * @param answer makes the message of the body of an answer that is well
+     * @param refusal makes the message of a status that says no, or null when a no is an error
+     */
+    private record Asked(
+            String target,
+            byte @Nullable [] body,
+            Function<byte[], byte[]> answer,
+            @Nullable Function<Integer, byte @Nullable []> refusal) {}
+
+    private static Asked get(String target, Function<byte[], byte[]> answer) {
+        return new Asked(target, null, answer, null);
+    }
+
+    /** A question that 200 affirms and 400 and 503 deny, as servers say that they are not ready. */
+    private static Asked yes(String target, Function<Boolean, MessageLite> message) {
+        return new Asked(
+                target,
+                null,
+                body -> message.apply(true).toByteArray(),
+                status -> status == 400 || status == 503 ? message.apply(false).toByteArray() : null);
+    }
+
+    private static Asked infer(ModelInferRequest request) {
+        boolean raw = request.getRawInputContentsCount() > 0;
+        String model = request.getModelName();
+        return new Asked(
+                model(model, request.getModelVersion()) + "/infer",
+                V2Transcoder.body(request),
+                body -> V2Transcoder.message(model, body, raw),
+                null);
+    }
+
+    private static Asked metadata(ModelMetadataRequest request) {
+        return get(
+                model(request.getName(), request.getVersion()),
+                body -> RestFacts.model(body).toByteArray());
+    }
+
+    private static Asked ready(ModelReadyRequest request) {
+        return yes(
+                model(request.getName(), request.getVersion()) + "/ready",
+                is -> ModelReadyResponse.newBuilder().setReady(is).build());
+    }
+
+    private static Asked health(HealthCheckRequest request) {
+        String service = request.getService();
+        if (!service.isEmpty() && !service.equals(GrpcControl.SERVICE)) {
+            throw ServingException.of(Code.NOT_FOUND, "unknown service '" + service + "'");
+        }
+        return yes(
+                "/v2/health/ready",
+                is -> HealthCheckResponse.newBuilder()
+                        .setStatus(is ? ServingStatus.SERVING : ServingStatus.NOT_SERVING)
+                        .build());
+    }
+
+    private static MessageLite serverReady(boolean is) {
+        return ServerReadyResponse.newBuilder().setReady(is).build();
+    }
+
+    private static MessageLite serverLive(boolean is) {
+        return ServerLiveResponse.newBuilder().setLive(is).build();
+    }
+
+    private static String model(String name, String version) {
+        if (name.isEmpty()) {
+            throw ServingException.invalidArgument("the request names no model");
+        }
+        return "/v2/models/" + escaped(name) + (version.isEmpty() ? "" : "/versions/" + escaped(version));
+    }
+
+    private static String escaped(String name) {
+        return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
+    }
+
+    private static <M> M parse(Parser<M> parser, MemoryRegion message) {
+        byte[] bytes = bytes(message);
+        try {
+            return parser.parseFrom(bytes);
+        } catch (InvalidProtocolBufferException e) {
+            throw ServingException.invalidArgument("the message cannot be read: " + e.getMessage());
+        }
+    }
+
+    private static byte[] bytes(MemoryRegion region) {
+        byte[] bytes = new byte[region.size()];
+        region.getBytes(0, bytes, 0, bytes.length);
+        return bytes;
+    }
+
+    /** One call. Thread-safe: its parts follow one another, and only its end comes in from the side. */
+    private final class Asking implements GrpcListener {
+        private final GrpcCall call;
+        private final Site rest;
+        private final List<Header> headers;
+        private final Function<MemoryRegion, Asked> reader;
+        private boolean started;
+        private volatile boolean cancelled;
+        private volatile @Nullable CompletableFuture<Answer> underWay;
+
+        Asking(GrpcCall call, Site rest, List<Header> headers, Function<MemoryRegion, Asked> reader) {
+            this.call = call;
+            this.rest = rest;
+            this.headers = headers;
+            this.reader = reader;
+        }
+
+        @Override
+        public void onMessage(MemoryRegion message) {
+            if (started) {
+                throw ServingException.invalidArgument("more than one message in a unary call");
+            }
+            started = true;
+            MemoryRegion kept = message.retain();
+            somewhere(kept.size(), kept, () -> ask(reader.apply(kept)));
+        }
+
+        @Override
+        public void onHalfClose() {
+            if (!started) {
+                throw ServingException.invalidArgument("the call ended without a message");
+            }
+        }
+
+        @Override
+        public void onCancel() {
+            cancelled = true;
+            CompletableFuture<Answer> now = underWay;
+            if (now != null) {
+                now.cancel(true);
+            }
+        }
+
+        private void ask(Asked asked) {
+            byte[] body = asked.body();
+            MemoryRegion region = MemoryRegion.empty();
+            if (body != null) {
+                headers.add(new Header("content-type", HttpReply.JSON));
+                region = MemoryRegion.copyOf(body, 0, body.length);
+            }
+            CompletableFuture<Answer> answer = rest.call(body == null ? "GET" : "POST", asked.target(), headers, region)
+                    .toCompletableFuture();
+            underWay = answer;
+            if (cancelled) {
+                answer.cancel(true);
+            }
+            Object unused = answer.whenComplete((got, failure) -> {
+                if (got == null) {
+                    call.fail(ServingException.from(
+                            failure instanceof CompletionException && failure.getCause() != null
+                                    ? failure.getCause()
+                                    : failure == null ? new IllegalStateException("no answer") : failure));
+                } else {
+                    somewhere(got.body().size(), got.body(), () -> end(asked, got.status(), bytes(got.body())));
+                }
+            });
+        }
+
+        private void end(Asked asked, int status, byte[] body) {
+            byte[] message = null;
+            if (status >= 200 && status < 300) {
+                message = asked.answer().apply(body);
+            } else if (asked.refusal() != null) {
+                message = asked.refusal().apply(status);
+            }
+            if (message == null) {
+                String said = RestFacts.error(body);
+                throw ServingException.of(
+                        StatusCodes.code(status), said.isEmpty() ? "the service answered " + status : said);
+            }
+            call.sendAndClose(new Content(message, message.length));
+        }
+
+        /** Runs what may be long on the pool; what it throws ends the call. Releases what it is about. */
+        private void somewhere(int size, MemoryRegion about, Runnable task) {
+            Runnable guarded = () -> {
+                try {
+                    task.run();
+                } catch (RuntimeException e) {
+                    call.fail(ServingException.from(e));
+                } finally {
+                    about.release();
+                }
+            };
+            if (size <= OFFLOAD_BYTES) {
+                guarded.run();
+                return;
+            }
+            try {
+                pool.execute(guarded);
+            } catch (RuntimeException e) {
+                about.release();
+                call.fail(ServingException.of(Code.UNAVAILABLE, "the server is shutting down", "try again"));
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.protocols.v2;
+
+import io.nereid.base.Code;
+import io.nereid.base.ServingException;
+import io.nereid.json.JsonReader;
+import io.nereid.json.JsonToken;
+import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse;
+import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse.TensorMetadata;
+import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataResponse;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.function.Consumer;
+
+/** Reads what a server of REST tells of itself, of its models and of its errors. Confined to one body. */
+final class RestFacts {
+    /** How much of a body that is no JSON an error tells. */
+    private static final int TOLD = 300;
+
+    private final JsonReader json = new JsonReader();
+
+    private RestFacts(byte[] body) {
+        json.reset(Arrays.copyOf(body, body.length + JsonReader.SLACK), 0, body.length);
+    }
+
+    /** @throws ServingException FAILED_PRECONDITION for what is no metadata of V2 */
+    static ModelMetadataResponse model(byte[] body) {
+        ModelMetadataResponse.Builder made = ModelMetadataResponse.newBuilder();
+        RestFacts facts = new RestFacts(body);
+        read(() -> facts.fields(key -> {
+            switch (key) {
+                case "name" -> made.setName(facts.text());
+                case "platform" -> made.setPlatform(facts.text());
+                case "versions" -> facts.each(() -> made.addVersions(facts.text()));
+                case "inputs" -> facts.each(() -> made.addInputs(facts.tensor()));
+                case "outputs" -> facts.each(() -> made.addOutputs(facts.tensor()));
+                case "properties" -> facts.fields(name -> made.putProperties(name, facts.text()));
+                default -> facts.json.skipValue();
+            }
+        }));
+        return made.build();
+    }
+
+    /** As the other one. */
+    static ServerMetadataResponse server(byte[] body) {
+        ServerMetadataResponse.Builder made = ServerMetadataResponse.newBuilder();
+        RestFacts facts = new RestFacts(body);
+        read(() -> facts.fields(key -> {
+            switch (key) {
+                case "name" -> made.setName(facts.text());
+                case "version" -> made.setVersion(facts.text());
+                case "extensions" -> facts.each(() -> made.addExtensions(facts.text()));
+                default -> facts.json.skipValue();
+            }
+        }));
+        return made.build();
+    }
+
+    /** What a body tells of an error, in the words of V1, V2 or FastAPI; else its text. */
+    static String error(byte[] body) {
+        String[] said = {""};
+        try {
+            RestFacts facts = new RestFacts(body);
+            facts.fields(key -> {
+                boolean told = key.equals("error") || key.equals("detail") || key.equals("message");
+                if (told && said[0].isEmpty() && facts.json.peek() == JsonToken.STRING) {
+                    said[0] = facts.json.readString();
+                } else {
+                    facts.json.skipValue();
+                }
+            });
+        } catch (ServingException e) {
+            said[0] = "";
+        }
+        if (!said[0].isEmpty()) {
+            return said[0];
+        }
+        String text = new String(body, 0, Math.min(body.length, TOLD), StandardCharsets.UTF_8).strip();
+        return body.length > TOLD ? text + "..." : text;
+    }
+
+    private static void read(Runnable reading) {
+        try {
+            reading.run();
+        } catch (ServingException e) {
+            throw ServingException.wrap(
+                    Code.FAILED_PRECONDITION, "the service's metadata are none of V2: " + e.getMessage(), e);
+        }
+    }
+
+    private TensorMetadata tensor() {
+        TensorMetadata.Builder made = TensorMetadata.newBuilder();
+        fields(key -> {
+            switch (key) {
+                case "name" -> made.setName(text());
+                case "datatype" -> made.setDatatype(text());
+                case "shape" -> each(() -> made.addShape(json.readLong()));
+                default -> json.skipValue();
+            }
+        });
+        return made.build();
+    }
+
+    private void fields(Consumer<String> each) {
+        if (json.tryNull()) {
+            return;
+        }
+        json.beginObject();
+        while (json.nextField()) {
+            each.accept(json.key());
+        }
+    }
+
+    private void each(Runnable element) {
+        if (json.tryNull()) {
+            return;
+        }
+        json.beginArray();
+        while (json.hasNext()) {
+            element.run();
+        }
+    }
+
+    /** A string; other values as their text, null as nothing. */
+    private String text() {
+        return switch (json.peek()) {
+            case STRING -> json.readString();
+            case NUMBER -> json.isIntegral() ? Long.toString(json.readLong()) : Double.toString(json.readDouble());
+            case BOOLEAN -> Boolean.toString(json.readBoolean());
+            default -> {
+                json.skipValue();
+                yield "";
+            }
+        };
+    }
+}
