@@ -137,6 +137,22 @@ public final class Plain implements JsonTransformer {
     }
 }
 """
+NAMED = """
+package com.example;
+
+import io.nereid.transform.JsonTransformer;
+import java.util.LinkedHashMap;
+import java.util.Map;
+
+public final class Named implements JsonTransformer {
+    @SuppressWarnings("unchecked")
+    public Object postprocess(Object result, Map<String, String> headers) {
+        Map<String, Object> more = new LinkedHashMap<>((Map<String, Object>) result);
+        more.put("parameters", Map.of("by", headers.getOrDefault("x-who", "nobody")));
+        return more;
+    }
+}
+"""
 
 
 def built(where):
@@ -149,13 +165,14 @@ def built(where):
     sources.mkdir(parents=True)
     (sources / "Words.java").write_text(JAVA)
     (sources / "Plain.java").write_text(PLAIN)
+    (sources / "Named.java").write_text(NAMED)
     libraries = pathlib.Path(program()).resolve().parents[1] / "lib"
     subprocess.run(
         [javac, "--release", "17", "-d", where / "classes", "-cp", f"{libraries}/*", *sources.iterdir()], check=True,
         timeout=120)
     jar = where / "transformer.jar"
     with zipfile.ZipFile(jar, "w") as out:
-        for name in ("Words", "Plain"):
+        for name in ("Words", "Plain", "Named"):
             out.write(where / f"classes/com/example/{name}.class", f"com/example/{name}.class")
         out.writestr("META-INF/services/io.nereid.transform.Transformer", "com.example.Words\n")
     return jar
@@ -322,6 +339,40 @@ def test_steps_on_json_get_headers_and_ask_any_predictor(java):
         java.delete(name)
 
 
+def over_grpc(plane, name):
+    triton = pytest.importorskip("tritonclient.grpc")
+    options = [("grpc.default_authority", f"{name}-demo.example.com")]
+    return triton, triton.InferenceServerClient(plane.base, channel_args=options)
+
+
+def test_steps_on_json_are_reached_by_grpc(java):
+    applied(java, "named", "java", more=", class: com.example.Named")
+    java.steady("named")
+    triton, client = over_grpc(java, "named")
+    with client:
+        rows = triton.InferInput("input", [2, 4], "FP32")
+        rows.set_data_from_numpy(np.array([[float(x) for x in line.split()] for line in LINES[:2]], dtype=np.float32))
+        answer = client.infer("named", [rows], headers={"x-who": "me"}, request_id="7")
+        assert answer.as_numpy("label").ravel().tolist() == [0, 2]
+        assert answer.get_response().parameters["by"].string_param == "me"
+        assert answer.get_response().id == "7"
+        assert client.is_server_ready() and client.is_model_ready("named")
+        assert client.get_model_metadata("named").inputs[0].name == "input"
+        with pytest.raises(triton.InferenceServerException, match="StatusCode.INVALID_ARGUMENT.*input"):
+            client.infer("named", [triton_input(triton, "other", np.zeros((1, 4), dtype=np.float32))])
+        with pytest.raises(triton.InferenceServerException, match="StatusCode.NOT_FOUND"):
+            client.get_model_metadata("absent")
+        with pytest.raises(triton.InferenceServerException, match="speaks REST alone"):
+            client.get_inference_statistics("named")
+    java.delete("named")
+
+
+def triton_input(triton, name, values):
+    made = triton.InferInput(name, list(values.shape), "FP32")
+    made.set_data_from_numpy(values)
+    return made
+
+
 def logs(plane, name, part):
     found = subprocess.run(
         [program(), "logs", name, "-n", "demo", "-c", part, "--server", plane.control_url], capture_output=True, text=True,
@@ -376,6 +427,22 @@ def test_binary_tensors_reach_steps_of_a_python_file(python):
         answer = client.infer("python", [text], headers={"Host": "python-demo.example.com"})
         assert [x.decode() if isinstance(x, bytes) else x for x in answer.as_numpy("flower").tolist()] == [
             "a " + f for f in FLOWERS]
+
+
+def test_steps_of_a_python_file_are_reached_by_grpc(python):
+    triton, client = over_grpc(python, "python")
+    with client:
+        text = triton.InferInput("text", [3], "BYTES")
+        text.set_data_from_numpy(np.array([line.encode() for line in LINES], dtype=object))
+        answer = client.infer("python", [text])
+        assert answer.as_numpy("flower").tolist() == [("a " + f).encode() for f in FLOWERS]
+        assert client.get_model_metadata("python").inputs[0].name == "input"
+        assert client.is_model_ready("python") and client.is_server_live()
+        with pytest.raises(triton.InferenceServerException, match="StatusCode.INTERNAL.*RuntimeError: broken"):
+            client.infer("python", [text], headers={"x-fail": "broken"})
+        text.set_data_from_numpy(np.array([b"a", b"b", b"c"], dtype=object))
+        with pytest.raises(triton.InferenceServerException, match="StatusCode.INVALID_ARGUMENT.*could not convert"):
+            client.infer("python", [text])
 
 
 def test_the_predictors_metadata_and_errors_come_through(python):

@@ -7,7 +7,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Steps before and after a model, on the bodies of V1 and V2 as JSON, and with the headers of the request, as KServe's
- * transformers have them; gRPC does not reach them. The predictor may be anything. A jar offers one by naming its class in
+ * transformers have them; a call of gRPC comes as the body of V2 that says the same. The predictor may be anything. A jar offers one by naming its class in
  * {@code META-INF/services/io.nereid.transform.JsonTransformer}. All else is as for a {@link Transformer}.
  *
  * <p>JSON is Map, List, String, Boolean, Long, Double and null; what the steps give may have any Number, CharSequence, Iterable
