@@ -8,6 +8,7 @@ cache=${NEREID_CLIENTS_CACHE:-$here/target/clients}
 venv=$cache/venv
 skipped=()
 failed=()
+flaky=()
 
 loud() { printf '\n!!! %s\n' "$*"; }
 
@@ -67,15 +68,29 @@ suite() {
     run "$python" "$name" "$@"
 }
 
-# run <python> <name> <test files>
+# pytests <python> <tests>
+pytests() {
+    local with=$1
+    shift
+    (cd clients && PYTHONDONTWRITEBYTECODE=1 "$with" -m pytest -q -rfEs -p no:cacheprovider --tb=short "$@")
+}
+
+# run <python> <name> <test files>: up to three tests that fail are run once more, and named when they then pass.
 run() {
     local with=$1 name=$2
     shift 2
     printf '\n=== %s\n' "$name"
-    local said line
+    local said line again
     said=$(mktemp)
-    (cd clients && PYTHONDONTWRITEBYTECODE=1 "$with" -m pytest -q -rs -p no:cacheprovider --tb=short "$@") | tee "$said" ||
-        failed+=("$name")
+    if ! pytests "$with" "$@" | tee "$said"; then
+        mapfile -t again < <(sed -n 's/ - .*//; s/^FAILED //p' "$said")
+        if [ ${#again[@]} -ge 1 ] && [ ${#again[@]} -le 3 ] && ! grep -q '^ERROR ' "$said" && pytests "$with" "${again[@]}"; then
+            flaky+=("$name: ${again[*]}")
+            loud "FLAKY: $name: ${again[*]} passed only when run again"
+        else
+            failed+=("$name")
+        fi
+    fi
     while read -r line; do skipped+=("$name: ${line#SKIPPED }"); done < <(grep '^SKIPPED ' "$said")
     rm -f "$said"
 }
@@ -161,5 +176,6 @@ fi
 
 echo
 for line in "${skipped[@]:-}"; do [ -n "$line" ] && echo "SKIPPED  $line"; done
+for line in "${flaky[@]:-}"; do [ -n "$line" ] && echo "FLAKY    $line"; done
 for line in "${failed[@]:-}"; do [ -n "$line" ] && echo "FAILED   $line"; done
 [ ${#failed[@]} -eq 0 ]

@@ -630,7 +630,8 @@ def preprocess(payload):
 def test_everything_else_is_the_predictors(steps, predictor):
     predictor.answer = lambda path, body: (200, {"explanations": path})
     of = steps("def preprocess(payload): return {}")
-    assert of.ask("/v2/models/m?x=1")[1:] == (of.ask("/v2/models/m?x=1")[1], {"asked": "/v2/models/m?x=1"})
+    status, headers, answer = of.ask("/v2/models/m?x=1")
+    assert (status, headers["x-of"], answer) == (200, "predictor", {"asked": "/v2/models/m?x=1"})
     assert of.ask("/v1/models/m:explain", {"instances": [1]})[2] == {"explanations": "/v1/models/m:explain"}
     assert predictor.asked[0][1] == {"instances": [1]}
     assert of.ask("/")[2] == {"status": "alive"}
