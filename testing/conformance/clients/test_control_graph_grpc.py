@@ -132,6 +132,9 @@ def test_a_graph_tells_that_it_is_ready_as_the_router_of_kserve_does(plane):
     apply(plane, "ready", node("Sequence", "iris"))
     for by in ("host", "path"):
         assert plane.call("ready", "/readyz", namespace="graphs", by=by)[0] == 200
+        assert plane.call("ready", "/v2/health/ready", namespace="graphs", by=by)[0] == 200
+        assert plane.call("ready", "/v2/models/any/ready", namespace="graphs", by=by)[0] == 200
+        assert plane.call("ready", "/v2/models/any", namespace="graphs", by=by)[2]["properties"] == {"nodes": "root: Sequence"}
         assert plane.call("ready", "/other", namespace="graphs", by=by)[0] == 405
 
 
@@ -206,7 +209,7 @@ def test_what_goes_wrong_has_a_code_and_says_what(plane):
     with client(plane, "merged") as c:
         with pytest.raises(InferenceServerException, match="FAILED_PRECONDITION.*not a V2 inference response"):
             c.infer("merged", [tensor("input", IRIS)])
-        with pytest.raises(InferenceServerException, match="is an inference graph"):
+        with pytest.raises(InferenceServerException, match="UNIMPLEMENTED.*RepositoryModelLoad"):
             c.load_model("merged")
 
 

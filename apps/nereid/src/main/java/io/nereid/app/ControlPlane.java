@@ -13,7 +13,6 @@ import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.RuntimeSelection;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.SiteCodecs;
-import io.nereid.control.graph.GraphCodec;
 import io.nereid.control.local.LocalInfrastructure;
 import io.nereid.control.local.LocalPlane;
 import io.nereid.control.local.LocalSettings;
@@ -35,7 +34,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
-import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -69,7 +67,6 @@ final class ControlPlane implements AutoCloseable {
      * @param placed the source that the engine has
      * @param door the engine's door, behind the recorder
      * @param pool runs what would hold event loops up
-     * @param overGrpc lets a graph of a name be called over gRPC, too
      */
     ControlPlane(
             ControlFlags flags,
@@ -79,7 +76,6 @@ final class ControlPlane implements AutoCloseable {
             Engine engine,
             SiteCodecs codecs,
             Executor pool,
-            BiFunction<GraphCodec, String, GraphCodec> overGrpc,
             EventLoops loops) {
         this.flags = flags;
         Path directory = flags.directory().toAbsolutePath();
@@ -105,7 +101,6 @@ final class ControlPlane implements AutoCloseable {
                         clock,
                         payloads,
                         upstreams,
-                        overGrpc,
                         new JavaSteps(gateway, codecs, local.directory().resolve("work"))),
                 gateway,
                 clock);

@@ -5,7 +5,6 @@ package io.nereid.app;
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
-import io.nereid.control.graph.GraphCodec;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
@@ -111,16 +110,6 @@ final class NereidServer {
                             new V1Codec(view, views, codecPool, options),
                             new ExplainCodec(view, codecPool, clock, ExplainSettings.none())),
                     codecPool,
-                    (graph, name) -> graph.withGrpc(
-                            name,
-                            codecPool,
-                            (view, views) -> new V2Codec(
-                                    view,
-                                    views,
-                                    Observation.NONE,
-                                    clock,
-                                    codecPool,
-                                    v2.forwardingGrpcHeaders(GraphCodec.HEADERS))),
                     loops);
             listen.virtualHosts(control.hosts()).loops(loops);
         } else {

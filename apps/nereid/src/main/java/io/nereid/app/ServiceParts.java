@@ -25,7 +25,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -41,7 +40,6 @@ final class ServiceParts implements BuiltIns {
     private final Clock clock;
     private final PayloadLogs logs;
     private final LoggerUpstreams upstreams;
-    private final BiFunction<GraphCodec, String, GraphCodec> overGrpc;
     private final JavaSteps steps;
 
     /** @param pool runs what explanations compute */
@@ -53,7 +51,6 @@ final class ServiceParts implements BuiltIns {
             Clock clock,
             PayloadLogs logs,
             LoggerUpstreams upstreams,
-            BiFunction<GraphCodec, String, GraphCodec> overGrpc,
             JavaSteps steps) {
         this.gateway = gateway;
         this.upstream = upstream;
@@ -62,7 +59,6 @@ final class ServiceParts implements BuiltIns {
         this.clock = clock;
         this.logs = logs;
         this.upstreams = upstreams;
-        this.overGrpc = overGrpc;
         this.steps = steps;
     }
 
@@ -91,6 +87,7 @@ final class ServiceParts implements BuiltIns {
                 .toList();
         long seconds = spec.path("routerTimeouts").path("serviceClient").asLong(0);
         GraphCodec codec = new GraphCodec(
+                route.name(),
                 spec,
                 new GraphCodec.Settings(
                         propagate,
@@ -99,7 +96,7 @@ final class ServiceParts implements BuiltIns {
                         () -> ThreadLocalRandom.current().nextInt(100)),
                 new GraphCalls(route.namespace(), gateway, upstream, clock, pool),
                 clock);
-        return new Codecs(List.of(overGrpc.apply(codec, route.name())));
+        return new Codecs(List.of(codec));
     }
 
     @Override

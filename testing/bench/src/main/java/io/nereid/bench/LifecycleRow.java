@@ -79,6 +79,7 @@ final class LifecycleRow implements Bench.Row {
             double[] steady = new double[setting.rounds()];
             double[] swapped = new double[setting.rounds()];
             double[] loading = new double[setting.rounds()];
+            double[] counting = new double[setting.rounds()];
             long failed = 0;
             long requests = 0;
             int swaps = 0;
@@ -106,9 +107,10 @@ final class LifecycleRow implements Bench.Row {
                 loading[round] = outcome.p99();
                 failed += outcome.failed();
                 requests += outcome.requests();
+                counting[round] = besideNothing(setting, server, load);
                 setting.say(
-                        "p99 steady %.2f ms, while versions swap %.2f ms, while 400 MB load %.2f ms",
-                        steady[round], swapped[round], loading[round]);
+                        "p99 steady %.2f ms, while versions swap %.2f ms, while 400 MB load %.2f ms, beside a loop %.2f ms",
+                        steady[round], swapped[round], loading[round], counting[round]);
             }
             foreign = (foreign(server) - foreign)
                     / ((System.nanoTime() - from) / 1e9 * Runtime.getRuntime().availableProcessors());
@@ -129,11 +131,32 @@ final class LifecycleRow implements Bench.Row {
                             Figure.spread(steady, "ms p99, steady"),
                             Figure.spread(loading, "ms p99"),
                             String.format(Locale.ROOT, "%.2f", loadRatio),
-                            others,
+                            String.format(
+                                    Locale.ROOT,
+                                    "%s; %.2f beside a loop that only counts, under SCHED_IDLE as loads are",
+                                    others,
+                                    Figure.median(counting) / Figure.median(steady)),
                             "p99 <= 1.2 x steady",
                             Figure.verdict(loadRatio <= MAX_LOAD)));
         } finally {
             driver.shutdownNow();
+        }
+    }
+
+    /**
+     * The p99 beside a program that does nothing but count, and gives way to everybody: what a busy neighbour costs on this
+     * machine whatever it does. Not a number where it cannot be started.
+     */
+    private static double besideNothing(Bench.Setting setting, ServerProcess server, Load load)
+            throws IOException, InterruptedException {
+        if (!Load.onPath("chrt")) {
+            return Double.NaN;
+        }
+        Process loop = new ProcessBuilder("chrt", "-i", "0", "sh", "-c", "while :; do :; done").start();
+        try {
+            return load.run(server, setting.seconds(), setting.scratch()).p99();
+        } finally {
+            loop.destroyForcibly();
         }
     }
 

@@ -106,7 +106,7 @@ class ArchitectureTest {
             Map.entry("io.nereid.control.store", List.of(BASE, API, CORE)),
             Map.entry("io.nereid.control.apiserver", List.of(BASE, TENSOR, ENDPOINT, API, CORE)),
             Map.entry(GATEWAY, List.of(BASE, TENSOR, JSON, OBSERVE, SPI, ENDPOINT, API, CORE, AUTOSCALING)),
-            Map.entry("io.nereid.control.graph", List.of(BASE, TENSOR, JSON, SPI, ENDPOINT, API, CORE)),
+            Map.entry("io.nereid.control.graph", List.of(BASE, TENSOR, ENDPOINT, API, CORE)),
             Map.entry(
                     "io.nereid.control.local",
                     List.of(

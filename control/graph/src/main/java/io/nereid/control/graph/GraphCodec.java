@@ -6,46 +6,39 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.endpoint.Upstream;
-import io.nereid.spi.InferenceEngine;
-import io.nereid.spi.ModelControl;
 import io.nereid.tensor.MemoryRegion;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.Executor;
 import java.util.function.IntSupplier;
-import java.util.function.Supplier;
 import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
+import java.util.stream.Collectors;
 
 /**
  * Answers for one InferenceGraph: whatever is posted to any path goes through the graph's nodes (KServe's router: sequences,
- * switches, ensembles, splitters). Bodies are JSON of V1 or V2, as the steps' services take it. A call of gRPC goes through
- * the same nodes, as the JSON of V2 that a client of REST would have sent. Thread-safe.
+ * switches, ensembles, splitters). Bodies are JSON of V1 or V2, as the steps' services take it. What V2 asks of a server and of
+ * a model is answered as for a model of any name. Thread-safe: fixed.
  */
 public final class GraphCodec implements ProtocolCodec {
-    /** What {@link Models} must hand over to the model of the metadata of a call: what goes on to the steps. */
-    public static final Pattern HEADERS = Pattern.compile("^" + MarkedCall.MARK);
+    private static final String PLATFORM = "kserve_inferencegraph";
 
-    /** The services of gRPC that a graph has: those that ask for inference and about the server. */
-    private static final List<String> SERVICES =
-            List.of("/inference.GRPCInferenceService/", "/grpc.health.", "/grpc.reflection.");
+    /** Where one is told that the graph is ready: KServe's router's place, and V2's. Without services it has no routes at all. */
+    private static final Pattern READY =
+            Pattern.compile("/readyz|/v2/health/(live|ready)|/v2/models/[^/]+(/versions/[^/]+)?/ready");
 
-    /** Where KServe's router tells that it is ready; a graph without services has no routes at all. */
-    private static final String READY = "/readyz";
+    private static final Pattern MODEL = Pattern.compile("/v2/models/[^/]+(/versions/[^/]+)?");
 
+    private final String name;
     private final Graph graph;
     private final Settings settings;
     private final PassedHeaders passed;
     private final StepCaller caller;
     private final Clock clock;
-    private final @Nullable Supplier<ProtocolCodec> models;
 
     /**
      * How a graph runs.
@@ -58,45 +51,19 @@ public final class GraphCodec implements ProtocolCodec {
      */
     public record Settings(List<Pattern> propagate, Duration stepTimeout, Duration timeout, IntSupplier percent) {}
 
-    /** Makes the protocol that serves models of V2 over gRPC. */
-    @FunctionalInterface
-    public interface Models {
-        /**
-         * The protocol around two doors. It hands the metadata in whose names {@link GraphCodec#HEADERS} is found over to the
-         * model as parameters.
-         */
-        ProtocolCodec around(InferenceEngine engine, ModelControl control);
-    }
-
     /**
-     * A graph that is called over REST alone.
+     * A graph.
      *
      * @param spec {@code {"nodes":{…}}}, as in the resource
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a condition that cannot be read, or a node that is not there
      */
-    public GraphCodec(ObjectNode spec, Settings settings, StepCaller caller, Clock clock) {
-        this(Graph.compile(InferenceGraph.readNodes(spec)), settings, caller, clock, null);
-    }
-
-    private GraphCodec(
-            Graph graph, Settings settings, StepCaller caller, Clock clock, @Nullable Supplier<ProtocolCodec> models) {
-        this.graph = graph;
+    public GraphCodec(String name, ObjectNode spec, Settings settings, StepCaller caller, Clock clock) {
+        this.name = name;
+        this.graph = Graph.compile(InferenceGraph.readNodes(spec));
         this.settings = settings;
         this.passed = new PassedHeaders(settings.propagate());
         this.caller = caller;
         this.clock = clock;
-        this.models = models;
-    }
-
-    /**
-     * This graph, called over gRPC as well.
-     *
-     * @param name the graph's
-     * @param pool writes and reads large JSON; belongs to the caller
-     */
-    public GraphCodec withGrpc(String name, Executor pool, Models protocol) {
-        GraphEngine engine = new GraphEngine(name, graph, settings, caller, clock, pool);
-        return new GraphCodec(graph, settings, caller, clock, () -> protocol.around(engine, engine));
     }
 
     @Override
@@ -109,44 +76,51 @@ public final class GraphCodec implements ProtocolCodec {
         return List.of(new HttpRoute(HttpRoute.ANY, "/{rest...}", this::handle));
     }
 
-    /** The methods of V2, made when they are asked for. */
-    @Override
-    public List<GrpcMethod> grpcMethods() {
-        if (models == null) {
-            return List.of();
+    private void handle(HttpExchange exchange) {
+        if (exchange.method().equals("POST")) {
+            run(exchange);
+        } else if (READY.matcher(exchange.path()).matches()) {
+            exchange.reply(HttpReply.text(200, "text/plain; charset=utf-8", ""));
+        } else if (exchange.path().equals("/v2")) {
+            reply(exchange, Outcome.JSON.createObjectNode().put("name", name).put("version", ""));
+        } else if (MODEL.matcher(exchange.path()).matches()) {
+            reply(exchange, metadata());
+        } else {
+            exchange.reply(HttpReply.error(405, "an inference graph takes POST, not " + exchange.method()));
         }
-        List<GrpcMethod> methods = new ArrayList<>();
-        for (GrpcMethod method : models.get().grpcMethods()) {
-            if (SERVICES.stream().anyMatch(method.path()::startsWith)) {
-                methods.add(new GrpcMethod(
-                        method.path(), method.kind(), call -> method.handler().start(new MarkedCall(call, passed))));
-            }
-        }
-        return List.copyOf(methods);
     }
 
-    private void handle(HttpExchange exchange) {
-        if (exchange.path().equals(READY) && !exchange.method().equals("POST")) {
-            exchange.reply(HttpReply.text(200, "text/plain; charset=utf-8", ""));
-            return;
+    /** What a graph takes and gives depends on its steps, and on the request: no tensors are named. */
+    private ObjectNode metadata() {
+        ObjectNode told = Outcome.JSON.createObjectNode().put("name", name).put("platform", PLATFORM);
+        for (String list : new String[] {"versions", "inputs", "outputs"}) {
+            told.putArray(list);
         }
-        if (!exchange.method().equals("POST")) {
-            exchange.reply(HttpReply.error(405, "an inference graph takes POST, not " + exchange.method()));
-            return;
-        }
+        String nodes = graph.nodes().values().stream()
+                .map(node -> node.name() + ": " + node.kind().text())
+                .collect(Collectors.joining(", "));
+        told.putObject("properties").put("nodes", nodes);
+        return told;
+    }
+
+    private static void reply(HttpExchange exchange, ObjectNode tree) {
+        exchange.reply(reply(Outcome.json(200, tree)));
+    }
+
+    private void run(HttpExchange exchange) {
         List<Upstream.Header> headers = new ArrayList<>();
         boolean[] typed = {false};
-        exchange.headers((name, value) -> {
-            if (passed.passes(name)) {
-                headers.add(new Upstream.Header(name, value));
-                typed[0] |= name.equals("content-type");
+        exchange.headers((key, value) -> {
+            if (passed.passes(key)) {
+                headers.add(new Upstream.Header(key, value));
+                typed[0] |= key.equals("content-type");
             }
         });
         if (!typed[0]) {
             headers.add(new Upstream.Header("content-type", HttpReply.JSON));
         }
         byte[] body = bytes(exchange.body());
-        GraphRun run = new GraphRun(graph, settings, caller, List.copyOf(headers), clock, Long.MAX_VALUE);
+        GraphRun run = new GraphRun(graph, settings, caller, List.copyOf(headers), clock);
         exchange.onCancel(run::cancel);
         run.start(body)
                 .whenComplete(

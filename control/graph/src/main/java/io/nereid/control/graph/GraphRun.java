@@ -38,25 +38,15 @@ final class GraphRun {
 
     private volatile boolean cancelled;
 
-    /** @param clientDeadline when the client stops waiting; {@link Long#MAX_VALUE} for never */
-    GraphRun(
-            Graph graph,
-            GraphCodec.Settings settings,
-            StepCaller caller,
-            List<Upstream.Header> headers,
-            Clock clock,
-            long clientDeadline) {
+    GraphRun(Graph graph, GraphCodec.Settings settings, StepCaller caller, List<Upstream.Header> headers, Clock clock) {
         this.graph = graph;
         this.settings = settings;
         this.caller = caller;
         this.headers = headers;
         this.clock = clock;
-        long deadline = clientDeadline;
-        if (!settings.timeout().isZero()) {
-            long own = clock.nanos() + settings.timeout().toNanos();
-            deadline = deadline == Long.MAX_VALUE || own - deadline < 0 ? own : deadline;
-        }
-        this.deadlineNanos = deadline;
+        this.deadlineNanos = settings.timeout().isZero()
+                ? Long.MAX_VALUE
+                : clock.nanos() + settings.timeout().toNanos();
     }
 
     /** Runs the graph; the answer has a status even when nothing worked. */

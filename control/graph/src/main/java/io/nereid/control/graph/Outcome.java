@@ -13,7 +13,6 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.StatusCodes;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
@@ -25,9 +24,6 @@ record Outcome(int status, byte[] body) {
             .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
             .disable(JsonWriteFeature.WRITE_NAN_AS_STRINGS)
             .build();
-
-    /** How much of a body an error tells. */
-    private static final int TOLD = 300;
 
     boolean success() {
         return status >= 200 && status < 300;
@@ -75,28 +71,5 @@ record Outcome(int status, byte[] body) {
         }
         return error(
                 500, "a step failed: " + (cause == null ? "" : cause.getClass().getSimpleName()));
-    }
-
-    /** The failure that an outcome without success is to a client of gRPC. */
-    ServingException failure(String graph) {
-        String said = said();
-        return ServingException.of(
-                StatusCodes.code(status),
-                "the graph '" + graph + "' answered " + status + (said.isEmpty() ? "" : ": " + said));
-    }
-
-    /** What an answer tells about its error, in the words of V1, V2, FastAPI or the router; else its text. */
-    private String said() {
-        JsonNode tree = json();
-        if (tree != null && tree.isObject()) {
-            for (String member : new String[] {"cause", "error", "detail", "message"}) {
-                JsonNode told = tree.get(member);
-                if (told != null && told.isTextual() && !told.textValue().isEmpty()) {
-                    return told.textValue();
-                }
-            }
-        }
-        String text = new String(body, 0, Math.min(body.length, TOLD), StandardCharsets.UTF_8).strip();
-        return body.length > TOLD ? text + "..." : text;
     }
 }

@@ -5,10 +5,8 @@ package io.nereid.control.graph;
 import io.nereid.base.Clock;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.endpoint.Upstream;
 import io.nereid.observe.Observation;
 import io.nereid.protocols.v2.V2Codec;
@@ -29,11 +27,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
-import java.util.function.BiConsumer;
-import org.jspecify.annotations.Nullable;
 
 /** A service that speaks V2 over REST, as the server does, and gives its inputs back as outputs. Confined to one thread. */
 final class EchoService implements InferenceEngine, ModelControl {
+    private static final List<Upstream.Header> JSON = List.of(new Upstream.Header("content-type", HttpReply.JSON));
+
     final List<InferenceRequest> requests = new ArrayList<>();
     private final HttpRoute infer;
 
@@ -47,13 +45,8 @@ final class EchoService implements InferenceEngine, ModelControl {
     }
 
     CompletionStage<Upstream.Answer> ask(byte[] body) {
-        Exchange exchange = new Exchange(MemoryRegion.copyOf(body, 0, body.length));
-        try {
-            infer.handler().handle(exchange);
-        } catch (ServingException e) {
-            exchange.fail(e);
-        }
-        return exchange.answer;
+        return new Exchange("POST", "/v2/models/echo/infer", JSON, MemoryRegion.copyOf(body, 0, body.length))
+                .handledBy(infer);
     }
 
     @Override
@@ -109,76 +102,5 @@ final class EchoService implements InferenceEngine, ModelControl {
     @Override
     public CompletionStage<Void> unload(String model, boolean dependents) {
         return CompletableFuture.failedStage(ServingException.of(Code.UNIMPLEMENTED, "no"));
-    }
-
-    /** A request of a step. Confined to one thread. */
-    private static final class Exchange implements HttpExchange {
-        final CompletableFuture<Upstream.Answer> answer = new CompletableFuture<>();
-        private final MemoryRegion body;
-
-        Exchange(MemoryRegion body) {
-            this.body = body;
-        }
-
-        @Override
-        public String method() {
-            return "POST";
-        }
-
-        @Override
-        public String path() {
-            return "/v2/models/echo/infer";
-        }
-
-        @Override
-        public String pathParameter(int index) {
-            return "echo";
-        }
-
-        @Override
-        public @Nullable String queryParameter(String name) {
-            return null;
-        }
-
-        @Override
-        public @Nullable String header(String lowerCaseName) {
-            return lowerCaseName.equals("content-type") ? HttpReply.JSON : null;
-        }
-
-        @Override
-        public MemoryRegion body() {
-            return body;
-        }
-
-        @Override
-        public long arrivedNanos() {
-            return 1_000;
-        }
-
-        @Override
-        public void onCancel(Runnable action) {}
-
-        @Override
-        public boolean inEventLoop() {
-            return true;
-        }
-
-        @Override
-        public void reply(HttpReply reply) {
-            byte[] bytes = UnaryCall.bytes(reply.content());
-            body.release();
-            answer.complete(
-                    new Upstream.Answer(reply.status(), List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
-        }
-
-        @Override
-        public HttpStream stream(HttpReply head) {
-            throw new AssertionError("no stream");
-        }
-
-        @Override
-        public void headers(BiConsumer<String, String> each) {
-            each.accept("content-type", HttpReply.JSON);
-        }
     }
 }

@@ -59,8 +59,7 @@ class GraphCodecTest {
                 new GraphCodec.Settings(List.of(), Duration.ZERO, Duration.ZERO, () -> dice),
                 (step, headers, bytes, timeout) -> call(step, bytes),
                 List.of(),
-                Clock.system(),
-                Long.MAX_VALUE);
+                Clock.system());
         return run.start(body.getBytes(StandardCharsets.UTF_8))
                 .toCompletableFuture()
                 .get();

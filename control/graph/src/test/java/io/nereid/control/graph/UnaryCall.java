@@ -6,9 +6,8 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.GrpcMethod.GrpcHandler;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.tensor.MemoryRegion;
 import java.nio.ByteBuffer;
 import java.util.LinkedHashMap;
@@ -27,15 +26,12 @@ final class UnaryCall implements GrpcCall {
 
     String text = "";
     private final String path;
-    private final GrpcMethod method;
+    private final GrpcHandler handler;
     private @Nullable GrpcListener listener;
 
-    UnaryCall(ProtocolCodec codec, String name) {
+    UnaryCall(GrpcHandler handler, String name) {
         this.path = "/inference.GRPCInferenceService/" + name;
-        this.method = codec.grpcMethods().stream()
-                .filter(m -> m.path().equals(path))
-                .findFirst()
-                .orElseThrow(() -> new AssertionError("no method " + path));
+        this.handler = handler;
     }
 
     UnaryCall with(String name, String value) {
@@ -46,7 +42,7 @@ final class UnaryCall implements GrpcCall {
     UnaryCall send(byte[] message) {
         MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
         try {
-            GrpcListener started = method.handler().start(this);
+            GrpcListener started = handler.start(this);
             listener = started;
             started.onMessage(region);
             started.onHalfClose();

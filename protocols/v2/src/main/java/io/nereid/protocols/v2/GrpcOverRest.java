@@ -9,6 +9,7 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.StatusCodes;
@@ -29,11 +30,13 @@ import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -58,6 +61,10 @@ public final class GrpcOverRest {
             "content-length",
             "accept-encoding");
 
+    /** Tells of the services whose calls are answered here. */
+    private static final Map<String, GrpcMethod> REFLECTIONS = GrpcReflectionService.ofV2().methods().stream()
+            .collect(Collectors.toUnmodifiableMap(GrpcMethod::path, m -> m));
+
     private final Executor pool;
 
     /** @param pool turns large messages into JSON, and back */
@@ -73,6 +80,10 @@ public final class GrpcOverRest {
      */
     public GrpcListener start(GrpcCall call, Site rest) {
         String path = call.path();
+        GrpcMethod reflection = REFLECTIONS.get(path);
+        if (reflection != null) {
+            return reflection.handler().start(call);
+        }
         Function<MemoryRegion, Asked> reader;
         if (path.equals(HEALTH)) {
             reader = message -> health(parse(HealthCheckRequest.parser(), message));
@@ -135,7 +146,7 @@ public final class GrpcOverRest {
         return new Asked(
                 model(model, request.getModelVersion()) + "/infer",
                 V2Transcoder.body(request),
-                body -> V2Transcoder.message(model, body, raw),
+                body -> V2Transcoder.message(model, request.getId(), body, raw),
                 null);
     }
 
@@ -254,7 +265,9 @@ public final class GrpcOverRest {
                 answer.cancel(true);
             }
             Object unused = answer.whenComplete((got, failure) -> {
-                if (got == null) {
+                if (answer.isCancelled()) {
+                    call.close(Code.CANCELLED, "the request was cancelled");
+                } else if (got == null) {
                     call.fail(ServingException.from(
                             failure instanceof CompletionException && failure.getCause() != null
                                     ? failure.getCause()

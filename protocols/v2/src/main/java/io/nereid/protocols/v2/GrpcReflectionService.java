@@ -13,6 +13,8 @@ import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.endpoint.GrpcMethod.Kind;
+import io.nereid.protocols.v2.proto.GrpcHealth;
+import io.nereid.protocols.v2.proto.GrpcReflectionV1;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.ErrorResponse;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.ExtensionNumberResponse;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.FileDescriptorResponse;
@@ -20,6 +22,8 @@ import io.nereid.protocols.v2.proto.GrpcReflectionV1.ListServiceResponse;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.ServerReflectionRequest;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.ServerReflectionResponse;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.ServiceResponse;
+import io.nereid.protocols.v2.proto.GrpcReflectionV1alpha;
+import io.nereid.protocols.v2.proto.OpenInference;
 import io.nereid.tensor.MemoryRegion;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -44,6 +48,15 @@ final class GrpcReflectionService {
 
     GrpcReflectionService(List<FileDescriptor> served) {
         served.forEach(this::add);
+    }
+
+    /** What tells of inference, health and itself. */
+    static GrpcReflectionService ofV2() {
+        return new GrpcReflectionService(List.of(
+                OpenInference.getDescriptor(),
+                GrpcHealth.getDescriptor(),
+                GrpcReflectionV1.getDescriptor(),
+                GrpcReflectionV1alpha.getDescriptor()));
     }
 
     private void add(FileDescriptor file) {

@@ -22,6 +22,9 @@ import org.jspecify.annotations.Nullable;
 
 /** A request or an answer of V2 in JSON, to be told as a message. Confined to one thread. */
 final class RestBody implements AutoCloseable {
+    /** Answers inside answers; far above what graphs have. */
+    private static final int MOST_LEVELS = 32;
+
     private final List<Tensor> tensors = new ArrayList<>();
     private final List<Map<String, Object>> tensorParameters = new ArrayList<>();
     private final Map<String, Map<String, Object>> outputs = new LinkedHashMap<>();
@@ -29,7 +32,7 @@ final class RestBody implements AutoCloseable {
     private final int length;
     private final JsonReader json = new JsonReader();
     private final TensorReader reader = new TensorReader(json, true);
-    private Map<String, Object> parameters = Map.of();
+    private final Map<String, Object> parameters = new LinkedHashMap<>();
     private String id = "";
     private String model = "";
     private String version = "";
@@ -68,33 +71,18 @@ final class RestBody implements AutoCloseable {
         Tensor.closeAll(tensors);
     }
 
-    private void answer() {
-        Map<String, Integer> members = head("outputs", "output", "the answer has no 'outputs', which one of V2 has");
-        model = text(members.get("model_name"));
-        version = text(members.get("model_version"));
-    }
-
-    /** Reads what requests and answers have alike: an id, parameters, and a list of tensors. */
-    private Map<String, Integer> head(String list, String each, String missing) {
+    private void request() {
         json.reset(text, 0, length);
         Map<String, Integer> members = members();
         json.expectEnd();
-        Integer at = members.get(list);
-        if (at == null) {
-            throw ServingException.invalidArgument(missing);
+        Integer inputs = members.get("inputs");
+        if (inputs == null) {
+            throw ServingException.invalidArgument("the request has no 'inputs', which one of V2 has");
         }
         id = text(members.get("id"));
-        parameters = parameters(members.get("parameters"));
-        json.seek(at);
-        json.beginArray();
-        while (json.hasNext()) {
-            tensor(each);
-        }
-        return members;
-    }
-
-    private void request() {
-        Map<String, Integer> members = head("inputs", "input", "the request has no 'inputs', which one of V2 has");
+        parameters.putAll(parameters(members.get("parameters")));
+        json.seek(inputs);
+        tensors("input", "");
         Integer wanted = members.get("outputs");
         if (wanted != null) {
             json.seek(wanted);
@@ -107,6 +95,47 @@ final class RestBody implements AutoCloseable {
                     json.seek(after);
                 }
             }
+        }
+    }
+
+    private void answer() {
+        json.reset(text, 0, length);
+        json.skipValue();
+        json.expectEnd();
+        json.seek(0);
+        answer("", 0);
+    }
+
+    /** An answer, or an object of answers, as graphs merge those of many steps: then outputs are called {@code step.output}. */
+    private void answer(String prefix, int level) {
+        Map<String, Integer> members = json.peek() == JsonToken.OBJECT && level < MOST_LEVELS ? members() : Map.of();
+        Integer at = members.get("outputs");
+        if (at != null) {
+            json.seek(at);
+            if (json.peek() == JsonToken.ARRAY) {
+                tensors("output", prefix);
+                parameters(members.get("parameters")).forEach((key, value) -> parameters.put(prefix + key, value));
+                if (prefix.isEmpty()) {
+                    id = word(members.get("id"));
+                    model = word(members.get("model_name"));
+                    version = word(members.get("model_version"));
+                }
+                return;
+            }
+        }
+        if (members.isEmpty()) {
+            throw ServingException.invalidArgument("it has no 'outputs'");
+        }
+        members.forEach((name, position) -> {
+            json.seek(position);
+            answer(prefix + name + ".", level + 1);
+        });
+    }
+
+    private void tensors(String kind, String prefix) {
+        json.beginArray();
+        while (json.hasNext()) {
+            tensor(kind, prefix);
         }
     }
 
@@ -128,6 +157,20 @@ final class RestBody implements AutoCloseable {
         }
         json.seek(at);
         return json.tryNull() ? "" : json.readString();
+    }
+
+    /** A text, or the text of something else; nothing for null. */
+    private String word(@Nullable Integer at) {
+        if (at == null) {
+            return "";
+        }
+        json.seek(at);
+        if (json.peek() == JsonToken.STRING) {
+            return json.readString();
+        }
+        boolean nothing = json.peek() == JsonToken.NULL;
+        json.skipValue();
+        return nothing ? "" : new String(text, at, json.position() - at, StandardCharsets.UTF_8);
     }
 
     private Map<String, Object> parameters(@Nullable Integer at) {
@@ -160,7 +203,7 @@ final class RestBody implements AutoCloseable {
         return all;
     }
 
-    private void tensor(String kind) {
+    private void tensor(String kind, String prefix) {
         Map<String, Integer> members = members();
         int after = json.position();
         String name = text(members.get("name"));
@@ -188,7 +231,7 @@ final class RestBody implements AutoCloseable {
             throw ServingException.invalidArgument(label + " has " + shape.elementCount() + " elements by its shape "
                     + shape + ", more than its 'data' can hold");
         }
-        tensors.add(reader.readTensor(name, type, shape, new ByteSink(256)));
+        tensors.add(reader.readTensor(prefix + name, type, shape, new ByteSink(256)));
         json.describe(null);
         tensorParameters.add(parameters(members.get("parameters")));
         json.seek(after);
@@ -229,13 +272,14 @@ final class RestBody implements AutoCloseable {
      * The {@code ModelInferResponse}.
      *
      * @param asked the model that was asked for, should the answer name none
+     * @param askedId the request's id, should the answer have none
      * @param wantsRaw whether contents are to be raw
      */
-    byte[] answerMessage(String asked, boolean wantsRaw) {
+    byte[] answerMessage(String asked, String askedId, boolean wantsRaw) {
         WireWriter out = new WireWriter();
         out.textField(1, model.isEmpty() ? asked : model);
         out.textField(2, version);
-        out.textField(3, id);
+        out.textField(3, id.isEmpty() ? askedId : id);
         if (rest(out, wantsRaw)) {
             raw(out, 6);
         }

@@ -11,6 +11,8 @@ import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse.TensorMe
 import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.function.Consumer;
 
 /** Reads what a server of REST tells of itself, of its models and of its errors. Confined to one body. */
@@ -57,25 +59,32 @@ final class RestFacts {
         return made.build();
     }
 
-    /** What a body tells of an error, in the words of V1, V2 or FastAPI; else its text. */
+    /** What a body tells of an error, in the words of KServe's router, V1, V2 or FastAPI; else its text. */
     static String error(byte[] body) {
-        String[] said = {""};
+        Map<String, String> said = new HashMap<>();
         try {
             RestFacts facts = new RestFacts(body);
             facts.fields(key -> {
-                boolean told = key.equals("error") || key.equals("detail") || key.equals("message");
-                if (told && said[0].isEmpty() && facts.json.peek() == JsonToken.STRING) {
-                    said[0] = facts.json.readString();
+                if (facts.json.peek() == JsonToken.STRING) {
+                    said.put(key, facts.json.readString());
                 } else {
                     facts.json.skipValue();
                 }
             });
         } catch (ServingException e) {
-            said[0] = "";
+            said.clear();
         }
-        if (!said[0].isEmpty()) {
-            return said[0];
+        for (String key : new String[] {"cause", "error", "detail", "message"}) {
+            String told = said.getOrDefault(key, "");
+            if (!told.isEmpty()) {
+                return told;
+            }
         }
+        return beginning(body);
+    }
+
+    /** The beginning of a body, as text. */
+    static String beginning(byte[] body) {
         String text = new String(body, 0, Math.min(body.length, TOLD), StandardCharsets.UTF_8).strip();
         return body.length > TOLD ? text + "..." : text;
     }

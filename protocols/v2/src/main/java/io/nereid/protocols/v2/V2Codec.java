@@ -8,10 +8,6 @@ import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.observe.Observation;
-import io.nereid.protocols.v2.proto.GrpcHealth;
-import io.nereid.protocols.v2.proto.GrpcReflectionV1;
-import io.nereid.protocols.v2.proto.GrpcReflectionV1alpha;
-import io.nereid.protocols.v2.proto.OpenInference;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import java.nio.file.Path;
@@ -55,12 +51,7 @@ public final class V2Codec implements ProtocolCodec {
         methods.addAll(new GrpcHealthService(
                         context.control, context.options.furtherServices(), () -> Threads.timer("health-watch"))
                 .methods());
-        methods.addAll(new GrpcReflectionService(List.of(
-                        OpenInference.getDescriptor(),
-                        GrpcHealth.getDescriptor(),
-                        GrpcReflectionV1.getDescriptor(),
-                        GrpcReflectionV1alpha.getDescriptor()))
-                .methods());
+        methods.addAll(GrpcReflectionService.ofV2().methods());
         this.grpcMethods = List.copyOf(methods);
     }
 

@@ -38,25 +38,6 @@ public final class V2Options {
         grpcRestrictions = Restriction.copy(b.grpcRestrictions);
     }
 
-    private V2Options(V2Options o, Pattern grpcHeaders) {
-        this.serverName = o.serverName;
-        this.serverVersion = o.serverVersion;
-        this.maxTensorBytes = o.maxTensorBytes;
-        this.floatStyle = o.floatStyle;
-        this.offloadBytes = o.offloadBytes;
-        this.sharedMemoryKeys = o.sharedMemoryKeys;
-        this.httpHeaders = o.httpHeaders;
-        this.grpcHeaders = grpcHeaders;
-        this.furtherServices = o.furtherServices;
-        this.httpRestrictions = o.httpRestrictions;
-        this.grpcRestrictions = o.grpcRestrictions;
-    }
-
-    /** These choices, but for the metadata of gRPC calls that models get as parameters: those in whose names the pattern is found. */
-    public V2Options forwardingGrpcHeaders(Pattern pattern) {
-        return new V2Options(this, pattern);
-    }
-
     /** The usual choices for a server that takes bodies of up to {@code maxBodyBytes}. */
     public static V2Options defaults(String serverVersion, long maxBodyBytes) {
         return builder(serverVersion, maxBodyBytes).build();

@@ -63,17 +63,19 @@ public final class V2Transcoder {
      * The message for an answer that came as a body.
      *
      * @param model the model that was asked for, should the answer name none
+     * @param id of the request, should the answer have none
      * @param raw whether contents are to be raw, as they are for clients that send them so
      * @throws ServingException FAILED_PRECONDITION for a body that is no answer of V2
      */
-    static byte[] message(String model, byte[] body, boolean raw) {
+    static byte[] message(String model, String id, byte[] body, boolean raw) {
         try (RestBody answer = RestBody.answer(body)) {
-            return answer.answerMessage(model, raw);
+            return answer.answerMessage(model, id, raw);
         } catch (ServingException e) {
             throw ServingException.wrap(
                     Code.FAILED_PRECONDITION,
-                    "the service's answer is no inference response of V2: " + e.getMessage(),
-                    "call it over REST",
+                    "the service answered " + RestFacts.beginning(body) + ", which is not a V2 inference response: "
+                            + e.getMessage(),
+                    "let it answer in V2, or call it over REST",
                     e);
         }
     }

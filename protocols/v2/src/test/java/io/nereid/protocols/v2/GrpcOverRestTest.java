@@ -219,7 +219,7 @@ class GrpcOverRestTest {
                 "503 | busy                             | UNAVAILABLE         | busy",
                 "500 | ''                               | INTERNAL            | the service answered 500",
                 "200 | {\"predictions\":[1]}            | FAILED_PRECONDITION | no 'outputs'",
-                "200 | none                             | FAILED_PRECONDITION | no inference response of V2",
+                "200 | none                             | FAILED_PRECONDITION | answered none, which is not a V2 inference response",
                 "200 | {\"outputs\":[{\"name\":\"y\",\"datatype\":\"INT8\",\"shape\":[9999999],\"data\":[1]}]}"
                         + "| FAILED_PRECONDITION | output 'y' has 9999999 elements",
             })
@@ -263,6 +263,37 @@ class GrpcOverRestTest {
         assertThat(few.text).contains("the contents of input 'x'");
         FakeCall nameless = call(SERVICE + "ModelInfer", ModelInferRequest.getDefaultInstance());
         assertThat(nameless.code).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(asked).isEmpty();
+    }
+
+    @Test
+    void answersThatAGraphHasMergedAreOneAnswer() throws Exception {
+        FakeCall call = call(SERVICE + "ModelInfer", request().setId("7").build());
+        answer(200, """
+                {"a": {"model_name": "x", "id": "1", "parameters": {"p": 1},
+                       "outputs": [{"name": "y", "datatype": "INT8", "shape": [1], "data": [5]}]},
+                 "b": {"c": {"outputs": [{"name": "y", "datatype": "INT8", "shape": [0], "data": []}]}}}
+                """);
+        ModelInferResponse response = ModelInferResponse.parseFrom(call.sent.get(0));
+        assertThat(response.getModelName()).isEqualTo("iris model");
+        assertThat(response.getId()).isEqualTo("7");
+        assertThat(response.getOutputsList())
+                .extracting(ModelInferResponse.InferOutputTensor::getName)
+                .containsExactly("a.y", "b.c.y");
+        assertThat(response.getParametersOrThrow("a.p").getInt64Param()).isEqualTo(1);
+        String deep = "{\"a\":".repeat(40) + "{\"outputs\":[]}" + "}".repeat(40);
+        FakeCall lost = call(SERVICE + "ModelInfer", request().build());
+        answer(200, deep);
+        assertThat(lost.code).isEqualTo(Code.FAILED_PRECONDITION);
+    }
+
+    @Test
+    void reflectionTellsOfTheServices() {
+        FakeCall call = new FakeCall("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo");
+        byte[] listServices = {0x3a, 0x00};
+        call.start(new GrpcMethod(call.path, GrpcMethod.Kind.BIDI_STREAMING, c -> bridge.start(c, this::rest)))
+                .message(listServices);
+        assertThat(new String(call.sent.get(0), StandardCharsets.UTF_8)).contains("inference.GRPCInferenceService");
         assertThat(asked).isEmpty();
     }
 
