@@ -283,8 +283,11 @@ final class ProcessTable {
     /** Asks all that run to end, gives them five seconds together, and ends those that are left; starts no more. Waits. */
     void endAll() {
         gate.writeLock().lock();
-        ended = true;
-        gate.writeLock().unlock();
+        try {
+            ended = true;
+        } finally {
+            gate.writeLock().unlock();
+        }
         List<Started> all = List.copyOf(running);
         all.forEach(s -> signal(s, false));
         long until = io.nereid.base.Clock.system().nanos() + TIME_TO_END.toNanos();
