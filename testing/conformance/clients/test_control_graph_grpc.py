@@ -236,9 +236,15 @@ def test_a_step_that_speaks_grpc_alone_is_called_over_grpc(plane):
     status, _, answer = plane.call("seen", "/", body, namespace="graphs")
     assert status == 200 and np.allclose(answer["outputs"][0]["data"], [0.1, 0.2])
     status, _, answer = plane.call("seen", "/", {"instances": [1]}, namespace="graphs")
-    assert status == 400 and "no 'inputs'" in answer["cause"]
-    status, headers, answer = plane.call("only-grpc", "/v2/models/only-grpc/infer", body, namespace="graphs")
-    assert (status, headers["nereid-speaks"]) == (501, "grpc")
+    assert status == 400 and "no 'inputs'" in answer["error"]
+
+
+def test_a_process_that_speaks_grpc_alone_answers_rest(plane):
+    body = {"id": "7", "inputs": [{"name": "x", "shape": [2], "datatype": "FP64", "data": [1, 2]}]}
+    status, _, answer = plane.call("only-grpc", "/v2/models/only-grpc/infer", body, namespace="graphs")
+    assert status == 200 and answer["id"] == "7" and np.allclose(answer["outputs"][0]["data"], [0.1, 0.2])
+    status, _, answer = plane.call("only-grpc", "/v1/models/only-grpc:predict", {"instances": [1]}, namespace="graphs")
+    assert status == 501 and "speaks gRPC alone" in answer["error"]
 
 
 def noted(plane, service, word):

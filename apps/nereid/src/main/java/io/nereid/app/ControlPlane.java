@@ -20,7 +20,6 @@ import io.nereid.control.store.DiskStore;
 import io.nereid.endpoint.VirtualHosts;
 import io.nereid.engine.Engine;
 import io.nereid.payload.PayloadLogs;
-import io.nereid.protocols.v2.GrpcOverRest;
 import io.nereid.repository.PlacedModels;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.storage.Storage;
@@ -87,7 +86,7 @@ final class ControlPlane implements AutoCloseable {
         this.upstreams = new LoggerUpstreams(relay, relayed, store, settings::config);
         ServiceArtifacts artifacts = new ServiceArtifacts(storage, store, settings::config);
         this.payloads = new PayloadLogs(clock, relay, artifacts);
-        this.gateway = new Gateway(door, engine, codecs, relay, new GrpcOverRest(pool)::start, clock, this::wake);
+        this.gateway = new Gateway(door, engine, codecs, relay, new V2Bridge(pool), clock, this::wake);
         LocalSettings local = LocalSettings.of(directory.resolve("workloads"), System.getenv());
         this.infrastructure = new LocalInfrastructure(
                 local,

@@ -94,7 +94,7 @@ final class ServiceParts implements BuiltIns {
                         Duration.ofSeconds(seconds),
                         Duration.ofSeconds(spec.path("timeout").asLong(0)),
                         () -> ThreadLocalRandom.current().nextInt(100)),
-                new GraphCalls(route.namespace(), gateway, upstream, clock, pool),
+                new GraphCalls(route.namespace(), gateway, upstream),
                 clock);
         return new Codecs(List.of(codec));
     }

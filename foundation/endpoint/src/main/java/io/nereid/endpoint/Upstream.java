@@ -38,6 +38,21 @@ public interface Upstream extends AutoCloseable {
     /** Where another server listens. Immutable. */
     record Address(String host, int port) {}
 
+    /** Something that answers unary calls of gRPC, wherever it is. Thread-safe; never blocks. */
+    @FunctionalInterface
+    interface UnaryCalls {
+        /**
+         * Calls a method.
+         *
+         * @param path the method, {@code /package.Service/Method}
+         * @param metadata names in lower case
+         * @param message taken over, whatever happens
+         * @return the answer, which belongs to whoever gets it; fails with the code and the text of the call. Cancelling its
+         *     future ends the call
+         */
+        CompletionStage<MemoryRegion> call(String path, List<Header> metadata, MemoryRegion message);
+    }
+
     /** One header. Immutable. */
     record Header(String name, String value) {}
 

@@ -17,7 +17,7 @@ final class DiscardingCall extends InnerCall {
 
     /** A call that takes one off {@code underWay} when it ends. */
     DiscardingCall(String path, List<Header> metadata, long arrived, AtomicInteger underWay) {
-        super(path, metadata, arrived, Long.MAX_VALUE);
+        super(path, metadata, arrived);
         this.underWay = underWay;
     }
 

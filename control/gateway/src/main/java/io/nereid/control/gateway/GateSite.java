@@ -150,7 +150,7 @@ final class GateSite {
                 inside = rest;
                 if (methods.isEmpty()) {
                     GrpcMethod bridged = new GrpcMethod(
-                            ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> context.bridge.start(call, rest));
+                            ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> context.bridge.overRest(call, rest));
                     inner.put(ANY_CALL, bridged.handler());
                     methods.add(new GrpcMethod(ANY_CALL, bridged.kind(), through(present(bridged))));
                 }

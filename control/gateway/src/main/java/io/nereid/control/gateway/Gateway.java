@@ -9,7 +9,6 @@ import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.endpoint.Upstream;
@@ -76,7 +75,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             ModelControl control,
             SiteCodecs codecs,
             Upstream upstream,
-            GrpcBridge bridge,
+            Bridge bridge,
             Clock clock,
             WakeListener listener) {
         ThreadPoolExecutor resumed =
@@ -105,7 +104,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             ModelControl control,
             SiteCodecs codecs,
             Upstream upstream,
-            GrpcBridge bridge,
+            Bridge bridge,
             Clock clock,
             WakeListener listener,
             Executor executor,
@@ -326,41 +325,6 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             }
             return null;
         };
-    }
-
-    /**
-     * Calls a unary method of a service over gRPC from inside this process.
-     *
-     * @param component the part; null for the front
-     * @param path the method, {@code /package.Service/Method}
-     * @param metadata names in lower case
-     * @param deadlineNanos when waiting is pointless, in nanoseconds of the server's clock; {@link Long#MAX_VALUE} for never
-     * @param message taken over, whatever happens
-     * @return the answer, which belongs to whoever gets it; fails with the code and the text of the call. Cancelling its
-     *     future ends the call
-     */
-    public CompletionStage<MemoryRegion> call(
-            String namespace,
-            String name,
-            @Nullable Component component,
-            String path,
-            List<Upstream.Header> metadata,
-            long deadlineNanos,
-            MemoryRegion message) {
-        GrpcMethod method;
-        try {
-            method = entry(namespace, name)
-                    .gate(new InnerHead(path, find(metadata)), component, context.chance)
-                    .site()
-                    .method(path);
-            if (method == null) {
-                throw ServingException.of(Code.UNIMPLEMENTED, "the service '" + name + "' has no method " + path);
-            }
-        } catch (ServingException e) {
-            message.release();
-            return CompletableFuture.failedStage(e);
-        }
-        return new GatheredCall(path, metadata, context.clock.nanos(), deadlineNanos).start(method, message);
     }
 
     /** The head of a call from inside. Immutable. */

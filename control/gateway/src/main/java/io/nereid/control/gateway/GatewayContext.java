@@ -22,7 +22,7 @@ final class GatewayContext {
     final ModelControl control;
     final SiteCodecs codecs;
     final Upstream upstream;
-    final GrpcBridge bridge;
+    final Bridge bridge;
     final Clock clock;
     final Gateway.WakeListener listener;
 
@@ -45,7 +45,7 @@ final class GatewayContext {
             ModelControl control,
             SiteCodecs codecs,
             Upstream upstream,
-            GrpcBridge bridge,
+            Bridge bridge,
             Clock clock,
             Gateway.WakeListener listener,
             Executor executor,

@@ -5,7 +5,7 @@ package io.nereid.control.gateway;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcMethod;
+import io.nereid.endpoint.GrpcMethod.GrpcHandler;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.endpoint.Upstream.Header;
 import io.nereid.tensor.MemoryRegion;
@@ -18,14 +18,14 @@ final class GatheredCall extends InnerCall {
     private final CompletableFuture<MemoryRegion> answer = new CompletableFuture<>();
     private @Nullable MemoryRegion message;
 
-    GatheredCall(String path, List<Header> metadata, long arrived, long deadline) {
-        super(path, metadata, arrived, deadline);
+    GatheredCall(String path, List<Header> metadata, long arrived) {
+        super(path, metadata, arrived);
     }
 
     /** Sends a request, which is taken over; the answer belongs to whoever gets it. Cancelling the future ends the call. */
-    CompletableFuture<MemoryRegion> start(GrpcMethod method, MemoryRegion request) {
+    CompletableFuture<MemoryRegion> start(GrpcHandler handler, MemoryRegion request) {
         try {
-            GrpcListener listener = method.handler().start(this);
+            GrpcListener listener = handler.start(this);
             Object unused = answer.whenComplete((got, failure) -> {
                 if (answer.isCancelled()) {
                     listener.onCancel();
@@ -59,6 +59,15 @@ final class GatheredCall extends InnerCall {
     public void sendAndClose(Content content) {
         send(content);
         close(Code.OK, null);
+    }
+
+    /** With its cause, which tells whether anything was sent. */
+    @Override
+    public void fail(ServingException e) {
+        if (!answer.completeExceptionally(e)) {
+            return;
+        }
+        close(e.code(), e.describe());
     }
 
     @Override

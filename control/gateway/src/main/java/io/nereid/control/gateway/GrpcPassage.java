@@ -217,7 +217,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
             released();
         }
         if (chosen.replica.grpcPort() == 0) {
-            return gate.context().bridge.start(this, rest(chosen.replica));
+            return gate.context().bridge.overRest(this, rest(chosen.replica));
         }
         return gate.context().upstream.forward(this, chosen.grpc, gate.terms());
     }

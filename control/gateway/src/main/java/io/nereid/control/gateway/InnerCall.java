@@ -13,14 +13,11 @@ abstract class InnerCall implements GrpcCall {
     private final String path;
     private final List<Header> metadata;
     private final long arrived;
-    private final long deadline;
 
-    /** @param deadline in nanoseconds of the clock; {@link Long#MAX_VALUE} for none */
-    InnerCall(String path, List<Header> metadata, long arrived, long deadline) {
+    InnerCall(String path, List<Header> metadata, long arrived) {
         this.path = path;
         this.metadata = List.copyOf(metadata);
         this.arrived = arrived;
-        this.deadline = deadline;
     }
 
     @Override
@@ -45,7 +42,7 @@ abstract class InnerCall implements GrpcCall {
 
     @Override
     public final long deadlineNanos() {
-        return deadline;
+        return Long.MAX_VALUE;
     }
 
     @Override

@@ -5,7 +5,6 @@ package io.nereid.control.gateway;
 import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.HttpRoute.HttpHandler;
 import io.nereid.endpoint.Upstream.Terms;
 import java.net.ConnectException;
@@ -20,9 +19,6 @@ import org.jspecify.annotations.Nullable;
 final class ProxiedExchange extends HttpPassage {
     private static final HttpHandler NONE = x -> {};
     private static final int MOST_TRIES = 3;
-
-    /** A header of the answer when a process does not speak the protocol of the request: what it speaks. */
-    private static final String SPEAKS = "nereid-speaks";
 
     private volatile Replicas.@Nullable Member member;
     private List<Replicas.Member> tried = List.of();
@@ -49,10 +45,11 @@ final class ProxiedExchange extends HttpPassage {
             return;
         }
         if (chosen.replica.httpPort() == 0) {
-            HttpReply refusal = HttpReply.error(ServingException.of(
-                    Code.UNIMPLEMENTED, "revision " + gate.revision() + " speaks gRPC alone", "call it over gRPC"));
-            reply(new HttpReply(
-                    refusal.status(), refusal.contentType(), new String[] {SPEAKS, "grpc"}, refusal.content()));
+            gate.context().bridge.overGrpc(this, (path, metadata, message) -> {
+                GatewayContext context = gate.context();
+                return new GatheredCall(path, metadata, context.clock.nanos())
+                        .start(call -> context.upstream.forward(call, chosen.grpc, gate.terms()), message);
+            });
             return;
         }
         Terms terms = gate.terms();

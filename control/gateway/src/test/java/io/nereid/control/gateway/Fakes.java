@@ -515,14 +515,23 @@ final class Fakes {
         public void close() {}
     }
 
-    /** Keeps calls that something else than gRPC is to answer. */
-    static final class TestBridge implements GrpcBridge {
+    /** Keeps what is to be answered in another protocol than its own. */
+    static final class TestBridge implements Bridge {
+        record Asked(HttpExchange exchange, Upstream.UnaryCalls grpc) {}
+
+        final List<Asked> exchanges = new ArrayList<>();
+
         record Bridged(GrpcCall call, VirtualHosts.Site rest, List<String> events) {}
 
         final List<Bridged> calls = new ArrayList<>();
 
         @Override
-        public GrpcListener start(GrpcCall call, VirtualHosts.Site rest) {
+        public void overGrpc(HttpExchange exchange, Upstream.UnaryCalls grpc) {
+            exchanges.add(new Asked(exchange, grpc));
+        }
+
+        @Override
+        public GrpcListener overRest(GrpcCall call, VirtualHosts.Site rest) {
             List<String> events = new ArrayList<>();
             calls.add(new Bridged(call, rest, events));
             return new Noted(events);

@@ -9,21 +9,23 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.Destination.Processes;
 import io.nereid.control.gateway.Destination.Replica;
+import io.nereid.control.gateway.Fakes.TestBridge;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestUpstream.SentCall;
 import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.Upstream.Header;
 import io.nereid.tensor.MemoryRegion;
+import java.net.ConnectException;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
-/** Calls of gRPC that begin inside this process, such as those of a graph's steps. */
+/** Requests of REST that a process is asked over gRPC, and the calls in their place. */
 class InnerCallTest {
     private final Bed bed = new Bed();
-    private final long deadline = bed.clock.nanos() + 5_000_000_000L;
 
     InnerCallTest() {
         bed.route("r1");
@@ -36,16 +38,18 @@ class InnerCallTest {
         return gate;
     }
 
-    private CompletableFuture<MemoryRegion> call(String service) {
-        return bed.gateway
-                .call(
-                        "default",
-                        service,
-                        null,
-                        "/s/Infer",
-                        List.of(new Header("x-team", "red")),
-                        deadline,
-                        Fakes.region("question"))
+    private TestBridge.Asked asked() {
+        return bed.bridge.exchanges.get(bed.bridge.exchanges.size() - 1);
+    }
+
+    private CompletableFuture<MemoryRegion> call() {
+        bed.predict();
+        return call(asked());
+    }
+
+    private static CompletableFuture<MemoryRegion> call(TestBridge.Asked asked) {
+        return asked.grpc()
+                .call("/s/Infer", List.of(new Header("x-team", "red")), Fakes.region("question"))
                 .toCompletableFuture();
     }
 
@@ -71,61 +75,78 @@ class InnerCallTest {
     @Test
     void theAnswerOfAProcessIsGathered() throws Exception {
         RevisionGate gate = open(1);
-        CompletableFuture<MemoryRegion> answer = call("iris");
+        CompletableFuture<MemoryRegion> answer = call();
         GrpcCall call = sent(0).call();
         assertThat(sent(0).address().port()).isEqualTo(9000);
         assertThat(sent(0).events()).containsExactly("message question", "half-close");
         assertThat(call.path()).isEqualTo("/s/Infer");
         assertThat(call.metadata("x-team")).isEqualTo("red");
-        assertThat(call.deadlineNanos()).isEqualTo(deadline);
         assertThat(gate.activeNow()).isEqualTo(1);
         call.send(Fakes.content("answer"));
         assertThat(answer).isNotDone();
         call.close(Code.OK, null);
         assertThat(text(answer.get())).isEqualTo("answer");
+        asked().exchange().reply(HttpReply.json(200, "{}"));
         assertThat(gate.activeNow()).isZero();
     }
 
     @Test
     void aFailureHasTheCallsCodeAndText() {
         open(1);
-        CompletableFuture<MemoryRegion> answer = call("iris");
+        CompletableFuture<MemoryRegion> answer = call();
         sent(0).call().close(Code.RESOURCE_EXHAUSTED, "too many");
         fails(answer::get, Code.RESOURCE_EXHAUSTED, "too many");
-        CompletableFuture<MemoryRegion> empty = call("iris");
+        CompletableFuture<MemoryRegion> empty = call();
         sent(1).call().close(Code.OK, null);
         fails(empty::get, Code.INTERNAL, "ended without an answer");
-        fails(() -> call("nobody").get(), Code.UNAVAILABLE, "nobody");
     }
 
     @Test
     void cancellingTheAnswerEndsTheCall() {
         RevisionGate gate = open(1);
-        CompletableFuture<MemoryRegion> answer = call("iris");
+        CompletableFuture<MemoryRegion> answer = call();
         answer.cancel(true);
         assertThat(sent(0).events()).containsExactly("message question", "half-close", "cancel");
-        assertThat(gate.activeNow()).isZero();
         sent(0).call().send(Fakes.content("late"));
         sent(0).call().close(Code.OK, null);
         assertThat(answer).isCancelled();
+        asked().exchange().fail(ServingException.of(Code.CANCELLED, "gone"));
+        assertThat(gate.activeNow()).isZero();
     }
 
     @Test
-    void aCallWaitsForAReplicaAsOthersDo() throws Exception {
+    void aRequestWaitsForAReplicaAsOthersDo() {
         RevisionGate gate = open(0);
-        CompletableFuture<MemoryRegion> answer = call("iris");
-        assertThat(bed.upstream.calls).isEmpty();
+        TestExchange x = bed.predict();
+        assertThat(bed.bridge.exchanges).isEmpty();
         gate.capacity(1);
         bed.later.runAll();
-        sent(0).call().sendAndClose(Fakes.content("answer"));
-        assertThat(text(answer.get())).isEqualTo("answer");
+        asked().exchange().reply(HttpReply.json(200, "{}"));
+        assertThat(x.status()).isEqualTo(200);
     }
 
     @Test
-    void aRequestOfHttpLearnsWhatTheProcessSpeaks() {
-        open(1);
+    void withoutAConnectionAnotherProcessIsAsked() throws Exception {
+        RevisionGate gate = bed.gateway.open(
+                "default",
+                "r1",
+                Bed.settings(0, 10),
+                new Processes(List.of(new Replica("127.0.0.1", 0, 9000), new Replica("127.0.0.1", 0, 9001))));
+        gate.capacity(2);
         TestExchange x = bed.predict();
-        assertThat(x.status()).isEqualTo(501);
-        assertThat(x.replyHeader("nereid-speaks")).isEqualTo("grpc");
+        CompletableFuture<MemoryRegion> answer = call(asked());
+        sent(0).call().fail(ServingException.wrap(Code.UNAVAILABLE, "no connection", new ConnectException("refused")));
+        assertThatThrownBy(answer::get).cause().isInstanceOfSatisfying(ServingException.class, e -> {
+            assertThat(e).hasCauseInstanceOf(ConnectException.class);
+            asked().exchange().fail(e);
+        });
+        assertThat(bed.bridge.exchanges).hasSize(2);
+        CompletableFuture<MemoryRegion> another = call(asked());
+        assertThat(sent(1).address()).isNotEqualTo(sent(0).address());
+        sent(1).call().sendAndClose(Fakes.content("answer"));
+        assertThat(text(another.get())).isEqualTo("answer");
+        asked().exchange().reply(HttpReply.json(200, "{}"));
+        assertThat(x.status()).isEqualTo(200);
+        assertThat(gate.activeNow()).isZero();
     }
 }

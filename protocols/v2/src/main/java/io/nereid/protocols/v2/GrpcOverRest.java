@@ -33,7 +33,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
 import java.util.stream.Collectors;
@@ -44,9 +43,6 @@ import org.jspecify.annotations.Nullable;
  * What REST has no path for is answered with UNIMPLEMENTED. Thread-safe: fixed.
  */
 public final class GrpcOverRest {
-    /** Bytes beyond which JSON is not written and read on the calling thread. */
-    private static final int OFFLOAD_BYTES = 64 << 10;
-
     private static final String SERVICE = "/" + GrpcControl.SERVICE + "/";
     private static final String HEALTH = "/" + GrpcHealthService.SERVICE + "/Check";
 
@@ -65,11 +61,11 @@ public final class GrpcOverRest {
     private static final Map<String, GrpcMethod> REFLECTIONS = GrpcReflectionService.ofV2().methods().stream()
             .collect(Collectors.toUnmodifiableMap(GrpcMethod::path, m -> m));
 
-    private final Executor pool;
+    private final Elsewhere elsewhere;
 
     /** @param pool turns large messages into JSON, and back */
     public GrpcOverRest(Executor pool) {
-        this.pool = pool;
+        this.elsewhere = new Elsewhere(pool);
     }
 
     /**
@@ -84,7 +80,7 @@ public final class GrpcOverRest {
         if (reflection != null) {
             return reflection.handler().start(call);
         }
-        Function<MemoryRegion, Asked> reader;
+        Function<byte[], Asked> reader;
         if (path.equals(HEALTH)) {
             reader = message -> health(parse(HealthCheckRequest.parser(), message));
         } else {
@@ -193,8 +189,7 @@ public final class GrpcOverRest {
         return URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
     }
 
-    private static <M> M parse(Parser<M> parser, MemoryRegion message) {
-        byte[] bytes = bytes(message);
+    private static <M> M parse(Parser<M> parser, byte[] bytes) {
         try {
             return parser.parseFrom(bytes);
         } catch (InvalidProtocolBufferException e) {
@@ -202,7 +197,7 @@ public final class GrpcOverRest {
         }
     }
 
-    private static byte[] bytes(MemoryRegion region) {
+    static byte[] bytes(MemoryRegion region) {
         byte[] bytes = new byte[region.size()];
         region.getBytes(0, bytes, 0, bytes.length);
         return bytes;
@@ -213,12 +208,12 @@ public final class GrpcOverRest {
         private final GrpcCall call;
         private final Site rest;
         private final List<Header> headers;
-        private final Function<MemoryRegion, Asked> reader;
+        private final Function<byte[], Asked> reader;
         private boolean started;
         private volatile boolean cancelled;
         private volatile @Nullable CompletableFuture<Answer> underWay;
 
-        Asking(GrpcCall call, Site rest, List<Header> headers, Function<MemoryRegion, Asked> reader) {
+        Asking(GrpcCall call, Site rest, List<Header> headers, Function<byte[], Asked> reader) {
             this.call = call;
             this.rest = rest;
             this.headers = headers;
@@ -231,8 +226,8 @@ public final class GrpcOverRest {
                 throw ServingException.invalidArgument("more than one message in a unary call");
             }
             started = true;
-            MemoryRegion kept = message.retain();
-            somewhere(kept.size(), kept, () -> ask(reader.apply(kept)));
+            byte[] copy = bytes(message);
+            elsewhere.run(copy.length, () -> ask(reader.apply(copy)), call::fail);
         }
 
         @Override
@@ -268,12 +263,11 @@ public final class GrpcOverRest {
                 if (answer.isCancelled()) {
                     call.close(Code.CANCELLED, "the request was cancelled");
                 } else if (got == null) {
-                    call.fail(ServingException.from(
-                            failure instanceof CompletionException && failure.getCause() != null
-                                    ? failure.getCause()
-                                    : failure == null ? new IllegalStateException("no answer") : failure));
+                    call.fail(Models.failure(failure == null ? new IllegalStateException("no answer") : failure));
                 } else {
-                    somewhere(got.body().size(), got.body(), () -> end(asked, got.status(), bytes(got.body())));
+                    byte[] told = bytes(got.body());
+                    got.body().release();
+                    elsewhere.run(told.length, () -> end(asked, got.status(), told), call::fail);
                 }
             });
         }
@@ -291,29 +285,6 @@ public final class GrpcOverRest {
                         StatusCodes.code(status), said.isEmpty() ? "the service answered " + status : said);
             }
             call.sendAndClose(new Content(message, message.length));
-        }
-
-        /** Runs what may be long on the pool; what it throws ends the call. Releases what it is about. */
-        private void somewhere(int size, MemoryRegion about, Runnable task) {
-            Runnable guarded = () -> {
-                try {
-                    task.run();
-                } catch (RuntimeException e) {
-                    call.fail(ServingException.from(e));
-                } finally {
-                    about.release();
-                }
-            };
-            if (size <= OFFLOAD_BYTES) {
-                guarded.run();
-                return;
-            }
-            try {
-                pool.execute(guarded);
-            } catch (RuntimeException e) {
-                about.release();
-                call.fail(ServingException.of(Code.UNAVAILABLE, "the server is shutting down", "try again"));
-            }
         }
     }
 }

@@ -251,9 +251,10 @@ final class RestBody implements AutoCloseable {
     }
 
     /** The {@code ModelInferRequest}: typed contents, but for types that have none. */
-    byte[] requestMessage(String model) {
+    byte[] requestMessage(String model, String version) {
         WireWriter out = new WireWriter();
         out.textField(1, model);
+        out.textField(2, version);
         out.textField(3, id);
         boolean raw = rest(out, false);
         outputs.forEach((name, asked) -> {

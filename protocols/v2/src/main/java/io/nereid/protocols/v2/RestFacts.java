@@ -6,16 +6,18 @@ import io.nereid.base.Code;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
+import io.nereid.json.JsonWriter;
 import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse.TensorMetadata;
 import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 
-/** Reads what a server of REST tells of itself, of its models and of its errors. Confined to one body. */
+/** What a server of REST tells of itself, of its models and of its errors, read and written. Confined to one body. */
 final class RestFacts {
     /** How much of a body that is no JSON an error tells. */
     private static final int TOLD = 300;
@@ -57,6 +59,49 @@ final class RestFacts {
             }
         }));
         return made.build();
+    }
+
+    /** The body that tells of a model. */
+    static byte[] text(ModelMetadataResponse told) {
+        JsonWriter json = new JsonWriter(256).beginObject();
+        json.name("name").value(told.getName());
+        strings("versions", told.getVersionsList(), json);
+        json.name("platform").value(told.getPlatform());
+        tensors("inputs", told.getInputsList(), json);
+        tensors("outputs", told.getOutputsList(), json);
+        if (told.getPropertiesCount() > 0) {
+            json.name("properties").beginObject();
+            told.getPropertiesMap().forEach((name, value) -> json.name(name).value(value));
+            json.endObject();
+        }
+        json.endObject();
+        return Arrays.copyOf(json.array(), json.length());
+    }
+
+    /** The body that tells of a server. */
+    static byte[] text(ServerMetadataResponse told) {
+        JsonWriter json = new JsonWriter(256).beginObject();
+        json.name("name").value(told.getName()).name("version").value(told.getVersion());
+        strings("extensions", told.getExtensionsList(), json);
+        json.endObject();
+        return Arrays.copyOf(json.array(), json.length());
+    }
+
+    private static void strings(String name, List<String> values, JsonWriter json) {
+        json.name(name).beginArray();
+        values.forEach(json::value);
+        json.endArray();
+    }
+
+    private static void tensors(String name, List<TensorMetadata> values, JsonWriter json) {
+        json.name(name).beginArray();
+        for (TensorMetadata value : values) {
+            json.beginObject().name("name").value(value.getName());
+            json.name("datatype").value(value.getDatatype()).name("shape").beginArray();
+            value.getShapeList().forEach(json::value);
+            json.endArray().endObject();
+        }
+        json.endArray();
     }
 
     /** What a body tells of an error, in the words of KServe's router, V1, V2 or FastAPI; else its text. */

@@ -13,10 +13,7 @@ import io.nereid.protocols.v2.proto.OpenInference.ModelInferResponse;
  * {@code ModelInferRequest} and {@code ModelInferResponse} become bodies of REST, and the other way round. Nothing is lost but
  * the form of numbers; parameters of tensors go along. Holds nothing; every call is of its own.
  */
-public final class V2Transcoder {
-    /** The method that the messages are for. */
-    public static final String MODEL_INFER = "/inference.GRPCInferenceService/ModelInfer";
-
+final class V2Transcoder {
     private V2Transcoder() {}
 
     /**
@@ -24,11 +21,12 @@ public final class V2Transcoder {
      * have no typed form.
      *
      * @param model the model's name
+     * @param version that is asked for; empty for any
      * @throws ServingException INVALID_ARGUMENT for a body that is no V2 request in JSON
      */
-    public static byte[] request(String model, byte[] body) {
+    static byte[] request(String model, String version, byte[] body) {
         try (RestBody request = RestBody.request(body)) {
-            return request.requestMessage(model);
+            return request.requestMessage(model, version);
         }
     }
 
@@ -37,7 +35,7 @@ public final class V2Transcoder {
      *
      * @throws ServingException INTERNAL for a message that is no right answer
      */
-    public static byte[] answer(byte[] message) {
+    static byte[] answer(byte[] message) {
         try {
             return new RestText(V2Transcoder::wrong).answer(ModelInferResponse.parseFrom(message));
         } catch (InvalidProtocolBufferException e) {

@@ -40,7 +40,7 @@ class V2TranscoderTest {
     }
 
     private static ModelInferRequest request(String json) throws Exception {
-        return ModelInferRequest.parseFrom(V2Transcoder.request("m", bytes(json)));
+        return ModelInferRequest.parseFrom(V2Transcoder.request("m", "", bytes(json)));
     }
 
     private static String answer(ModelInferResponse.Builder response) throws Exception {

@@ -1,0 +1,35 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.app;
+
+import io.nereid.control.gateway.Bridge;
+import io.nereid.endpoint.GrpcCall;
+import io.nereid.endpoint.GrpcMethod.GrpcListener;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.Upstream.UnaryCalls;
+import io.nereid.endpoint.VirtualHosts.Site;
+import io.nereid.protocols.v2.GrpcOverRest;
+import io.nereid.protocols.v2.RestOverGrpc;
+import java.util.concurrent.Executor;
+
+/** The two forms of V2, each in the words of the other. Thread-safe: fixed. */
+final class V2Bridge implements Bridge {
+    private final GrpcOverRest grpcOverRest;
+    private final RestOverGrpc restOverGrpc;
+
+    /** @param pool turns large messages into JSON, and back */
+    V2Bridge(Executor pool) {
+        this.grpcOverRest = new GrpcOverRest(pool);
+        this.restOverGrpc = new RestOverGrpc(pool);
+    }
+
+    @Override
+    public GrpcListener overRest(GrpcCall call, Site rest) {
+        return grpcOverRest.start(call, rest);
+    }
+
+    @Override
+    public void overGrpc(HttpExchange exchange, UnaryCalls grpc) {
+        restOverGrpc.answer(exchange, grpc);
+    }
+}
