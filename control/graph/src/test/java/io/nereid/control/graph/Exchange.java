@@ -97,7 +97,10 @@ final class Exchange implements HttpExchange {
     public void reply(HttpReply reply) {
         byte[] bytes = UnaryCall.bytes(reply.content());
         body.release();
-        answer.complete(new Upstream.Answer(reply.status(), List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
+        MemoryRegion copy = MemoryRegion.copyOf(bytes, 0, bytes.length);
+        if (!answer.complete(new Upstream.Answer(reply.status(), List.of(), copy))) {
+            copy.release();
+        }
     }
 
     @Override
