@@ -40,6 +40,9 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
     private static final int PREFIX = 5;
     private static final long HELD_BACK_ABOVE = 256 << 10;
 
+    /** How much the time that was told may have been cut by its unit. */
+    private static final long EARLY_NANOS = 1_000_000;
+
     private final LoopClient client;
     private final LoopClient.Key key;
     private final GrpcCall call;
@@ -103,6 +106,11 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
     private void late() {
         String within = timeout.isZero() ? "within its deadline" : "after " + timeout.toMillis() + " ms";
         end(Code.DEADLINE_EXCEEDED, "no complete answer from " + key + " " + within, true);
+    }
+
+    /** Whether the time is over: the other server, which was told it, may notice first, and says that the call was cancelled. */
+    private boolean overdue() {
+        return deadlineNanos != Long.MAX_VALUE && client.options().clock().nanos() - deadlineNanos >= -EARLY_NANOS;
     }
 
     void unavailable(String reason) {
@@ -290,6 +298,10 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
             return;
         }
         Code code = code(status.toString());
+        if (code == Code.CANCELLED && overdue()) {
+            late();
+            return;
+        }
         CharSequence text = answer.get("grpc-message");
         end(code, text == null ? null : GrpcHeaders.message(text.toString()), true);
     }
@@ -317,6 +329,8 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
     private void onReset(long error) {
         if (error == Http2Error.REFUSED_STREAM.code()) {
             unavailable(key + " refused the call");
+        } else if (error == Http2Error.CANCEL.code() && overdue()) {
+            late();
         } else if (error == Http2Error.CANCEL.code()) {
             end(Code.CANCELLED, key + " cancelled the call", true);
         } else {

@@ -484,7 +484,8 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
         current = null;
         activeNanos = nowNanos;
-        if (!keep) {
+        // the end may have come after the answer was made, on another thread, and before it got here
+        if (!keep || draining) {
             writeLast(parts, false);
             return;
         }

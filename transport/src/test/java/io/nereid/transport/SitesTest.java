@@ -251,7 +251,8 @@ class SitesTest {
             waiting.reply(HttpReply.json(200, "1"));
             Rig.Reply r = busy.read();
             assertThat(r.text()).isEqualTo("1");
-            assertThat(r.header("connection")).isEqualTo("close");
+            // Its event loop may not have heard of the end yet; then it closes without having said so.
+            assertThat(r.header("connection")).isIn("close", null);
             assertThat(busy.closed()).isTrue();
         }
         assertThatThrownBy(() -> new Rig.Raw(door.port()).close()).isInstanceOf(IOException.class);
