@@ -61,9 +61,9 @@ class JsonCodecTest {
     }
 
     private FakeExchange send(JsonTransformer transformer, FakeExchange x) {
-        x.headers.put("x-word", "w");
-        x.headers.put("x-request-id", "7");
-        x.headers.put("cookie", "secret");
+        x.with("x-word", "w");
+        x.with("x-request-id", "7");
+        x.with("cookie", "secret");
         JsonCodec codec = new JsonCodec(
                 transformer,
                 new Faults(getClass().getClassLoader(), "m"),
@@ -165,7 +165,7 @@ class JsonCodecTest {
                 .startsWith("500")
                 .contains("preprocess of the transformer of model 'm' failed: ClassCastException");
         FakeExchange binary = new FakeExchange("POST", "/v2/models/m/infer", "{}");
-        binary.headers.put("inference-header-content-length", "2");
+        binary.with("inference-header-content-length", "2");
         assertThat(send(new Words(), binary).answer()).startsWith("400").contains("binary tensors");
         JsonTransformer odd = new JsonTransformer() {
             @Override

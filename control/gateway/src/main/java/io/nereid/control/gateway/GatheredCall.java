@@ -64,9 +64,7 @@ final class GatheredCall extends InnerCall {
     /** With its cause, which tells whether anything was sent. */
     @Override
     public void fail(ServingException e) {
-        if (!answer.completeExceptionally(e)) {
-            return;
-        }
+        answer.completeExceptionally(e);
         close(e.code(), e.describe());
     }
 

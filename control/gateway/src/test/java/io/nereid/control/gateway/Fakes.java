@@ -17,6 +17,7 @@ import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.endpoint.Upstream;
 import io.nereid.endpoint.VirtualHosts;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.testkit.MemoryExchange;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
@@ -121,65 +122,25 @@ final class Fakes {
     }
 
     /** An exchange that keeps its reply. Thread-safe as far as tests need. */
-    static final class TestExchange implements HttpExchange {
-        final String method;
-        final String path;
-        final Map<String, String> headers;
-        final MemoryRegion body;
+    static final class TestExchange extends MemoryExchange {
         String query = "";
-        volatile @Nullable HttpReply reply;
         final StringBuffer streamed = new StringBuffer();
         volatile boolean streamEnded;
-        volatile @Nullable Runnable cancel;
+        private volatile int streaming;
         final CompletableFuture<Upstream.Answer> answer = new CompletableFuture<>();
 
-        TestExchange(String method, String path, Map<String, String> headers, String body) {
-            this.method = method;
-            this.path = path;
-            this.headers = headers;
-            this.body = region(body);
+        TestExchange(String method, String path, Map<String, String> given, String body) {
+            super(method, path, List.of(), Fakes.region(body));
+            headers.putAll(given);
         }
 
         static TestExchange post(String path, String body) {
             return new TestExchange("POST", path, Map.of(), body);
         }
 
-        void clientGoes() {
-            Runnable action = cancel;
-            if (action != null) {
-                action.run();
-            }
-        }
-
-        int status() {
-            HttpReply r = reply;
-            return r == null ? 0 : r.status();
-        }
-
-        String replyText() {
-            HttpReply r = reply;
-            return r == null ? "" : text(r.content());
-        }
-
-        @Nullable String replyHeader(String name) {
-            HttpReply r = reply;
-            String[] all = r == null ? new String[0] : r.headers();
-            for (int i = 0; i < all.length; i += 2) {
-                if (all[i].equals(name)) {
-                    return all[i + 1];
-                }
-            }
-            return null;
-        }
-
         @Override
-        public String method() {
-            return method;
-        }
-
-        @Override
-        public String path() {
-            return path;
+        public int status() {
+            return streaming == 0 ? super.status() : streaming;
         }
 
         @Override
@@ -189,59 +150,25 @@ final class Fakes {
 
         @Override
         public String pathParameter(int index) {
-            int from = path.indexOf("/models/") + "/models/".length();
-            int colon = path.indexOf(':');
-            return path.substring(from, colon < 0 ? path.length() : colon);
-        }
-
-        @Override
-        public @Nullable String queryParameter(String name) {
-            return null;
-        }
-
-        @Override
-        public @Nullable String header(String lowerCaseName) {
-            return headers.get(lowerCaseName);
-        }
-
-        @Override
-        public MemoryRegion body() {
-            return body;
-        }
-
-        @Override
-        public long arrivedNanos() {
-            return 0;
-        }
-
-        @Override
-        public void onCancel(Runnable action) {
-            cancel = action;
-        }
-
-        @Override
-        public boolean inEventLoop() {
-            return true;
+            int from = path().indexOf("/models/") + "/models/".length();
+            int colon = path().indexOf(':');
+            return path().substring(from, colon < 0 ? path().length() : colon);
         }
 
         @Override
         public void reply(HttpReply r) {
-            if (reply != null) {
-                throw new IllegalStateException("replied twice");
-            }
-            reply = r;
-            body.release();
-            answer.complete(new Upstream.Answer(r.status(), List.of(), region(text(r.content()))));
+            super.reply(r);
+            answer.complete(new Upstream.Answer(r.status(), List.of(), Fakes.region(Fakes.text(r.content()))));
         }
 
         @Override
         public HttpStream stream(HttpReply head) {
-            reply = head;
-            body.release();
+            streaming = head.status();
+            body().release();
             return new HttpStream() {
                 @Override
                 public void send(Content piece) {
-                    streamed.append(text(piece));
+                    streamed.append(Fakes.text(piece));
                 }
 
                 @Override
@@ -259,11 +186,6 @@ final class Fakes {
                     return 0;
                 }
             };
-        }
-
-        @Override
-        public void headers(BiConsumer<String, String> each) {
-            headers.forEach(each);
         }
     }
 
@@ -380,8 +302,8 @@ final class Fakes {
     record TestSite(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) implements VirtualHosts.Site {
         void handle(TestExchange exchange) {
             for (HttpRoute route : routes) {
-                if ((route.method().equals(exchange.method) || route.method().equals(HttpRoute.ANY))
-                        && matches(route.template(), exchange.path)) {
+                if ((route.method().equals(exchange.method()) || route.method().equals(HttpRoute.ANY))
+                        && matches(route.template(), exchange.path())) {
                     try {
                         route.handler().handle(exchange);
                     } catch (ServingException e) {
@@ -390,7 +312,7 @@ final class Fakes {
                     return;
                 }
             }
-            throw new AssertionError("no route for " + exchange.path);
+            throw new AssertionError("no route for " + exchange.path());
         }
 
         private static boolean matches(String template, String path) {

@@ -149,7 +149,7 @@ class FrontTest {
         TestExchange x = bed.predict();
 
         assertThat(x.status()).isEqualTo(501);
-        assertThat(x.replyText()).contains("is a child process").contains("as a Python file");
+        assertThat(x.text()).contains("is a child process").contains("as a Python file");
     }
 
     @Test
@@ -177,7 +177,7 @@ class FrontTest {
         assertThat(steps.calls).hasSize(1);
         steps.answer(0, 201);
         assertThat(x.status()).isEqualTo(201);
-        assertThat(x.replyText()).isEqualTo("{\"n\":0}");
+        assertThat(x.text()).isEqualTo("{\"n\":0}");
         assertThat(gate.activeNow()).isEqualTo(1);
     }
 

@@ -124,7 +124,7 @@ class GateConcurrencyTest {
             mine.add(x);
             ((TestSite) java.util.Objects.requireNonNull(gateway.find(TestHead.of("g", "/")))).handle(x);
             if (random.nextInt(10) == 0) {
-                x.clientGoes();
+                x.leave();
             }
         }
         return mine;

@@ -77,7 +77,7 @@ class PayloadTapTest {
     void clientsThatGoAreHeardOnce() {
         bed.open("r1", 0, 1).tap(this::listen);
         TestExchange x = bed.predict();
-        x.clientGoes();
+        x.leave();
         bed.parking.answer(0, 200);
         assertThat(heard).containsExactly("http /v1/models/iris:predict", "request 0123456789", "end 0 0");
     }
@@ -88,7 +88,7 @@ class PayloadTapTest {
         TestExchange x = bed.predict();
         bed.parking.answer(0, 200);
         // the exchange's own count was the last one
-        assertThatThrownBy(x.body::release).hasMessageContaining("refCnt: 0");
+        assertThatThrownBy(x.body()::release).hasMessageContaining("refCnt: 0");
     }
 
     @Test

@@ -57,7 +57,7 @@ class ProxyTest {
         RevisionGate gate = open(0, 9001);
         TestExchange x = TestExchange.post("/v1/models/iris:predict", "{}");
         x.query = "a=b%20c";
-        bed.find("iris.example.com", x.path).handle(x);
+        bed.find("iris.example.com", x.path()).handle(x);
         assertThat(sent(0).path()).isEqualTo("/v1/models/iris:predict?a=b%20c");
         assertThat(sent(0).address().port()).isEqualTo(9001);
         assertThat(sent(0).terms().timeout()).isEqualTo(Duration.ofSeconds(30));
@@ -66,7 +66,7 @@ class ProxyTest {
                         new Header("KServe-Isvc-Name", "iris"), new Header("KServe-Isvc-Namespace", "default"));
         sent(0).exchange().reply(HttpReply.json(418, "teapot"));
         assertThat(x.status()).isEqualTo(418);
-        assertThat(x.replyText()).isEqualTo("teapot");
+        assertThat(x.text()).isEqualTo("teapot");
         assertThat(gate.activeNow()).isZero();
     }
 
@@ -153,7 +153,7 @@ class ProxyTest {
         TestExchange x = bed.predict();
         List<String> heard = new ArrayList<>();
         sent(0).exchange().onCancel(() -> heard.add("cancel"));
-        x.clientGoes();
+        x.leave();
         assertThat(heard).containsExactly("cancel");
         assertThat(gate.activeNow()).isZero();
     }

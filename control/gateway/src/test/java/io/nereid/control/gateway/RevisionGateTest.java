@@ -56,7 +56,7 @@ class RevisionGateTest {
         bed.parking.answer(0, 200);
         bed.parking.answer(1, 200);
         assertThat(first.status()).isEqualTo(200);
-        assertThat(second.replyText()).contains("1");
+        assertThat(second.text()).contains("1");
     }
 
     @Test
@@ -73,12 +73,12 @@ class RevisionGateTest {
     void healthIsToldWithoutWakingAndQuestionsOfTheModelWake() {
         bed.open("r1", 0, 0);
         TestExchange health = new TestExchange("GET", "/v2/health/ready", java.util.Map.of(), "");
-        bed.find("iris.example.com", health.path).handle(health);
+        bed.find("iris.example.com", health.path()).handle(health);
         assertThat(health.status()).isEqualTo(200);
         assertThat(bed.woken).isEmpty();
 
         TestExchange model = new TestExchange("GET", "/v1/models/iris", java.util.Map.of(), "");
-        bed.find("iris.example.com", model.path).handle(model);
+        bed.find("iris.example.com", model.path()).handle(model);
         assertThat(bed.woken).hasSize(1);
         assertThat(model.status()).isZero();
     }
@@ -91,7 +91,7 @@ class RevisionGateTest {
         }
         TestExchange refused = bed.predict();
         assertThat(refused.status()).isEqualTo(503);
-        assertThat(refused.replyText()).contains("pending request queue full");
+        assertThat(refused.text()).contains("pending request queue full");
         assertThat(refused.replyHeader("retry-after")).isEqualTo("5");
     }
 
@@ -127,7 +127,7 @@ class RevisionGateTest {
         bed.clock.forward(1);
         bed.gateway.sweep(bed.clock.nanos());
         assertThat(x.status()).isEqualTo(503);
-        assertThat(x.replyText()).contains("no replica of revision r1 was ready in time");
+        assertThat(x.text()).contains("no replica of revision r1 was ready in time");
         assertThat(x.replyHeader("retry-after")).isNotNull();
         assertThat(bed.budget.used()).isZero();
         assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
@@ -140,7 +140,7 @@ class RevisionGateTest {
     @Test
     void aClientThatGoesWhileItWaitsIsForgotten() {
         RevisionGate gate = bed.open("r1", 0, 0);
-        bed.predict().clientGoes();
+        bed.predict().leave();
         assertThat(gate.sample(bed.clock.nanos()).waiting()).isZero();
         assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
         assertThat(bed.budget.used()).isZero();
@@ -155,7 +155,7 @@ class RevisionGateTest {
         TestExchange waits = bed.predict();
         gate.refuse("the model cannot be loaded: no such file");
         assertThat(waits.status()).isEqualTo(503);
-        assertThat(waits.replyText()).contains("the model cannot be loaded: no such file");
+        assertThat(waits.text()).contains("the model cannot be loaded: no such file");
         assertThat(bed.predict().status()).isEqualTo(503);
         gate.refuse(null);
         gate.capacity(1);
@@ -202,7 +202,7 @@ class RevisionGateTest {
         bed.open("r1", 1, 1);
         TestExchange first = bed.predict();
         bed.predict();
-        first.clientGoes();
+        first.leave();
         bed.later.runAll();
         assertThat(bed.parking.requests).hasSize(2);
     }

@@ -9,7 +9,7 @@ import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod.GrpcHandler;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.tensor.MemoryRegion;
-import java.nio.ByteBuffer;
+import io.nereid.testkit.MemoryExchange;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -103,7 +103,7 @@ final class UnaryCall implements GrpcCall {
 
     @Override
     public void sendAndClose(Content message) {
-        answer = bytes(message);
+        answer = MemoryExchange.bytes(message);
         close(Code.OK, null);
     }
 
@@ -117,16 +117,4 @@ final class UnaryCall implements GrpcCall {
     }
 
     /** All of a content, whose tensors are closed. */
-    static byte[] bytes(Content content) {
-        ByteBuffer all = ByteBuffer.allocate(Math.toIntExact(content.length()));
-        int written = 0;
-        for (int i = 0; i < content.tensorCount(); i++) {
-            all.put(content.text(), written, content.position(i) - written);
-            written = content.position(i);
-            all.put(content.tensor(i).buffer());
-        }
-        all.put(content.text(), written, content.textLength() - written);
-        content.discard();
-        return all.array();
-    }
 }

@@ -241,9 +241,9 @@ class RestPathsTest {
         FakeClient limited = client(V1Options.builder(Clock.system())
                 .timeoutNanos(TimeUnit.MILLISECONDS.toNanos(30_000))
                 .build());
-        limited.call("POST", "/v1/models/m:predict", "{\"instances\":[[1,2]]}");
+        FakeExchange x = limited.call("POST", "/v1/models/m:predict", "{\"instances\":[[1,2]]}");
         client.call("POST", "/v1/models/m:predict", "{\"instances\":[[1,2]]}");
-        assertThat(engine.requests.get(0).deadlineNanos()).isEqualTo(30_000_000_000L);
+        assertThat(engine.requests.get(0).deadlineNanos()).isEqualTo(x.arrivedNanos() + 30_000_000_000L);
         assertThat(engine.requests.get(1).deadlineNanos()).isEqualTo(Long.MAX_VALUE);
     }
 }

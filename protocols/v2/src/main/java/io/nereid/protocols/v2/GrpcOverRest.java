@@ -31,7 +31,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Function;
@@ -45,17 +44,6 @@ import org.jspecify.annotations.Nullable;
 public final class GrpcOverRest {
     private static final String SERVICE = "/" + GrpcControl.SERVICE + "/";
     private static final String HEALTH = "/" + GrpcHealthService.SERVICE + "/Check";
-
-    /** Metadata that are about the call, not about the request. */
-    private static final Set<String> OWN = Set.of(
-            "host",
-            "connection",
-            "te",
-            "trailer",
-            "transfer-encoding",
-            "content-type",
-            "content-length",
-            "accept-encoding");
 
     /** Tells of the services whose calls are answered here. */
     private static final Map<String, GrpcMethod> REFLECTIONS = GrpcReflectionService.ofV2().methods().stream()
@@ -101,7 +89,7 @@ public final class GrpcOverRest {
         }
         List<Header> headers = new ArrayList<>();
         call.metadata((name, value) -> {
-            if (!OWN.contains(name) && !name.startsWith("grpc-") && !name.startsWith(":")) {
+            if (PassedHeaders.passes(name)) {
                 headers.add(new Header(name, value));
             }
         });

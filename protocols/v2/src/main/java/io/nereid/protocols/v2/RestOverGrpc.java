@@ -25,7 +25,6 @@ import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.regex.Matcher;
@@ -39,22 +38,6 @@ import org.jspecify.annotations.Nullable;
 public final class RestOverGrpc {
     private static final String SERVICE = "/" + GrpcControl.SERVICE + "/";
     private static final Pattern MODEL = Pattern.compile("/v2/models/([^/]+)(?:/versions/([^/]+))?(/infer|/ready|)");
-
-    /** Headers that are about the request's connection or its body. */
-    private static final Set<String> OWN = Set.of(
-            "host",
-            "connection",
-            "te",
-            "trailer",
-            "transfer-encoding",
-            "content-type",
-            "content-length",
-            "accept-encoding",
-            "accept",
-            "expect",
-            "keep-alive",
-            "upgrade",
-            "content-encoding");
 
     private final Elsewhere elsewhere;
 
@@ -209,7 +192,7 @@ public final class RestOverGrpc {
             byte[] message = question.message.write(body);
             List<Header> metadata = new ArrayList<>();
             x.headers((name, value) -> {
-                if (!OWN.contains(name) && !name.startsWith("grpc-") && !name.endsWith("-bin")) {
+                if (PassedHeaders.passes(name)) {
                     metadata.add(new Header(name, value));
                 }
             });

@@ -191,7 +191,7 @@ class RestGenerateTest {
         FakeExchange x = stream("{\"text_input\":\"a\"}");
         FakeEngine.Held call = held();
         call.sink.next(text("one"), false);
-        x.onCancel.run();
+        x.leave();
         assertThat(call.cancelled).isTrue();
         call.sink.fail(ServingException.of(Code.CANCELLED, "gone"));
         assertThat(x.ended).isTrue();

@@ -5,7 +5,7 @@ package io.nereid.protocols.v2;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.tensor.Tensor;
+import io.nereid.testkit.MemoryExchange;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -18,19 +18,7 @@ final class Wire {
 
     /** The bytes of a content, which is used up. */
     static byte[] bytes(Content content) {
-        ByteArrayOutputStream out = new ByteArrayOutputStream();
-        int at = 0;
-        for (int i = 0; i < content.tensorCount(); i++) {
-            out.write(content.text(), at, content.position(i) - at);
-            at = content.position(i);
-            Tensor tensor = content.tensor(i);
-            byte[] bytes = new byte[tensor.byteLength()];
-            tensor.region().getBytes(tensor.offset(), bytes, 0, bytes.length);
-            out.writeBytes(bytes);
-        }
-        out.write(content.text(), at, content.textLength() - at);
-        content.discard();
-        return out.toByteArray();
+        return MemoryExchange.bytes(content);
     }
 
     /** Sends an exchange to the route that matches it, failing as transport does. */
@@ -44,7 +32,7 @@ final class Wire {
             }
         }
         if (best == null) {
-            throw new AssertionError("no route for " + exchange.method + " " + exchange.path);
+            throw new AssertionError("no route for " + exchange.method() + " " + exchange.path());
         }
         try {
             best.handler().handle(exchange);
@@ -56,8 +44,8 @@ final class Wire {
 
     private static List<String> match(HttpRoute route, FakeExchange exchange) {
         String[] want = route.template().split("/", -1);
-        String[] got = exchange.path.split("/", -1);
-        if (!route.method().equals(exchange.method) || want.length != got.length) {
+        String[] got = exchange.path().split("/", -1);
+        if (!route.method().equals(exchange.method()) || want.length != got.length) {
             return null;
         }
         List<String> found = new ArrayList<>();

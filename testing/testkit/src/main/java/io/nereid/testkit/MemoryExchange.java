@@ -1,0 +1,170 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.testkit;
+
+import io.nereid.endpoint.Content;
+import io.nereid.endpoint.HttpExchange;
+import io.nereid.endpoint.HttpReply;
+import io.nereid.endpoint.HttpStream;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Tensor;
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.BiConsumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * An HTTP exchange without a socket, which keeps its one reply and then gives its body back, as the transport does. A reply may
+ * come from any thread; all else is confined to the test's.
+ */
+public class MemoryExchange implements HttpExchange {
+    /** Of the request, names in lower case. */
+    protected final Map<String, String> headers = new TreeMap<>();
+
+    private final String method;
+    private final String path;
+    private final List<String> parameters;
+    private final MemoryRegion body;
+    private volatile @Nullable HttpReply reply;
+    private volatile @Nullable Runnable cancel;
+
+    /**
+     * A request.
+     *
+     * @param parameters what the route's placeholders stand for
+     * @param body taken over
+     */
+    protected MemoryExchange(String method, String path, List<String> parameters, MemoryRegion body) {
+        this.method = method;
+        this.path = path;
+        this.parameters = parameters;
+        this.body = body;
+    }
+
+    /** A text as a body. */
+    protected static MemoryRegion region(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        return MemoryRegion.copyOf(bytes, 0, bytes.length);
+    }
+
+    /** The bytes of a content, whose tensors are given back. */
+    public static byte[] bytes(Content content) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        int text = 0;
+        for (int i = 0; i < content.tensorCount(); i++) {
+            out.write(content.text(), text, content.position(i) - text);
+            text = content.position(i);
+            Tensor tensor = content.tensor(i);
+            byte[] elements = new byte[tensor.byteLength()];
+            tensor.region().getBytes(tensor.offset(), elements, 0, elements.length);
+            out.writeBytes(elements);
+        }
+        out.write(content.text(), text, content.textLength() - text);
+        content.discard();
+        return out.toByteArray();
+    }
+
+    /** The reply, or null as long as there is none. */
+    public final @Nullable HttpReply replied() {
+        return reply;
+    }
+
+    /** The reply's status; 0 as long as there is none. */
+    public int status() {
+        HttpReply r = reply;
+        return r == null ? 0 : r.status();
+    }
+
+    /** The reply's text; empty as long as there is none. */
+    public String text() {
+        HttpReply r = reply;
+        return r == null ? "" : new String(r.content().text(), 0, r.content().textLength(), StandardCharsets.UTF_8);
+    }
+
+    /** A header of the reply, or null. */
+    public final @Nullable String replyHeader(String name) {
+        HttpReply r = reply;
+        String[] all = r == null ? new String[0] : r.headers();
+        for (int i = 0; i < all.length; i += 2) {
+            if (all[i].equals(name)) {
+                return all[i + 1];
+            }
+        }
+        return null;
+    }
+
+    /** The client goes away. */
+    public final void leave() {
+        Runnable action = cancel;
+        if (action != null) {
+            action.run();
+        }
+    }
+
+    @Override
+    public String method() {
+        return method;
+    }
+
+    @Override
+    public String path() {
+        return path;
+    }
+
+    @Override
+    public String pathParameter(int index) {
+        return parameters.get(index);
+    }
+
+    @Override
+    public @Nullable String queryParameter(String name) {
+        return null;
+    }
+
+    @Override
+    public final @Nullable String header(String lowerCaseName) {
+        return headers.get(lowerCaseName);
+    }
+
+    @Override
+    public final void headers(BiConsumer<String, String> each) {
+        headers.forEach(each);
+    }
+
+    @Override
+    public final MemoryRegion body() {
+        return body;
+    }
+
+    @Override
+    public final long arrivedNanos() {
+        return 1_000;
+    }
+
+    @Override
+    public void onCancel(Runnable action) {
+        cancel = action;
+    }
+
+    @Override
+    public final boolean inEventLoop() {
+        return true;
+    }
+
+    @Override
+    public void reply(HttpReply made) {
+        if (reply != null) {
+            throw new AssertionError("a second reply");
+        }
+        reply = made;
+        body.release();
+    }
+
+    @Override
+    public HttpStream stream(HttpReply head) {
+        throw new AssertionError("no replies in pieces here");
+    }
+}
