@@ -317,13 +317,14 @@ class KubectlTest {
             assertThat(lines.readLine()).contains("Loading");
             plane.states.put("iris-predictor-00001", state(Observed.Phase.READY, 1, 1));
             assertThat(lines.readLine()).contains("1/1", "Running");
+            // It waits for the pods that there are when it begins, which may be late.
+            assertThat(new String(wait.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                    .isEqualTo("pod/iris-predictor-00001 condition met\n");
             plane.states.put("iris-predictor-00002", state(Observed.Phase.PENDING, 0, 1));
             assertThat(lines.readLine()).contains("iris-predictor-00002", "Pending");
         } finally {
             watch.toHandle().destroyForcibly();
         }
-        assertThat(new String(wait.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
-                .isEqualTo("pod/iris-predictor-00001 condition met\n");
     }
 
     @Test
