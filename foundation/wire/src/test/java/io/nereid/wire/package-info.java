@@ -1,6 +1,0 @@
-// Copyright the Nereid authors.
-// SPDX-License-Identifier: Apache-2.0
-@NullMarked
-package io.nereid.wire;
-
-import org.jspecify.annotations.NullMarked;
