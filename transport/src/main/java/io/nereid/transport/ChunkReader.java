@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.ByteBudget;
 import io.netty.buffer.ByteBuf;
@@ -108,7 +108,7 @@ final class ChunkReader implements AutoCloseable {
         int digit = Character.digit(b, 16);
         if (digit >= 0) {
             if (++digits > 15) {
-                throw ServingException.of(Code.RESOURCE_EXHAUSTED, "the size of a chunk is too large");
+                throw ServingException.of(ErrorCode.RESOURCE_EXHAUSTED, "the size of a chunk is too large");
             }
             size = digits == 1 ? digit : size << 4 | digit;
         } else if (digits == 0) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.ByteBudget;
 import io.netty.buffer.ByteBuf;
@@ -264,7 +264,7 @@ enum Encoding {
             int capacity = (int) Math.min(most, Math.max(Math.max(4096, wanted), 2L * size));
             if (!budget.tryReserve(capacity)) {
                 throw ServingException.of(
-                        Code.RESOURCE_EXHAUSTED,
+                        ErrorCode.RESOURCE_EXHAUSTED,
                         "no room for a body of more than " + size + " bytes: the server's limit of " + budget.limit()
                                 + " bytes of requests in flight is reached",
                         "retry later");
@@ -281,7 +281,7 @@ enum Encoding {
 
         private ServingException tooLarge() {
             return ServingException.of(
-                    Code.RESOURCE_EXHAUSTED, "the body is larger than the limit of " + limit + " bytes");
+                    ErrorCode.RESOURCE_EXHAUSTED, "the body is larger than the limit of " + limit + " bytes");
         }
 
         /** The free part, to be written from its position; {@link #advance()} takes note of it. */

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpExchange;
@@ -163,7 +163,8 @@ abstract class Exchange implements HttpExchange {
 
     @Override
     public final void fail(ServingException e) {
-        reply(HttpReply.error(e.code() == Code.INTERNAL ? server.published(e, line.method() + " " + line.path()) : e));
+        reply(HttpReply.error(
+                e.code() == ErrorCode.INTERNAL ? server.published(e, line.method() + " " + line.path()) : e));
     }
 
     /** The client has left, or will not read the reply. Event loop only. */

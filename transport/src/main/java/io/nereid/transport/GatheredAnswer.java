@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Upstream.Answer;
 import io.nereid.endpoint.Upstream.Header;
@@ -50,7 +50,7 @@ final class GatheredAnswer extends Outgoing {
         length += bytes.readableBytes();
         if (length > Math.min(terms.mostBytes(), Integer.MAX_VALUE - 64)) {
             fail(ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     "the answer of " + key + " is larger than the limit of " + terms.mostBytes() + " bytes"));
             return;
         }

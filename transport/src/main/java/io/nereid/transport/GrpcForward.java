@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
@@ -105,7 +105,7 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
 
     private void late() {
         String within = timeout.isZero() ? "within its deadline" : "after " + timeout.toMillis() + " ms";
-        end(Code.DEADLINE_EXCEEDED, "no complete answer from " + key + " " + within, true);
+        end(ErrorCode.DEADLINE_EXCEEDED, "no complete answer from " + key + " " + within, true);
     }
 
     /** Whether the time is over: the other server, which was told it, may notice first, and says that the call was cancelled. */
@@ -114,14 +114,14 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
     }
 
     void unavailable(String reason) {
-        end(Code.UNAVAILABLE, reason, true);
+        end(ErrorCode.UNAVAILABLE, reason, true);
     }
 
     /** There is no connection: nothing of the call has been sent. */
     void unconnected(String reason) {
         if (!over) {
-            end(Code.UNAVAILABLE, reason, false);
-            call.fail(ServingException.wrap(Code.UNAVAILABLE, reason, new ConnectException(reason)));
+            end(ErrorCode.UNAVAILABLE, reason, false);
+            call.fail(ServingException.wrap(ErrorCode.UNAVAILABLE, reason, new ConnectException(reason)));
         }
     }
 
@@ -198,7 +198,7 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
 
     @Override
     public void onCancel() {
-        run(() -> end(Code.CANCELLED, null, false));
+        run(() -> end(ErrorCode.CANCELLED, null, false));
     }
 
     @Override
@@ -259,7 +259,7 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
                     }
                 }
                 if (data.isEndStream()) {
-                    end(Code.INTERNAL, "the answer of " + key + " ended without a status", true);
+                    end(ErrorCode.INTERNAL, "the answer of " + key + " ended without a status", true);
                 }
             } else if (message instanceof Http2ResetFrame reset) {
                 onReset(reset.errorCode());
@@ -284,7 +284,7 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
             CharSequence coding = answer.get("grpc-encoding");
             Encoding known = Encoding.of(coding == null ? null : coding.toString());
             if (known == null) {
-                end(Code.INTERNAL, key + " answered in the unknown grpc-encoding '" + coding + "'", true);
+                end(ErrorCode.INTERNAL, key + " answered in the unknown grpc-encoding '" + coding + "'", true);
             } else {
                 encoding = known;
             }
@@ -297,8 +297,8 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
             end(fromHttp(http), key + " answered with HTTP status " + http + " and no grpc-status", true);
             return;
         }
-        Code code = code(status.toString());
-        if (code == Code.CANCELLED && overdue()) {
+        ErrorCode code = code(status.toString());
+        if (code == ErrorCode.CANCELLED && overdue()) {
             late();
             return;
         }
@@ -306,23 +306,23 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
         end(code, text == null ? null : GrpcHeaders.message(text.toString()), true);
     }
 
-    private static Code code(String number) {
-        for (Code code : Code.values()) {
+    private static ErrorCode code(String number) {
+        for (ErrorCode code : ErrorCode.values()) {
             if (Integer.toString(code.number()).equals(number)) {
                 return code;
             }
         }
-        return Code.UNKNOWN;
+        return ErrorCode.UNKNOWN;
     }
 
-    private static Code fromHttp(@Nullable CharSequence status) {
+    private static ErrorCode fromHttp(@Nullable CharSequence status) {
         return switch (status == null ? "" : status.toString()) {
-            case "400" -> Code.INTERNAL;
-            case "401" -> Code.UNAUTHENTICATED;
-            case "403" -> Code.PERMISSION_DENIED;
-            case "404" -> Code.UNIMPLEMENTED;
-            case "429", "502", "503", "504" -> Code.UNAVAILABLE;
-            default -> Code.UNKNOWN;
+            case "400" -> ErrorCode.INTERNAL;
+            case "401" -> ErrorCode.UNAUTHENTICATED;
+            case "403" -> ErrorCode.PERMISSION_DENIED;
+            case "404" -> ErrorCode.UNIMPLEMENTED;
+            case "429", "502", "503", "504" -> ErrorCode.UNAVAILABLE;
+            default -> ErrorCode.UNKNOWN;
         };
     }
 
@@ -332,9 +332,9 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
         } else if (error == Http2Error.CANCEL.code() && overdue()) {
             late();
         } else if (error == Http2Error.CANCEL.code()) {
-            end(Code.CANCELLED, key + " cancelled the call", true);
+            end(ErrorCode.CANCELLED, key + " cancelled the call", true);
         } else {
-            end(Code.UNAVAILABLE, key + " reset the call with HTTP/2 error " + error, true);
+            end(ErrorCode.UNAVAILABLE, key + " reset the call with HTTP/2 error " + error, true);
         }
     }
 
@@ -370,13 +370,13 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
         if (compressed && message.isReadable()) {
             if (encoding == Encoding.IDENTITY) {
                 message.release();
-                end(Code.INTERNAL, "compressed message without grpc-encoding from " + key, true);
+                end(ErrorCode.INTERNAL, "compressed message without grpc-encoding from " + key, true);
                 return;
             }
             try {
                 plain = encoding.inflate(message, Integer.MAX_VALUE - 64, new ByteBudget(Long.MAX_VALUE));
             } catch (ServingException e) {
-                end(Code.INTERNAL, e.describe(), true);
+                end(ErrorCode.INTERNAL, e.describe(), true);
                 return;
             } finally {
                 message.release();
@@ -389,19 +389,19 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
     @Override
     public void onTooLarge(long length) {
         end(
-                Code.RESOURCE_EXHAUSTED,
+                ErrorCode.RESOURCE_EXHAUSTED,
                 "a message of " + length + " bytes from " + key + " is larger than what is relayed",
                 true);
     }
 
     @Override
-    public void onNoRoom(long length) {
-        end(Code.RESOURCE_EXHAUSTED, "no room for a message of " + length + " bytes from " + key, true);
+    public void onBudgetExhausted(long length) {
+        end(ErrorCode.RESOURCE_EXHAUSTED, "no room for a message of " + length + " bytes from " + key, true);
     }
 
     @Override
     public void onMalformed(int flag) {
-        end(Code.INTERNAL, "malformed message from " + key, true);
+        end(ErrorCode.INTERNAL, "malformed message from " + key, true);
     }
 
     @Override
@@ -410,7 +410,7 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
     }
 
     /** Ends the call on both sides, once; the client is told if {@code tell}. */
-    private void end(Code code, @Nullable String message, boolean tell) {
+    private void end(ErrorCode code, @Nullable String message, boolean tell) {
         if (over) {
             return;
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.netty.handler.codec.http2.DefaultHttp2Headers;
 import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.ReadOnlyHttp2Headers;
@@ -38,8 +38,8 @@ final class GrpcHeaders {
      *
      * @param alone whether it is all there is of the answer, and so begins it too
      */
-    static Http2Headers end(Code code, @Nullable String message, boolean alone, boolean tellEncodings) {
-        if (code == Code.OK && message == null && !alone) {
+    static Http2Headers end(ErrorCode code, @Nullable String message, boolean alone, boolean listEncodings) {
+        if (code == ErrorCode.OK && message == null && !alone) {
             return TRAILERS_OK;
         }
         Http2Headers headers = new DefaultHttp2Headers(false, 6);
@@ -53,7 +53,7 @@ final class GrpcHeaders {
                     message.length() <= MAX_MESSAGE_CHARS ? message : message.substring(0, MAX_MESSAGE_CHARS) + "…";
             headers.add(MESSAGE, PercentCoding.encode(text));
         }
-        if (tellEncodings) {
+        if (listEncodings) {
             headers.add(ACCEPT_ENCODING, "identity,deflate,gzip");
         }
         return headers;

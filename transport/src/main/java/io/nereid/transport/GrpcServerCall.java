@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -62,7 +62,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
     private boolean headersSent;
     private boolean finished;
     private boolean halfClosed;
-    private boolean halfCloseTold;
+    private boolean halfCloseNotified;
     private boolean readingOn = true;
     private boolean delivering;
     private int messagesIn;
@@ -108,7 +108,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         GrpcMethod found = method;
         if (found == null) {
             server.stats.requestRejected();
-            fault(Code.UNIMPLEMENTED, "unknown method " + path);
+            fault(ErrorCode.UNIMPLEMENTED, "unknown method " + path);
             return;
         }
         Encoding known = Encoding.of(metadata("grpc-encoding"));
@@ -117,8 +117,8 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
             if (ENDED.compareAndSet(this, 0, 1)) {
                 String text = "unsupported grpc-encoding '" + metadata("grpc-encoding")
                         + "' (expected: identity, gzip or deflate)";
-                connection.writeEnd(stream, GrpcHeaders.end(Code.UNIMPLEMENTED, text, true, true));
-                finish(Code.UNIMPLEMENTED);
+                connection.writeEnd(stream, GrpcHeaders.end(ErrorCode.UNIMPLEMENTED, text, true, true));
+                finish(ErrorCode.UNIMPLEMENTED);
             }
             return;
         }
@@ -129,7 +129,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
             if (nanos < 0) {
                 server.stats.requestRejected();
                 fault(
-                        Code.INVALID_ARGUMENT,
+                        ErrorCode.INVALID_ARGUMENT,
                         "malformed grpc-timeout '" + timeout + "' (expected: up to 8 digits and one of H M S m u n)");
                 return;
             }
@@ -152,15 +152,15 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
 
     private void late() {
         fault(
-                Code.DEADLINE_EXCEEDED,
+                ErrorCode.DEADLINE_EXCEEDED,
                 "deadline exceeded after " + TimeUnit.NANOSECONDS.toMillis(server.nanos() - arrivedNanos) + " ms");
     }
 
     /** Ends the call for a reason that is not the handler's, who hears of it. */
-    private void fault(Code code, String text) {
+    private void fault(ErrorCode code, String text) {
         if (ENDED.compareAndSet(this, 0, 1)) {
             writeEnd(code, text);
-            tellCancelled();
+            notifyCancelled();
             finish(code);
         }
     }
@@ -176,7 +176,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         }
     }
 
-    private void tellCancelled() {
+    private void notifyCancelled() {
         GrpcListener l = listener;
         if (l != null) {
             try {
@@ -187,13 +187,13 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         }
     }
 
-    private void writeEnd(Code code, @Nullable String text) {
+    private void writeEnd(ErrorCode code, @Nullable String text) {
         connection.writeEnd(stream, GrpcHeaders.end(code, text, !headersSent, false));
         connection.flushSoon();
     }
 
     /** Lets go of everything that the call holds. */
-    private void finish(Code code) {
+    private void finish(ErrorCode code) {
         if (finished) {
             return;
         }
@@ -251,12 +251,12 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         reader.read(data);
         if (end && ended == 0) {
             if (reader.inMessage()) {
-                fault(Code.INVALID_ARGUMENT, "the client's last message is truncated");
+                fault(ErrorCode.INVALID_ARGUMENT, "the client's last message is truncated");
             } else if (single && messagesIn == 0) {
-                fault(Code.UNIMPLEMENTED, "no message (expected: exactly one)");
+                fault(ErrorCode.UNIMPLEMENTED, "no message (expected: exactly one)");
             } else {
                 halfClosed = true;
-                tellHalfClose();
+                notifyHalfClose();
             }
         }
         if (held == null || held.isEmpty()) {
@@ -266,10 +266,10 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         return 0;
     }
 
-    private void tellHalfClose() {
+    private void notifyHalfClose() {
         GrpcListener l = listener;
-        if (halfClosed && !halfCloseTold && l != null && (held == null || held.isEmpty()) && ended == 0) {
-            halfCloseTold = true;
+        if (halfClosed && !halfCloseNotified && l != null && (held == null || held.isEmpty()) && ended == 0) {
+            halfCloseNotified = true;
             try {
                 l.onHalfClose();
             } catch (Throwable t) {
@@ -290,9 +290,9 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         bytesIn += charge;
         ByteBuf plain = message;
         String problem = null;
-        Code code = Code.INVALID_ARGUMENT;
+        ErrorCode code = ErrorCode.INVALID_ARGUMENT;
         if (single && ++messagesIn > 1) {
-            code = Code.UNIMPLEMENTED;
+            code = ErrorCode.UNIMPLEMENTED;
             problem = "more than one message (expected: exactly one)";
         } else if (compressed && encoding == Encoding.IDENTITY) {
             problem = "compressed message without grpc-encoding";
@@ -358,30 +358,30 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
     @Override
     public void onTooLarge(long length) {
         fault(
-                Code.RESOURCE_EXHAUSTED,
+                ErrorCode.RESOURCE_EXHAUSTED,
                 "the message of " + length + " bytes is larger than the limit of " + server.options.maxMessageBytes()
                         + " bytes");
     }
 
     @Override
-    public void onNoRoom(long length) {
+    public void onBudgetExhausted(long length) {
         fault(
-                Code.RESOURCE_EXHAUSTED,
+                ErrorCode.RESOURCE_EXHAUSTED,
                 "no room for a message of " + length + " bytes: the server's limit of "
                         + server.options.budget().limit() + " bytes of requests in flight is reached (retry later)");
     }
 
     @Override
     public void onMalformed(int flag) {
-        fault(Code.INVALID_ARGUMENT, "malformed message prefix: compression flag " + flag + " (expected: 0 or 1)");
+        fault(ErrorCode.INVALID_ARGUMENT, "malformed message prefix: compression flag " + flag + " (expected: 0 or 1)");
     }
 
     @Override
     void onClosed() {
         if (ENDED.compareAndSet(this, 0, 1)) {
-            tellCancelled();
+            notifyCancelled();
         }
-        finish(Code.CANCELLED);
+        finish(ErrorCode.CANCELLED);
     }
 
     @Override
@@ -397,7 +397,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         }
         if (waiting != null && waiting.isEmpty()) {
             consumeHeldBack();
-            tellHalfClose();
+            notifyHalfClose();
         }
     }
 
@@ -472,14 +472,14 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         written.addListener(f -> {
             if (UNSENT.addAndGet(this, -size) < READY_BELOW && wasNotReady && ended == 0) {
                 wasNotReady = false;
-                tellReady();
+                notifyReady();
             }
         });
         connection.writeData(stream, parts, false, written);
         connection.flushSoon();
     }
 
-    private void tellReady() {
+    private void notifyReady() {
         GrpcListener l = listener;
         if (l != null) {
             try {
@@ -521,11 +521,11 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         connection.writeData(stream, parts, false, connection.newPromise());
         connection.writeEnd(stream, GrpcHeaders.TRAILERS_OK);
         connection.flushSoon();
-        finish(Code.OK);
+        finish(ErrorCode.OK);
     }
 
     @Override
-    public void close(Code code, @Nullable String message) {
+    public void close(ErrorCode code, @Nullable String message) {
         if (!ENDED.compareAndSet(this, 0, 1)) {
             return;
         }
@@ -536,7 +536,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         }
     }
 
-    private void writeClose(Code code, @Nullable String message) {
+    private void writeClose(ErrorCode code, @Nullable String message) {
         if (!finished) {
             writeEnd(code, message);
             finish(code);
@@ -545,7 +545,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
 
     @Override
     public void fail(ServingException e) {
-        ServingException told = e.code() == Code.INTERNAL ? server.published(e, path) : e;
+        ServingException told = e.code() == ErrorCode.INTERNAL ? server.published(e, path) : e;
         close(told.code(), told.describe());
     }
 

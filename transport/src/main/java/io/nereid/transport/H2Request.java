@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.tensor.MemoryRegion;
@@ -131,7 +131,7 @@ final class H2Request extends H2Stream {
                 server.options.budget().release(reserved);
                 complete.release();
             } catch (ServingException e) {
-                int status = e.remedy() != null ? 429 : e.code() == Code.RESOURCE_EXHAUSTED ? 413 : 400;
+                int status = e.remedy() != null ? 429 : e.code() == ErrorCode.RESOURCE_EXHAUSTED ? 413 : 400;
                 failure = HttpReply.error(status, e.describe());
             }
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.tensor.MemoryRegion;
@@ -120,7 +120,8 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     }
 
     /** The subject of the client's certificate; null when it has shown none. */
-    @Nullable String peer() {
+    @Nullable
+    String peer() {
         return peer;
     }
 
@@ -409,7 +410,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
             }
         } catch (ServingException e) {
             in.skipBytes(in.readableBytes());
-            refuse(e.code() == Code.INVALID_ARGUMENT ? 400 : 413, e.describe());
+            refuse(e.code() == ErrorCode.INVALID_ARGUMENT ? 400 : 413, e.describe());
             return;
         }
         int reserved = reader.reserved();
@@ -450,7 +451,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
                     server.options.budget().release(reserved);
                     complete.release();
                 } catch (ServingException e) {
-                    int status = e.remedy() != null ? 429 : e.code() == Code.RESOURCE_EXHAUSTED ? 413 : 400;
+                    int status = e.remedy() != null ? 429 : e.code() == ErrorCode.RESOURCE_EXHAUSTED ? 413 : 400;
                     failure = HttpReply.error(status, e.describe());
                 }
             }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpReply;
@@ -143,7 +143,8 @@ final class LocalExchange extends Exchange {
     }
 
     @Override
-    @Nullable String peer() {
+    @Nullable
+    String peer() {
         return null;
     }
 
@@ -182,7 +183,7 @@ final class LocalExchange extends Exchange {
                 pieces.addAll(List.of(parts));
                 if (length > Integer.MAX_VALUE - 64) {
                     fail(ServingException.of(
-                            Code.RESOURCE_EXHAUSTED, "the answer of " + line.path() + " is larger than 2 GiB"));
+                            ErrorCode.RESOURCE_EXHAUSTED, "the answer of " + line.path() + " is larger than 2 GiB"));
                 }
             }
             loop.<Void>newSucceededFuture(null).addListener(written);
@@ -203,7 +204,7 @@ final class LocalExchange extends Exchange {
         @Override
         void breakOff() {
             if (!over) {
-                fail(ServingException.of(Code.UNAVAILABLE, "the answer of " + line.path() + " broke off"));
+                fail(ServingException.of(ErrorCode.UNAVAILABLE, "the answer of " + line.path() + " broke off"));
             }
         }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.MemoryRegion;
 import io.netty.bootstrap.Bootstrap;
@@ -74,7 +74,7 @@ final class LoopClient {
     /** Sends a request as soon as there is a connection; on a new one if {@code fresh}. */
     void start(Outgoing request, boolean fresh) {
         if (closed) {
-            request.fail(ServingException.of(Code.UNAVAILABLE, "the server is stopping"));
+            request.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the server is stopping"));
             return;
         }
         pools.computeIfAbsent(request.key, Pool::new).start(request, fresh);
@@ -105,7 +105,7 @@ final class LoopClient {
         }
         for (Pool pool : Set.copyOf(pools.values())) {
             for (Outgoing request : pool.waiting.toArray(new Outgoing[0])) {
-                request.fail(ServingException.of(Code.UNAVAILABLE, "the server is stopping"));
+                request.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the server is stopping"));
             }
         }
     }
@@ -236,7 +236,7 @@ final class LoopClient {
                             Outgoing first = waiting.poll();
                             if (first != null) {
                                 first.fail(ServingException.wrap(
-                                        Code.UNAVAILABLE,
+                                        ErrorCode.UNAVAILABLE,
                                         "cannot connect to " + key + ": " + reason,
                                         "see whether that server runs and listens there",
                                         new ConnectException(reason)));

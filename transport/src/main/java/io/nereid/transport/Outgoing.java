@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -67,7 +67,7 @@ abstract class Outgoing {
 
     private void late() {
         fail(ServingException.of(
-                Code.DEADLINE_EXCEEDED,
+                ErrorCode.DEADLINE_EXCEEDED,
                 "no complete answer from " + key + " after " + timeout.toMillis() + " ms",
                 "allow more time, or see what keeps that server"));
     }
@@ -138,7 +138,7 @@ abstract class Outgoing {
             return;
         }
         fail(ServingException.of(
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 "the connection to " + key + " broke " + (answered ? "within" : "before") + " the answer: " + reason,
                 answered || written ? null : "retry"));
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.ByteArrayInputStream;
 import java.nio.charset.StandardCharsets;
@@ -63,7 +63,7 @@ final class PemFile {
     }
 
     private ServingException unusable(String why, @Nullable String remedy) {
-        return ServingException.of(Code.FAILED_PRECONDITION, where + " " + why, remedy);
+        return ServingException.of(ErrorCode.FAILED_PRECONDITION, where + " " + why, remedy);
     }
 
     private ServingException missing(String what) {

@@ -3,7 +3,7 @@
 package io.nereid.transport;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.endpoint.GrpcCall;
@@ -108,11 +108,11 @@ public final class Relay implements Upstream {
                 body.size() == 0 ? Unpooled.EMPTY_BUFFER : body.toByteBuf(0, body.size()),
                 terms.timeout());
         exchange.onCancel(() ->
-                run(client, () -> outgoing.left(ServingException.of(Code.CANCELLED, "the client has gone"))));
+                run(client, () -> outgoing.left(ServingException.of(ErrorCode.CANCELLED, "the client has gone"))));
         try {
             run(client, outgoing::start);
         } catch (RejectedExecutionException e) {
-            exchange.fail(ServingException.of(Code.UNAVAILABLE, "the server is stopping"));
+            exchange.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the server is stopping"));
         }
     }
 
@@ -260,7 +260,7 @@ public final class Relay implements Upstream {
         } catch (ServingException e) {
             return CompletableFuture.failedFuture(e);
         } catch (RejectedExecutionException e) {
-            return CompletableFuture.failedFuture(ServingException.of(Code.UNAVAILABLE, "the server is stopping"));
+            return CompletableFuture.failedFuture(ServingException.of(ErrorCode.UNAVAILABLE, "the server is stopping"));
         }
         return outgoing.answer;
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpReply;
@@ -54,7 +54,7 @@ final class RouteSite implements VirtualHosts.Site {
             }
             if (twice) {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION, "two codecs serve the gRPC method " + method.path());
+                        ErrorCode.FAILED_PRECONDITION, "two codecs serve the gRPC method " + method.path());
             }
         }
         this.anyMethod = any;
@@ -71,7 +71,8 @@ final class RouteSite implements VirtualHosts.Site {
     }
 
     /** The gRPC method of a path, if there is one. */
-    @Nullable GrpcMethod method(CharSequence path) {
+    @Nullable
+    GrpcMethod method(CharSequence path) {
         GrpcMethod named = methods.get(path);
         return named == null ? anyMethod : named;
     }
@@ -135,7 +136,7 @@ final class RouteSite implements VirtualHosts.Site {
                 plain = MemoryRegion.ofByteBuf(inflated);
                 body.release();
             } catch (ServingException e) {
-                int status = e.remedy() != null ? 429 : e.code() == Code.RESOURCE_EXHAUSTED ? 413 : 400;
+                int status = e.remedy() != null ? 429 : e.code() == ErrorCode.RESOURCE_EXHAUSTED ? 413 : 400;
                 refusal = HttpReply.error(status, e.describe());
             } finally {
                 bytes.release();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpRoute;
 import java.util.ArrayList;
@@ -44,7 +44,7 @@ final class RouteTable {
         String template = route.template();
         if (!template.startsWith("/")) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION, "route template '" + template + "' does not start with '/'");
+                    ErrorCode.FAILED_PRECONDITION, "route template '" + template + "' does not start with '/'");
         }
         Node node = root;
         if (template.endsWith("/{rest...}")) {
@@ -65,14 +65,14 @@ final class RouteTable {
                 node = node.verbs.computeIfAbsent(segment.substring(end + 2), s -> new Node());
             } else {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         "route template '" + template + "' has text after a placeholder that is not a last ':verb'");
             }
         }
         HttpRoute before = node.routes.put(route.method(), route);
         if (before != null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "two routes for " + route.method() + " " + template + " (the other: " + before.template() + ")");
         }
     }
@@ -156,7 +156,8 @@ final class RouteTable {
         final Map<String, Node> verbs = new HashMap<>();
         final Map<String, HttpRoute> routes = new TreeMap<>();
 
-        @Nullable Node placeholder;
+        @Nullable
+        Node placeholder;
 
         Node placeholder() {
             Node node = placeholder;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpRoute;
@@ -107,11 +107,12 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
             if (cause != null) {
                 close();
                 throw ServingException.wrap(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         "cannot listen on " + listen.host() + (path == null ? ":" + listen.port() : "") + ": "
                                 + reason(cause),
                         path == null
-                                ? "stop the process that uses the port, or choose another one; port 0 takes any free one"
+                                ? "stop the process that uses the port, or choose another one; port 0 takes any free"
+                                        + " one"
                                 : "choose a path of at most 107 characters in a directory that the server can write",
                         cause);
             }
@@ -237,7 +238,7 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     public synchronized VirtualHosts.Listener listen(String address, int port, VirtualHosts.Site site) {
         if (!(site instanceof RouteSite routed)) {
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "the site " + site.getClass().getSimpleName() + " was not made by a server's site factory");
         }
         return open(address, port, new Sites(routed, VirtualHosts.NONE));
@@ -261,7 +262,7 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
         Throwable cause = future.cause();
         if (cause != null) {
             throw ServingException.wrap(
-                    Code.UNAVAILABLE,
+                    ErrorCode.UNAVAILABLE,
                     "cannot listen on " + address + ":" + port + ": " + reason(cause),
                     "choose another port; 0 takes any free one",
                     cause);

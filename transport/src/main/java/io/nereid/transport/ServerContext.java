@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.netty.handler.codec.DateFormatter;
 import java.nio.charset.StandardCharsets;
@@ -67,13 +67,13 @@ final class ServerContext {
 
     /** What a client is told of something thrown: refusals as they are, all else as INTERNAL with an id that is logged. */
     ServingException published(Throwable thrown, String what) {
-        if (thrown instanceof ServingException e && e.code() != Code.INTERNAL && e.code() != Code.UNKNOWN) {
+        if (thrown instanceof ServingException e && e.code() != ErrorCode.INTERNAL && e.code() != ErrorCode.UNKNOWN) {
             return e;
         }
         String id =
                 String.format(Locale.ROOT, "%08x", ThreadLocalRandom.current().nextInt());
         LOG.error("error {} in {}", id, what, thrown);
         String text = thrown instanceof ServingException e ? e.describe() : "internal error";
-        return ServingException.of(Code.INTERNAL, text + " [error id " + id + "]");
+        return ServingException.of(ErrorCode.INTERNAL, text + " [error id " + id + "]");
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.StatusCodes;
 import io.nereid.endpoint.VirtualHosts;
@@ -37,7 +37,7 @@ record Sites(RouteSite own, VirtualHosts hosts) {
                 return site;
             }
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "the site " + found.getClass().getSimpleName() + " was not made by a server's site factory");
         } catch (Throwable t) {
             throw own.server().published(t, head.method() + " " + head.path());

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
@@ -118,7 +118,7 @@ final class TlsContext {
             String why = e instanceof NoSuchFileException
                     ? "there is no such file"
                     : e instanceof AccessDeniedException ? "no permission to read it" : String.valueOf(e.getMessage());
-            throw ServingException.of(Code.FAILED_PRECONDITION, "'" + path + "' cannot be read: " + why);
+            throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "'" + path + "' cannot be read: " + why);
         }
     }
 
@@ -157,7 +157,7 @@ final class TlsContext {
             return builder.build();
         } catch (SSLException | IllegalArgumentException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     name("the server certificate", options.certificate()) + " cannot be used: " + e.getMessage(),
                     e);
         }
@@ -173,7 +173,7 @@ final class TlsContext {
                 }
             }
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     name("the server key", options.key()) + " does not belong to the certificate of "
                             + own.getSubjectX500Principal().getName() + " in " + options.certificate(),
                     owners.isEmpty()

@@ -18,7 +18,7 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -273,7 +273,7 @@ class GrpcTest {
             ManagedChannel channel = channel(rig);
             Future<Status> status = rig.other.submit(() -> statusOf(() -> unary(channel, "Park", new byte[1])));
             GrpcCall call = rig.parkedCall();
-            call.fail(ServingException.of(Code.NOT_FOUND, "kein Modell »ä%«\n", "lade es"));
+            call.fail(ServingException.of(ErrorCode.NOT_FOUND, "kein Modell »ä%«\n", "lade es"));
             assertThat(status.get(10, TimeUnit.SECONDS).getCode()).isEqualTo(Status.Code.NOT_FOUND);
             assertThat(status.get().getDescription()).isEqualTo("kein Modell »ä%«\n (lade es)");
             channel.shutdownNow();
@@ -340,7 +340,7 @@ class GrpcTest {
             assertThat(rig.event()).isEqualTo("cancel");
             GrpcCall call = rig.parkedCall();
             assertThat(call.deadlineNanos() - call.arrivedNanos()).isBetween(1_000_000L, 150_000_000L);
-            call.close(Code.OK, null);
+            call.close(ErrorCode.OK, null);
             call.send(new Content(new byte[1], 1));
             untilIdle(rig);
             channel.shutdownNow();
@@ -360,7 +360,7 @@ class GrpcTest {
             assertThat(rig.event()).isEqualTo("cancel");
             GrpcCall parked = rig.parkedCall();
             parked.send(new Content(new byte[10], 10));
-            parked.close(Code.OK, null);
+            parked.close(ErrorCode.OK, null);
             assertThat(unary(channel, "Unary", new byte[1])).hasSize(1);
             assertThat(rig.events).isEmpty();
             channel.shutdownNow();
@@ -400,7 +400,7 @@ class GrpcTest {
                 GrpcCall parked = rig.parkedCall();
                 rig.other.execute(() -> {
                     parked.send(new Content(new byte[10], 10));
-                    parked.close(Code.OK, null);
+                    parked.close(ErrorCode.OK, null);
                 });
                 call.cancel("race", null);
             }
@@ -470,7 +470,7 @@ class GrpcTest {
             GrpcCall parked = rig.parkedCall();
             // several ping periods later the silent connection is still there
             assertThat(end.got.poll(600, TimeUnit.MILLISECONDS)).isNull();
-            parked.close(Code.OK, null);
+            parked.close(ErrorCode.OK, null);
             assertThat(end.next()).isEqualTo("OK");
             channel.shutdownNow();
         }

@@ -5,7 +5,7 @@ package io.nereid.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
@@ -493,7 +493,7 @@ class Http1Test {
                 ServerOptions.builder().listen("127.0.0.1", RIG.port).build();
         try (Server second = new Server(options, List.of(RIG))) {
             assertThatThrownBy(second::start).isInstanceOfSatisfying(ServingException.class, e -> {
-                assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+                assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                 assertThat(e.getMessage()).contains("127.0.0.1:" + RIG.port);
                 assertThat(e.remedy()).contains("choose another");
             });

@@ -5,7 +5,7 @@ package io.nereid.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.endpoint.HttpRoute;
@@ -475,14 +475,14 @@ class RelayTest {
         assertThat(far.bodies.remove()).asString().isEqualTo("body");
     }
 
-    private Code codeOf(String url) {
+    private ErrorCode codeOf(String url) {
         try {
             relay.send("GET", url, List.of(), new byte[0], terms)
                     .toCompletableFuture()
                     .join()
                     .body()
                     .release();
-            return Code.OK;
+            return ErrorCode.OK;
         } catch (CompletionException e) {
             return ((ServingException) e.getCause()).code();
         }
@@ -490,14 +490,14 @@ class RelayTest {
 
     @Test
     void whatCannotBeSentIsRefusedWithItsReason() {
-        assertThat(codeOf("no url")).isEqualTo(Code.INVALID_ARGUMENT);
-        assertThat(codeOf("ftp://x/y")).isEqualTo(Code.INVALID_ARGUMENT);
-        assertThat(codeOf("http://does-not-exist.invalid/")).isEqualTo(Code.UNAVAILABLE);
+        assertThat(codeOf("no url")).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThat(codeOf("ftp://x/y")).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThat(codeOf("http://does-not-exist.invalid/")).isEqualTo(ErrorCode.UNAVAILABLE);
         far.answersOnce(ok("x".repeat(2 << 20)));
-        assertThat(codeOf(url("/"))).isEqualTo(Code.RESOURCE_EXHAUSTED);
+        assertThat(codeOf(url("/"))).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED);
         far.scripts.add((socket, f) -> Far.write(socket, "this is not TLS at all\r\n"));
         assertThat(codeOf("https://localhost:" + far.listener.getLocalPort() + "/"))
-                .isEqualTo(Code.UNAVAILABLE);
+                .isEqualTo(ErrorCode.UNAVAILABLE);
     }
 
     @Test

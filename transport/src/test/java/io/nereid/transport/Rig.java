@@ -299,7 +299,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
                 for (int i = 0; i < mine.getByte(0); i++) {
                     call.send(content(mine));
                 }
-                call.close(io.nereid.base.Code.OK, null);
+                call.close(io.nereid.base.ErrorCode.OK, null);
                 mine.release();
             });
         }
@@ -323,7 +323,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
 
         @Override
         public void onHalfClose() {
-            call.close(io.nereid.base.Code.OK, null);
+            call.close(io.nereid.base.ErrorCode.OK, null);
         }
     }
 
@@ -365,7 +365,8 @@ final class Rig implements AutoCloseable, ProtocolCodec {
             return new String(body, StandardCharsets.UTF_8);
         }
 
-        @Nullable String header(String lowerCaseName) {
+        @Nullable
+        String header(String lowerCaseName) {
             for (String line : head.split("\r\n", -1)) {
                 if (line.toLowerCase(Locale.ROOT).startsWith(lowerCaseName + ":")) {
                     return line.substring(lowerCaseName.length() + 1).strip();

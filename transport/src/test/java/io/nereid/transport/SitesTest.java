@@ -10,7 +10,7 @@ import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcMethod;
@@ -48,7 +48,7 @@ class SitesTest {
                     HttpRoute.get("/who", x -> x.reply(HttpReply.text(200, "text/plain", "iris " + x.path()))),
                     HttpRoute.post("/echo", SitesTest::echo),
                     HttpRoute.get("/throw", x -> {
-                        throw ServingException.of(Code.NOT_FOUND, "no such thing");
+                        throw ServingException.of(ErrorCode.NOT_FOUND, "no such thing");
                     }),
                     HttpRoute.get("/pieces", SitesTest::pieces),
                     HttpRoute.get("/broken", x -> {
@@ -83,7 +83,7 @@ class SitesTest {
         }
         String host = authority.replaceAll(":[0-9]+$", "");
         if (host.equals("refused.example")) {
-            throw ServingException.of(Code.UNAVAILABLE, "no revision is ready");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "no revision is ready");
         }
         if (host.equals("broken.example")) {
             throw new IllegalStateException("secret detail");
@@ -265,7 +265,7 @@ class SitesTest {
     void aPortThatIsTakenIsUnavailable() {
         assertThatThrownBy(() -> rig.server.listen("127.0.0.1", rig.port, iris))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNAVAILABLE));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE));
     }
 
     private static MemoryRegion region(byte[] bytes) {

@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.util.List;
@@ -55,7 +55,7 @@ final class AbsentBackend implements Backend {
     @Override
     public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
         throw ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "model '" + config.name() + "' needs the backend '" + plugin.name() + "', whose plugin is "
                         + (broken == null ? "not installed" : "broken: " + broken),
                 "run 'nereid plugins install " + plugin.name() + "', then start the server again");

@@ -3,7 +3,7 @@
 package io.nereid.app;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
@@ -76,10 +76,10 @@ final class AnswerComparison {
             }
             if (at != body.length) {
                 throw ServingException.of(
-                        Code.UNKNOWN, "the answer has " + body.length + " bytes (expected: " + at + ")");
+                        ErrorCode.UNKNOWN, "the answer has " + body.length + " bytes (expected: " + at + ")");
             }
         } catch (IOException e) {
-            throw ServingException.of(Code.UNKNOWN, "the answer is no Open Inference answer: " + e.getMessage());
+            throw ServingException.of(ErrorCode.UNKNOWN, "the answer is no Open Inference answer: " + e.getMessage());
         }
         return all;
     }

@@ -5,7 +5,7 @@ package io.nereid.app;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.ControlOptions.Named;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
@@ -72,7 +72,7 @@ final class ApplyCommand implements Callable<Integer> {
             try {
                 out.println(apply(client, resource));
             } catch (ServingException e) {
-                if (e.code() == Code.UNAVAILABLE) {
+                if (e.code() == ErrorCode.UNAVAILABLE) {
                     throw e;
                 }
                 failures.add(e);

@@ -3,7 +3,7 @@
 package io.nereid.app;
 
 import io.nereid.backend.Backend;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.net.URL;
@@ -70,7 +70,7 @@ final class Backends {
         for (Backend other : found) {
             if (other.name().equals(backend.name())) {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         "two backends are called '" + backend.name() + "': "
                                 + other.getClass().getName() + " and "
                                 + backend.getClass().getName(),

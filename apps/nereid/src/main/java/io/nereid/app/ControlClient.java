@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Kind;
 import java.io.IOException;
@@ -71,11 +71,12 @@ final class ControlClient {
     }
 
     /** The resource, or null when there is none. */
-    @Nullable JsonNode find(String path) {
+    @Nullable
+    JsonNode find(String path) {
         try {
             return get(path);
         } catch (ServingException e) {
-            if (e.code() == Code.NOT_FOUND) {
+            if (e.code() == ErrorCode.NOT_FOUND) {
                 return null;
             }
             throw e;
@@ -149,13 +150,13 @@ final class ControlClient {
     private ServingException unreachable(IOException e) {
         if (e instanceof ConnectException) {
             return ServingException.of(
-                    Code.UNAVAILABLE,
+                    ErrorCode.UNAVAILABLE,
                     "no control API answers at " + url,
                     "start a server that has one with: nereid serve --control; or give --server URL or NEREID_CONTROL");
         }
         String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
         return ServingException.wrap(
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 "talking to " + url + " failed: " + why,
                 e instanceof SSLException
                         ? "the control API itself is not encrypted: its URL begins with http://"
@@ -165,7 +166,7 @@ final class ControlClient {
 
     private static ServingException interrupted() {
         Thread.currentThread().interrupt();
-        return ServingException.of(Code.CANCELLED, "interrupted");
+        return ServingException.of(ErrorCode.CANCELLED, "interrupted");
     }
 
     private JsonNode parse(HttpResponse<String> response) {
@@ -173,21 +174,21 @@ final class ControlClient {
             return response.body().isEmpty() ? JSON.createObjectNode() : JSON.readTree(response.body());
         } catch (JsonProcessingException e) {
             throw ServingException.of(
-                    Code.UNKNOWN,
+                    ErrorCode.UNKNOWN,
                     url + " answered HTTP " + response.statusCode() + " with something that is not JSON",
                     "is that the port of the control API? It is 8090 unless --control-port says otherwise");
         }
     }
 
     private ServingException failure(int status, JsonNode body) {
-        Code code = switch (status) {
-            case 400, 422 -> Code.INVALID_ARGUMENT;
-            case 403 -> Code.PERMISSION_DENIED;
-            case 404 -> Code.NOT_FOUND;
-            case 409 -> Code.ABORTED;
-            case 410 -> Code.OUT_OF_RANGE;
-            case 507 -> Code.RESOURCE_EXHAUSTED;
-            default -> Code.UNAVAILABLE;
+        ErrorCode code = switch (status) {
+            case 400, 422 -> ErrorCode.INVALID_ARGUMENT;
+            case 403 -> ErrorCode.PERMISSION_DENIED;
+            case 404 -> ErrorCode.NOT_FOUND;
+            case 409 -> ErrorCode.ABORTED;
+            case 410 -> ErrorCode.OUT_OF_RANGE;
+            case 507 -> ErrorCode.RESOURCE_EXHAUSTED;
+            default -> ErrorCode.UNAVAILABLE;
         };
         if (!body.path("kind").asText("").equals("Status")) {
             return ServingException.of(

@@ -3,9 +3,9 @@
 package io.nereid.app;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.control.api.Kind;
 import io.nereid.control.api.Kinds;
 import io.nereid.control.api.ResourceTexts;
@@ -78,7 +78,7 @@ final class ControlOptions {
         if (kind == null) {
             throw ServingException.invalidArgument(
                     "no matches for kind \"" + kindName + "\" in version \"" + apiVersion + "\"",
-                    Suggestions.didYouMean(
+                    NameSuggestions.didYouMean(
                             kindName,
                             Kinds.all().stream().map(Kind::kind).toList(),
                             "there are "
@@ -120,7 +120,7 @@ final class ControlOptions {
         }
         throw ServingException.invalidArgument(
                 "the server doesn't have a resource type \"" + word + "\"",
-                Suggestions.didYouMean(
+                NameSuggestions.didYouMean(
                         lower,
                         known,
                         "there are "
@@ -195,7 +195,7 @@ final class ControlOptions {
             } catch (java.nio.file.NoSuchFileException e) {
                 throw ServingException.invalidArgument("the path \"" + file + "\" does not exist");
             } catch (IOException e) {
-                throw ServingException.wrap(Code.NOT_FOUND, "cannot read '" + file + "': " + e.getMessage(), e);
+                throw ServingException.wrap(ErrorCode.NOT_FOUND, "cannot read '" + file + "': " + e.getMessage(), e);
             }
         }
         return all;

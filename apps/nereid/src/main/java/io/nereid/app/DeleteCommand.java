@@ -4,7 +4,7 @@ package io.nereid.app;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.app.ControlOptions.Named;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.control.api.Kind;
@@ -95,10 +95,10 @@ final class DeleteCommand implements Callable<Integer> {
                                 + " \"" + one.name() + "\" deleted");
                 spec.commandLine().getOut().flush();
             } catch (ServingException e) {
-                if (e.code() == Code.UNAVAILABLE) {
+                if (e.code() == ErrorCode.UNAVAILABLE) {
                     throw e;
                 }
-                if (e.code() != Code.NOT_FOUND || !ignoreNotFound) {
+                if (e.code() != ErrorCode.NOT_FOUND || !ignoreNotFound) {
                     failed = true;
                     spec.commandLine().getErr().println("nereid: " + e.describe());
                 }

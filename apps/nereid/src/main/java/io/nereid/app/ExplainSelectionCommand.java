@@ -5,7 +5,7 @@ package io.nereid.app;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.ControlOptions.Named;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Admission;
 import io.nereid.control.api.InferenceService;
@@ -91,7 +91,7 @@ final class ExplainSelectionCommand implements Callable<Integer> {
                 return client.send("POST", named.path() + "/selection", "application/json", resource)
                         .body();
             } catch (ServingException e) {
-                if (e.code() != Code.UNAVAILABLE) {
+                if (e.code() != ErrorCode.UNAVAILABLE) {
                     throw e;
                 }
                 spec.commandLine()

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph.Step;
 import io.nereid.control.gateway.Gateway;
@@ -43,7 +43,7 @@ final class GraphCalls implements StepCaller {
         String url = step.serviceUrl();
         if (url == null) {
             return CompletableFuture.failedStage(ServingException.of(
-                    Code.UNAVAILABLE, "the service '" + step.serviceName() + "' has no address yet"));
+                    ErrorCode.UNAVAILABLE, "the service '" + step.serviceName() + "' has no address yet"));
         }
         if (step.serviceName() == null || step.serviceName().isEmpty()) {
             return upstream.send("POST", url, headers, body, new Upstream.Terms(timeout, MOST_BYTES, List.of()));
@@ -89,7 +89,7 @@ final class GraphCalls implements StepCaller {
         Object unusedLimit = timer.whenComplete((never, late) -> {
             if (late instanceof TimeoutException) {
                 result.completeExceptionally(ServingException.of(
-                        Code.DEADLINE_EXCEEDED,
+                        ErrorCode.DEADLINE_EXCEEDED,
                         "the service '" + service + "' did not answer within " + Math.max(1, timeout.toMillis())
                                 + " ms"));
             }

@@ -6,8 +6,8 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -120,7 +120,7 @@ final class InferCommand implements Callable<Integer> {
             if (!known.contains(name)) {
                 throw ServingException.invalidArgument(
                         "model '" + model + "' has no input '" + name + "'",
-                        Suggestions.didYouMean(name, known, "it has " + known));
+                        NameSuggestions.didYouMean(name, known, "it has " + known));
             }
         }
         for (JsonNode input : metadata.path("inputs")) {

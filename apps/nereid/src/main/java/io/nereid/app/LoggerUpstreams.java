@@ -3,7 +3,7 @@
 package io.nereid.app;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.ResourceStore;
@@ -64,7 +64,7 @@ final class LoggerUpstreams implements AutoCloseable {
         String where = "the entry '" + config.caCertFile() + "' of ConfigMap '" + bundle + "'";
         if (pem.isEmpty()) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "there is no " + where.substring(4) + ", whose certificates loggers trust",
                     "apply it in namespace '" + namespace + "', and the service again");
         }

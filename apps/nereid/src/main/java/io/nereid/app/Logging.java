@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.endpoint.HttpReply;
 import java.io.IOException;
 import java.io.PrintStream;
@@ -149,13 +149,13 @@ final class Logging {
                 case "log_format" -> new Settings(format(value), s.info, s.warning, s.error, s.verbose);
                 case "log_file" ->
                     throw ServingException.of(
-                            Code.UNIMPLEMENTED,
+                            ErrorCode.UNIMPLEMENTED,
                             "log file location can not be updated through network protocol",
                             "start the server with --log-file");
                 default ->
                     throw ServingException.invalidArgument(
                             "unknown log setting '" + name + "'",
-                            Suggestions.didYouMean(name, names(), "expected one of " + names()));
+                            NameSuggestions.didYouMean(name, names(), "expected one of " + names()));
             };
         }
         settings = s;
@@ -191,7 +191,7 @@ final class Logging {
             case "json" -> Format.JSON;
             default ->
                 throw ServingException.of(
-                        Code.UNAVAILABLE,
+                        ErrorCode.UNAVAILABLE,
                         "Log format '" + value + "' is unknown",
                         "expected default, ISO8601, text or json");
         };

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -69,7 +69,7 @@ public final class Main {
             int equals = given.indexOf('=');
             String hint = refused != null
                     ? ""
-                    : Suggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
+                    : NameSuggestions.didYouMean(equals < 0 ? given : given.substring(0, equals), known, "");
             if (!hint.isEmpty()) {
                 err.println("  " + hint);
             }
@@ -105,7 +105,7 @@ public final class Main {
                     if (failure.remedy() != null) {
                         cmd.getErr().println("  " + failure.remedy());
                     }
-                    if (failure.code() == Code.INTERNAL) {
+                    if (failure.code() == ErrorCode.INTERNAL) {
                         e.printStackTrace(cmd.getErr());
                     }
                     return 1;

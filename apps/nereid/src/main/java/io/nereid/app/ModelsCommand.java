@@ -3,7 +3,7 @@
 package io.nereid.app;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.ServedModelList;
 import java.io.IOException;
@@ -81,7 +81,7 @@ final class ModelsCommand implements Runnable {
         try {
             text = Files.readString(file);
         } catch (IOException e) {
-            throw ServingException.wrap(Code.NOT_FOUND, "cannot read '" + file + "': " + e.getMessage(), e);
+            throw ServingException.wrap(ErrorCode.NOT_FOUND, "cannot read '" + file + "': " + e.getMessage(), e);
         }
         JsonNode changes = Progress.during(
                         "reloading",

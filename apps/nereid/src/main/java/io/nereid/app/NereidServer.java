@@ -10,7 +10,7 @@ import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
 import io.nereid.explain.ExplainCodec;
 import io.nereid.explain.ExplainSettings;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.protocols.mlflow.MlflowCodec;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.V1Options;
@@ -85,7 +85,7 @@ final class NereidServer {
         this.lists = new ModelLists(engine);
         this.codecPool = Threads.pool("codec", Math.max(1, Runtime.getRuntime().availableProcessors() / 2));
         this.tracing = new Tracing(traces, clock);
-        Observation observation = new ServerObservation(engine, tracing, logging);
+        Observability observation = new ServerObservation(engine, tracing, logging);
         V1Options.Builder first = V1Options.builder(clock)
                 .extraMetrics(() -> TfsFigures.write(recorder.counts()))
                 .queueDepths(engine::waiting);
@@ -106,7 +106,7 @@ final class NereidServer {
                     recorder,
                     engine,
                     (view, views) -> List.of(
-                            new V2Codec(view, views, Observation.NONE, clock, codecPool, v2),
+                            new V2Codec(view, views, Observability.NONE, clock, codecPool, v2),
                             new V1Codec(view, views, codecPool, options),
                             new ExplainCodec(view, codecPool, clock, ExplainSettings.none())),
                     codecPool,

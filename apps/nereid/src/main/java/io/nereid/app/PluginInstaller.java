@@ -4,7 +4,7 @@ package io.nereid.app;
 
 import io.nereid.app.PluginManifest.Artifact;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -86,7 +86,7 @@ final class PluginInstaller {
             return target;
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "cannot install plugin '" + plugin.name() + "' in " + plugins + ": " + text(e),
                     "the directory must be writable and have " + size(plugin.bytes()) + " of room; another one can be"
                             + " named with --plugin-dir or " + PluginPlaces.VARIABLE,
@@ -133,7 +133,7 @@ final class PluginInstaller {
         }
         if (offline) {
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "'" + artifact.fileName() + "' of " + size(artifact.bytes()) + " and with SHA-256 "
                             + artifact.sha256() + " is not in " + local,
                     "fetch it from " + repository + "/" + artifact.path() + ", or leave --from out");
@@ -153,11 +153,11 @@ final class PluginInstaller {
         try (InputStream in = open(address, other)) {
             sum = copy(in, target, artifact);
         } catch (IOException e) {
-            throw ServingException.wrap(Code.UNAVAILABLE, "cannot fetch " + address + ": " + text(e), other, e);
+            throw ServingException.wrap(ErrorCode.UNAVAILABLE, "cannot fetch " + address + ": " + text(e), other, e);
         }
         if (!sum.equals(artifact.sha256())) {
             throw ServingException.of(
-                    Code.DATA_LOSS,
+                    ErrorCode.DATA_LOSS,
                     "what came from " + address + " is not what it should be: its SHA-256 is " + sum + " (expected: "
                             + artifact.sha256() + ")",
                     "try again; if it happens again, do not trust this repository and " + other);
@@ -186,7 +186,7 @@ final class PluginInstaller {
             if (response.statusCode() != 200) {
                 response.body().close();
                 throw ServingException.of(
-                        Code.UNAVAILABLE, "cannot fetch " + address + ": status " + response.statusCode(), other);
+                        ErrorCode.UNAVAILABLE, "cannot fetch " + address + ": status " + response.statusCode(), other);
             }
             return response.body();
         } catch (InterruptedException e) {

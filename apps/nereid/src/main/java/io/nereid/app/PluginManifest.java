@@ -4,8 +4,8 @@ package io.nereid.app;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
@@ -54,7 +54,7 @@ record PluginManifest(
     /** All that there are. */
     static List<PluginManifest> all() {
         List<PluginManifest> all = new ArrayList<>();
-        try (InputStream in = PluginManifest.class.getResourceAsStream("plugins.json")) {
+        try (InputStream in = PluginManifest.class.getResourceAsStream("/io/nereid/app/plugins.json")) {
             for (JsonNode plugin : new ObjectMapper().readTree(in)) {
                 all.add(read(plugin));
             }
@@ -106,6 +106,6 @@ record PluginManifest(
         }
         throw ServingException.invalidArgument(
                 "there is no plugin called '" + name + "'",
-                Suggestions.didYouMean(name, names, "there is " + String.join(", ", names)));
+                NameSuggestions.didYouMean(name, names, "there is " + String.join(", ", names)));
     }
 }

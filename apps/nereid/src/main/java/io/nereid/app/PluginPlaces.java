@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -64,7 +64,7 @@ record PluginPlaces(Path own, @Nullable Path home) {
                         .forEach(p -> found.putIfAbsent(String.valueOf(p.getFileName()), p));
             } catch (IOException e) {
                 throw ServingException.wrap(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         "cannot read the plugins in " + root,
                         "make the directory readable, or name another with " + VARIABLE,
                         e);

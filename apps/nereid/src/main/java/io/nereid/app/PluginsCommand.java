@@ -3,7 +3,7 @@
 package io.nereid.app;
 
 import io.nereid.backend.Backend;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -29,7 +29,8 @@ import picocli.CommandLine.Spec;
         footer = {
             "",
             "A plugin is a directory of its name with jars in it. This user's lie in $XDG_DATA_HOME/nereid/plugins or",
-            "~/.local/share/nereid/plugins, or where --plugin-dir or NEREID_PLUGIN_DIR says; those for everybody lie in",
+            "~/.local/share/nereid/plugins, or where --plugin-dir or NEREID_PLUGIN_DIR says; those for everybody lie"
+                    + " in",
             "plugins/ of the distribution. The server looks in both when it starts; to it the directory is named by",
             "NEREID_PLUGIN_DIR."
         })
@@ -101,8 +102,8 @@ final class PluginsCommand implements Runnable {
     @Command(
             description = {
                 "Fetch a plugin's libraries and put them in place.",
-                "They are taken from --from, else from the local Maven repository, else fetched; each must have the checksum"
-                        + " that this program knows."
+                "They are taken from --from, else from the local Maven repository, else fetched; each must have the"
+                        + " checksum that this program knows."
             },
             mixinStandardHelpOptions = true)
     void install(
@@ -118,7 +119,8 @@ final class PluginsCommand implements Runnable {
                             names = "--from",
                             paramLabel = "DIR",
                             description = "Take the libraries from this directory; fetch nothing.")
-                    @Nullable Path from,
+                    @Nullable
+                    Path from,
             @Option(names = "--force", description = "Install again what is there already.") boolean force) {
         Logging.configure(Logging.Format.TEXT, Level.WARNING);
         PluginManifest plugin = PluginManifest.named(name);
@@ -167,14 +169,14 @@ final class PluginsCommand implements Runnable {
                         "unpacking and trying " + name, err, () -> String.valueOf(backend.unavailable()));
                 if (!reason.equals("null")) {
                     throw ServingException.of(
-                            Code.FAILED_PRECONDITION,
+                            ErrorCode.FAILED_PRECONDITION,
                             "plugin '" + name + "' is in place, but does not work: " + reason,
                             "see what it needs in 'nereid plugins list'");
                 }
             }
         } catch (IOException | LinkageError | ServiceConfigurationError e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "plugin '" + name + "' is in place, but does not work: " + e.getMessage(),
                     e);
         }
@@ -192,7 +194,7 @@ final class PluginsCommand implements Runnable {
         Path directory = installed.get(name);
         if (directory == null) {
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "plugin '" + name + "' is not installed",
                     installed.isEmpty() ? "none is" : "installed: " + String.join(", ", installed.keySet()));
         }
@@ -209,7 +211,10 @@ final class PluginsCommand implements Runnable {
                 PluginPlaces.delete(each);
             } catch (IOException e) {
                 throw ServingException.wrap(
-                        Code.FAILED_PRECONDITION, "cannot remove " + each, "remove it with the rights of its owner", e);
+                        ErrorCode.FAILED_PRECONDITION,
+                        "cannot remove " + each,
+                        "remove it with the rights of its owner",
+                        e);
             }
         }
         out().println(name + " is removed; servers that run it go on until they are stopped");

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -30,7 +30,7 @@ final class Scratch {
             return Files.createTempDirectory("nereid");
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "neither " + wanted + " nor the temporary directory can be written",
                     "set XDG_CACHE_HOME to a directory that can",
                     e);

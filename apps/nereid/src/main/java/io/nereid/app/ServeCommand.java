@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.engine.EngineOptions;
@@ -260,7 +260,7 @@ final class ServeCommand implements Callable<Integer> {
         }
         if (triton.exitOnError && report.failures() > 0) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "failed to load all models",
                     "the table above says why; --exit-on-error=false serves the others");
         }
@@ -303,7 +303,7 @@ final class ServeCommand implements Callable<Integer> {
         for (Path root : roots) {
             if (!Files.exists(root)) {
                 throw ServingException.of(
-                        Code.NOT_FOUND,
+                        ErrorCode.NOT_FOUND,
                         "there is no '" + root + "' (expected a directory of models, a model's folder or a model file)",
                         "check the path; it is relative to " + Path.of("").toAbsolutePath());
             }

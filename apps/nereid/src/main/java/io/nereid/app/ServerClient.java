@@ -5,7 +5,7 @@ package io.nereid.app;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.net.ConnectException;
@@ -69,24 +69,27 @@ final class ServerClient {
             response = http.send(request, HttpResponse.BodyHandlers.ofString());
         } catch (ConnectException e) {
             throw ServingException.of(
-                    Code.UNAVAILABLE, "no server answers at " + url, "start one with: nereid serve DIR; or give --url");
+                    ErrorCode.UNAVAILABLE,
+                    "no server answers at " + url,
+                    "start one with: nereid serve DIR; or give --url");
         } catch (IOException e) {
-            throw ServingException.wrap(Code.UNAVAILABLE, "talking to " + url + " failed: " + e.getMessage(), e);
+            throw ServingException.wrap(ErrorCode.UNAVAILABLE, "talking to " + url + " failed: " + e.getMessage(), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw ServingException.of(Code.CANCELLED, "interrupted");
+            throw ServingException.of(ErrorCode.CANCELLED, "interrupted");
         }
         JsonNode body;
         try {
             body = response.body().isEmpty() ? JSON.createObjectNode() : JSON.readTree(response.body());
         } catch (JsonProcessingException e) {
             throw ServingException.of(
-                    Code.UNKNOWN, url + " answered HTTP " + response.statusCode() + " with something that is not JSON");
+                    ErrorCode.UNKNOWN,
+                    url + " answered HTTP " + response.statusCode() + " with something that is not JSON");
         }
         if (response.statusCode() >= 400) {
             String text = body.path("error").asText(response.body());
             throw ServingException.of(
-                    response.statusCode() < 500 ? Code.INVALID_ARGUMENT : Code.UNAVAILABLE,
+                    response.statusCode() < 500 ? ErrorCode.INVALID_ARGUMENT : ErrorCode.UNAVAILABLE,
                     "HTTP " + response.statusCode() + ": " + text);
         }
         return body;

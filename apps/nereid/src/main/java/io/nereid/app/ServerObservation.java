@@ -3,8 +3,8 @@
 package io.nereid.app;
 
 import io.nereid.engine.Engine;
-import io.nereid.observe.ModelReport;
-import io.nereid.observe.Observation;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.Observability;
 import io.nereid.observe.RequestTrace;
 import io.nereid.tracing.Tracing;
 import java.util.List;
@@ -12,7 +12,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** What the server tells about itself, put together from the engine, the traces and the log. Thread-safe. */
-final class ServerObservation implements Observation {
+final class ServerObservation implements Observability {
     private final Engine engine;
     private final Tracing tracing;
     private final Logging logging;
@@ -24,7 +24,7 @@ final class ServerObservation implements Observation {
     }
 
     @Override
-    public List<ModelReport> statistics(@Nullable String model, long version) {
+    public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
         return engine.statistics(model, version);
     }
 

@@ -4,7 +4,7 @@ package io.nereid.app;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.ResourceStore;
@@ -94,7 +94,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
         ObjectNode tree = store.get(new ResourceStore.Key(ACCOUNTS, namespace, account));
         if (tree == null && named != null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "there is no ServiceAccount '" + account + "' in namespace '" + namespace + "'",
                     "apply it, or leave serviceAccountName out");
         }
@@ -104,7 +104,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
                 Secret secret = secret(namespace, each.path("name").asText());
                 if (secret == null) {
                     throw ServingException.of(
-                            Code.FAILED_PRECONDITION,
+                            ErrorCode.FAILED_PRECONDITION,
                             "there is no Secret '" + each.path("name").asText() + "', which the ServiceAccount '"
                                     + account + "' names",
                             "apply it in namespace '" + namespace + "'");
@@ -139,7 +139,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
             own = entry == null ? secret(namespace, key) : null;
             if (entry == null && own == null && where.serviceAccount() == null) {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         "a logger's storage names the key '" + key + "', but the Secret '"
                                 + names.storageSpecSecretName() + "' has no such entry, and there is no Secret '" + key
                                 + "'",
@@ -180,7 +180,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
                 data.put(entry.getKey(), new String(bytes, StandardCharsets.UTF_8));
             } catch (IllegalArgumentException e) {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         "data." + entry.getKey() + " of Secret '" + name + "' is not base64",
                         "write plain text under stringData instead");
             }
@@ -213,7 +213,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
             found.put(source.variable(), all.getOrDefault(key, ""));
         } else if (!source.optional()) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "there is no " + source.kind() + " '" + source.object() + "'"
                             + (all == null ? "" : " with the key '" + key + "'")
                             + (key == null ? ", which has variables" : ", which has the variable " + source.variable())

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.Route;
@@ -80,7 +80,7 @@ final class ServiceParts implements BuiltIns {
         try {
             spec = (ObjectNode) JSON.readTree(route.graph());
         } catch (JsonProcessingException e) {
-            throw ServingException.wrap(Code.INTERNAL, "the graph of " + route.name() + " is no JSON", e);
+            throw ServingException.wrap(ErrorCode.INTERNAL, "the graph of " + route.name() + " is no JSON", e);
         }
         List<Pattern> propagate = configs.apply(route.namespace()).router().headersToPropagate().stream()
                 .map(Pattern::compile)

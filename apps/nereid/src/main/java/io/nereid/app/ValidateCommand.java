@@ -4,7 +4,7 @@ package io.nereid.app;
 
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
@@ -91,7 +91,7 @@ final class ValidateCommand implements Callable<Integer> {
             ServingException error = change.error();
             if (error == null && change.load().isEmpty()) {
                 error = ServingException.of(
-                        Code.NOT_FOUND,
+                        ErrorCode.NOT_FOUND,
                         "Could not find any versions of model " + change.model(),
                         "its base path should hold a directory named by a number");
             }

@@ -4,7 +4,7 @@ package io.nereid.app;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.app.ControlOptions.Named;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import java.util.ArrayList;
@@ -71,7 +71,7 @@ final class WaitCommand implements Callable<Integer> {
         for (Named one : named) {
             boolean there = waiter.until(one, deletion ? "deletion" : what.replace("condition=", "condition "), wanted);
             if (!there && !deletion) {
-                throw ServingException.of(Code.NOT_FOUND, one.shown() + " is not there");
+                throw ServingException.of(ErrorCode.NOT_FOUND, one.shown() + " is not there");
             }
             spec.commandLine().getOut().println(one.shown() + (deletion ? " deleted" : " condition met"));
             spec.commandLine().getOut().flush();

@@ -5,7 +5,7 @@ package io.nereid.app;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.app.ControlOptions.Named;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.time.Duration;
 import java.util.function.Predicate;
@@ -43,7 +43,7 @@ final class Waiter {
             long left = due - clock.nanos();
             if (left <= 0) {
                 throw ServingException.of(
-                        Code.DEADLINE_EXCEEDED,
+                        ErrorCode.DEADLINE_EXCEEDED,
                         "timed out after " + limit.toSeconds() + " s waiting for the " + what + " of " + named.shown(),
                         "see how it is with: nereid describe " + named.kind().singular() + " " + named.name()
                                 + (named.namespace().isEmpty() ? "" : " -n " + named.namespace()));
@@ -57,7 +57,7 @@ final class Waiter {
                         false,
                         event -> false);
             } catch (ServingException e) {
-                if (e.code() != Code.OUT_OF_RANGE) {
+                if (e.code() != ErrorCode.OUT_OF_RANGE) {
                     throw e;
                 }
             }

@@ -9,7 +9,7 @@ import io.nereid.app.PluginManifest.Artifact;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -100,7 +100,7 @@ class PluginsTest {
         Files.writeString(repository.resolve(plugin.artifacts().get(1).path()), "the sekond");
         assertThatThrownBy(() -> installer(false).install(plugin, plugins))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.DATA_LOSS);
+                    assertThat(e.code()).isEqualTo(ErrorCode.DATA_LOSS);
                     assertThat(e.describe()).contains("SHA-256").contains("do not trust");
                 });
         assertThat(plugins()).isEmpty();
@@ -167,7 +167,7 @@ class PluginsTest {
                         ModelConfig.unspecified("m"),
                         new BackendContext(1, directory, Map.of())))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+                    assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                     assertThat(e.describe()).contains("model 'm'").contains("nereid plugins install tensorflow");
                 });
     }

@@ -12,52 +12,52 @@ import org.jspecify.annotations.Nullable;
 public final class ServingException extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
-    private final Code code;
+    private final ErrorCode code;
     private final @Nullable String remedy;
 
     private ServingException(
-            Code code, String message, @Nullable String remedy, @Nullable Throwable cause, boolean stackTrace) {
+            ErrorCode code, String message, @Nullable String remedy, @Nullable Throwable cause, boolean stackTrace) {
         super(Objects.requireNonNull(message, "message"), cause, false, stackTrace);
         this.code = Objects.requireNonNull(code, "code");
         this.remedy = remedy;
     }
 
     /** A refusal without a stack trace: it tells a client or an operator about their input or about load. */
-    public static ServingException of(Code code, String message) {
+    public static ServingException of(ErrorCode code, String message) {
         return new ServingException(code, message, null, null, false);
     }
 
-    /** As {@link #of(Code, String)}, with the next step to take. */
-    public static ServingException of(Code code, String message, @Nullable String remedy) {
+    /** As {@link #of(ErrorCode, String)}, with the next step to take. */
+    public static ServingException of(ErrorCode code, String message, @Nullable String remedy) {
         return new ServingException(code, message, remedy, null, false);
     }
 
     /** A failure caused by a foreign exception, kept as the cause for the log. */
-    public static ServingException wrap(Code code, String message, Throwable cause) {
+    public static ServingException wrap(ErrorCode code, String message, Throwable cause) {
         return new ServingException(code, message, null, cause, true);
     }
 
-    /** As {@link #wrap(Code, String, Throwable)}, with the next step to take. */
-    public static ServingException wrap(Code code, String message, @Nullable String remedy, Throwable cause) {
+    /** As {@link #wrap(ErrorCode, String, Throwable)}, with the next step to take. */
+    public static ServingException wrap(ErrorCode code, String message, @Nullable String remedy, Throwable cause) {
         return new ServingException(code, message, remedy, cause, true);
     }
 
     /** The client's request is wrong. */
     public static ServingException invalidArgument(String message) {
-        return of(Code.INVALID_ARGUMENT, message);
+        return of(ErrorCode.INVALID_ARGUMENT, message);
     }
 
     /** The client's request is wrong, with the next step to take. */
     public static ServingException invalidArgument(String message, @Nullable String remedy) {
-        return of(Code.INVALID_ARGUMENT, message, remedy);
+        return of(ErrorCode.INVALID_ARGUMENT, message, remedy);
     }
 
     /** Our own bug, or a failure that nobody outside can mend. */
     public static ServingException internal(String message, Throwable cause) {
-        return wrap(Code.INTERNAL, message, cause);
+        return wrap(ErrorCode.INTERNAL, message, cause);
     }
 
-    /** Any throwable as a ServingException: itself if it is one, else {@link Code#INTERNAL} around it. */
+    /** Any throwable as a ServingException: itself if it is one, else {@link ErrorCode#INTERNAL} around it. */
     public static ServingException from(Throwable t) {
         if (t instanceof ServingException e) {
             return e;
@@ -66,7 +66,7 @@ public final class ServingException extends RuntimeException {
     }
 
     /** The canonical code. */
-    public Code code() {
+    public ErrorCode code() {
         return code;
     }
 

@@ -16,26 +16,27 @@ class ServingExceptionTest {
 
     @Test
     void theRemedyFollowsTheMessage() {
-        assertThat(ServingException.of(Code.NOT_FOUND, "no 'x'", "try 'y'").describe())
+        assertThat(ServingException.of(ErrorCode.NOT_FOUND, "no 'x'", "try 'y'").describe())
                 .isEqualTo("no 'x' (try 'y')");
-        assertThat(ServingException.of(Code.NOT_FOUND, "no 'x'").describe()).isEqualTo("no 'x'");
+        assertThat(ServingException.of(ErrorCode.NOT_FOUND, "no 'x'").describe())
+                .isEqualTo("no 'x'");
     }
 
     @Test
     void aForeignThrowableBecomesInternalWithoutItsText() {
         ServingException e = ServingException.from(new IllegalStateException("secret path"));
-        assertThat(e.code()).isEqualTo(Code.INTERNAL);
+        assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL);
         assertThat(e.getMessage()).isEqualTo("internal error: IllegalStateException");
         assertThat(ServingException.from(e)).isSameAs(e);
     }
 
     @Test
     void codesHaveTheNumbersOfTheGrpcWire() {
-        assertThat(Code.OK.number()).isZero();
-        assertThat(Code.INVALID_ARGUMENT.number()).isEqualTo(3);
-        assertThat(Code.RESOURCE_EXHAUSTED.number()).isEqualTo(8);
-        assertThat(Code.UNIMPLEMENTED.number()).isEqualTo(12);
-        assertThat(Code.UNAVAILABLE.number()).isEqualTo(14);
-        assertThat(Code.UNAUTHENTICATED.number()).isEqualTo(16);
+        assertThat(ErrorCode.OK.number()).isZero();
+        assertThat(ErrorCode.INVALID_ARGUMENT.number()).isEqualTo(3);
+        assertThat(ErrorCode.RESOURCE_EXHAUSTED.number()).isEqualTo(8);
+        assertThat(ErrorCode.UNIMPLEMENTED.number()).isEqualTo(12);
+        assertThat(ErrorCode.UNAVAILABLE.number()).isEqualTo(14);
+        assertThat(ErrorCode.UNAUTHENTICATED.number()).isEqualTo(16);
     }
 }

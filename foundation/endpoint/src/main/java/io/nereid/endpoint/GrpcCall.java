@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.endpoint;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -13,7 +13,8 @@ public interface GrpcCall {
     String path();
 
     /** The first value of a metadata entry by lower-case name, or null. Event loop only. */
-    @Nullable String metadata(String lowerCaseName);
+    @Nullable
+    String metadata(String lowerCaseName);
 
     /** Tells every metadata entry that is text, names in lower case, in the order of arrival. Event loop only. */
     void metadata(BiConsumer<String, String> each);
@@ -46,7 +47,7 @@ public interface GrpcCall {
     void sendAndClose(Content message);
 
     /** Ends the call. The first end wins; later ones are ignored. */
-    void close(Code code, @Nullable String message);
+    void close(ErrorCode code, @Nullable String message);
 
     /** The call as the transport made it, where this one is a wrapper around it. */
     default GrpcCall origin() {

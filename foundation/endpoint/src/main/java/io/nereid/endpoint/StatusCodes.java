@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.endpoint;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 
 /** The one table from canonical codes to HTTP statuses, and back; a codec overrides rows where its clients depend on it. */
 public final class StatusCodes {
     private StatusCodes() {}
 
     /** The HTTP status of a code. */
-    public static int http(Code code) {
+    public static int http(ErrorCode code) {
         return switch (code) {
             case OK -> 200;
             case INVALID_ARGUMENT, FAILED_PRECONDITION, OUT_OF_RANGE -> 400;
@@ -27,19 +27,20 @@ public final class StatusCodes {
     }
 
     /** What a status of HTTP that is no success means as a code. */
-    public static Code code(int status) {
+    public static ErrorCode code(int status) {
         return switch (status) {
-            case 400, 411, 415, 422 -> Code.INVALID_ARGUMENT;
-            case 401, 407 -> Code.UNAUTHENTICATED;
-            case 403 -> Code.PERMISSION_DENIED;
-            case 404, 410 -> Code.NOT_FOUND;
-            case 405, 501 -> Code.UNIMPLEMENTED;
-            case 408, 504 -> Code.DEADLINE_EXCEEDED;
-            case 409 -> Code.ABORTED;
-            case 413, 429, 507 -> Code.RESOURCE_EXHAUSTED;
-            case 499 -> Code.CANCELLED;
-            case 502, 503 -> Code.UNAVAILABLE;
-            default -> status >= 500 ? Code.INTERNAL : status >= 400 ? Code.FAILED_PRECONDITION : Code.UNKNOWN;
+            case 400, 411, 415, 422 -> ErrorCode.INVALID_ARGUMENT;
+            case 401, 407 -> ErrorCode.UNAUTHENTICATED;
+            case 403 -> ErrorCode.PERMISSION_DENIED;
+            case 404, 410 -> ErrorCode.NOT_FOUND;
+            case 405, 501 -> ErrorCode.UNIMPLEMENTED;
+            case 408, 504 -> ErrorCode.DEADLINE_EXCEEDED;
+            case 409 -> ErrorCode.ABORTED;
+            case 413, 429, 507 -> ErrorCode.RESOURCE_EXHAUSTED;
+            case 499 -> ErrorCode.CANCELLED;
+            case 502, 503 -> ErrorCode.UNAVAILABLE;
+            default ->
+                status >= 500 ? ErrorCode.INTERNAL : status >= 400 ? ErrorCode.FAILED_PRECONDITION : ErrorCode.UNKNOWN;
         };
     }
 }

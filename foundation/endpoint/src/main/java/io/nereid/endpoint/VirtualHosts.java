@@ -17,7 +17,8 @@ public interface VirtualHosts {
     VirtualHosts NONE = head -> null;
 
     /** The site that serves a request, or null for the server's own routes. What it throws is answered as a route's own. */
-    @Nullable Site find(Head head);
+    @Nullable
+    Site find(Head head);
 
     /** Routes of their own, made ready by the transport. */
     interface Site {
@@ -54,7 +55,7 @@ public interface VirtualHosts {
         /** As {@link #listen(String, int, Site)}, but the site is found for each request; one without a site gets 404. */
         default Listener listen(String address, int port, VirtualHosts hosts) {
             throw io.nereid.base.ServingException.of(
-                    io.nereid.base.Code.UNIMPLEMENTED, "this server has no ports on which many sites answer");
+                    io.nereid.base.ErrorCode.UNIMPLEMENTED, "this server has no ports on which many sites answer");
         }
     }
 
@@ -76,9 +77,11 @@ public interface VirtualHosts {
         String path();
 
         /** The host that the client named, in lower case, with its port if it gave one; null when it named none. */
-        @Nullable String authority();
+        @Nullable
+        String authority();
 
         /** The first value of a header, by lower-case name, or null. */
-        @Nullable String header(String lowerCaseName);
+        @Nullable
+        String header(String lowerCaseName);
     }
 }

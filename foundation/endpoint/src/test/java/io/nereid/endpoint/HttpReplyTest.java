@@ -4,7 +4,7 @@ package io.nereid.endpoint;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -17,7 +17,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class HttpReplyTest {
     @Test
     void errorsAreJsonWhateverTheirText() {
-        HttpReply reply = HttpReply.error(ServingException.of(Code.NOT_FOUND, "no \"x\"\n\u0001", "try y"));
+        HttpReply reply = HttpReply.error(ServingException.of(ErrorCode.NOT_FOUND, "no \"x\"\n\u0001", "try y"));
         assertThat(reply.status()).isEqualTo(404);
         assertThat(new String(reply.content().text(), StandardCharsets.UTF_8))
                 .isEqualTo("{\"error\":\"no \\\"x\\\"\\n\\u0001 (try y)\"}");
@@ -29,7 +29,7 @@ class HttpReplyTest {
         "NOT_FOUND,404", "ALREADY_EXISTS,409", "RESOURCE_EXHAUSTED,429", "CANCELLED,499", "INTERNAL,500",
         "UNIMPLEMENTED,501", "UNAVAILABLE,503", "DEADLINE_EXCEEDED,504"
     })
-    void everyCodeHasItsStatus(Code code, int status) {
+    void everyCodeHasItsStatus(ErrorCode code, int status) {
         assertThat(StatusCodes.http(code)).isEqualTo(status);
     }
 

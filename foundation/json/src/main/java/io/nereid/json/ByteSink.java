@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.json;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
@@ -101,7 +101,7 @@ public final class ByteSink {
         long needed = (long) length + count;
         if (needed > MAX_CAPACITY) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     "a JSON value needs " + needed + " bytes of memory (expected: <= " + MAX_CAPACITY + ")");
         }
         long target = Math.min(MAX_CAPACITY, Math.max(needed, 2L * bytes.length));

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.json;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
@@ -180,7 +180,7 @@ final class ElementWriter {
             }
             if (length < 0 || length > limit - position - 4) {
                 throw ServingException.of(
-                        Code.INTERNAL,
+                        ErrorCode.INTERNAL,
                         "BYTES element " + i + " at byte " + position + " has length " + length + " (expected: 0 to "
                                 + Math.max(0, limit - position - 4) + ")");
             }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.json;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
@@ -252,7 +252,8 @@ public final class JsonWriter {
             default:
                 throw ServingException.invalidArgument(
                         "byte 0x" + Integer.toHexString(c & 0xFF)
-                                + " of a BYTES element is not valid UTF-8 (expected: UTF-8 text, which alone fits JSON)",
+                                + " of a BYTES element is not valid UTF-8 (expected: UTF-8 text, which alone fits"
+                                + " JSON)",
                         "ask for the output as binary data");
         }
     }
@@ -365,7 +366,7 @@ public final class JsonWriter {
             long needed = length + count;
             if (needed > MAX_CAPACITY) {
                 throw ServingException.of(
-                        Code.RESOURCE_EXHAUSTED,
+                        ErrorCode.RESOURCE_EXHAUSTED,
                         "a JSON document needs " + needed + " bytes of memory (expected: <= " + MAX_CAPACITY + ")",
                         "ask for binary data");
             }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.json;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
@@ -60,6 +60,6 @@ final class Documents {
         return Assertions.assertThatThrownBy(call)
                 .isInstanceOfSatisfying(
                         ServingException.class,
-                        e -> Assertions.assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
+                        e -> Assertions.assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
     }
 }

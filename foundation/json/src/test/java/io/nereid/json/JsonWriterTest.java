@@ -8,7 +8,7 @@ import static io.nereid.json.Documents.print;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
@@ -124,7 +124,7 @@ class JsonWriterTest {
         assertThat(Documents.text(w)).isEqualTo("[{\"b64\":\"YQ==\"},{\"b64\":\"\"}]");
         assertThatThrownBy(() -> w.flatArray(DataType.BYTES, b, 0, 5))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL));
         assertThatThrownBy(() -> w.flatArray(DataType.BYTES, b.putInt(0, -1), 0, 1))
                 .hasMessageContaining("has length -1");
     }

@@ -10,7 +10,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
@@ -126,7 +126,7 @@ class RandomDocumentsTest {
                 }
                 read++;
             } catch (ServingException e) {
-                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 assertThat(e).hasMessageContaining("at byte offset ");
             } catch (RuntimeException e) {
                 throw new AssertionError(new String(json, StandardCharsets.ISO_8859_1) + ", seed " + SEED, e);
@@ -152,7 +152,7 @@ class RandomDocumentsTest {
             reading.run();
             return true;
         } catch (ServingException e) {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             return false;
         }
     }

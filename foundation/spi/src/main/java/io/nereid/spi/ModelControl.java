@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.spi;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig.VersionPolicy;
 import java.util.List;
@@ -62,7 +62,7 @@ public interface ModelControl {
      */
     default CompletionStage<List<ModelChange>> configure(List<ServedModel> models, boolean dryRun) {
         return CompletableFuture.failedStage(
-                ServingException.of(Code.UNIMPLEMENTED, "this server has no list of models to replace"));
+                ServingException.of(ErrorCode.UNIMPLEMENTED, "this server has no list of models to replace"));
     }
 
     /**

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tfdata;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelRef;
 import io.nereid.wire.NameCache;
@@ -81,7 +81,7 @@ public record ModelSpec(String name, long version, @Nullable String label, Strin
         if (given < 0) {
             // -1 is nobody's version, though here it stands for none being named
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "Servable not found for request: Specific(" + name + ", " + given + ")",
                     "versions are whole numbers from 0 on");
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tfdata;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -218,7 +218,7 @@ public record PredictionLog(
             case CLASSIFY, REGRESS, MULTI_INFERENCE -> examples(metadata);
             case SESSION_RUN, PREDICT_STREAMED ->
                 throw ServingException.of(
-                        Code.UNIMPLEMENTED,
+                        ErrorCode.UNIMPLEMENTED,
                         "Unsupported log_type for warmup: " + kind.fieldName,
                         "log Predict, Classify, Regress or MultiInference calls instead");
         };

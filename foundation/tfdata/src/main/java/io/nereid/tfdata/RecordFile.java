@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tfdata;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;
@@ -77,7 +77,7 @@ public final class RecordFile {
                 size = Files.size(file);
                 in = new BufferedInputStream(Files.newInputStream(file), 1 << 16);
             } catch (IOException e) {
-                throw ServingException.wrap(Code.NOT_FOUND, "cannot read " + where + ": " + e, e);
+                throw ServingException.wrap(ErrorCode.NOT_FOUND, "cannot read " + where + ": " + e, e);
             }
         }
 
@@ -117,13 +117,13 @@ public final class RecordFile {
                 count++;
                 return record;
             } catch (IOException e) {
-                throw ServingException.wrap(Code.UNAVAILABLE, "cannot read " + where + ": " + e, e);
+                throw ServingException.wrap(ErrorCode.UNAVAILABLE, "cannot read " + where + ": " + e, e);
             }
         }
 
         private ServingException bad(String what) {
             return ServingException.of(
-                    Code.DATA_LOSS,
+                    ErrorCode.DATA_LOSS,
                     where + " is damaged at record " + count + " (byte " + at + "): " + what,
                     "the file must be an uncompressed TFRecord file; copy or write it again");
         }
@@ -133,7 +133,7 @@ public final class RecordFile {
             try {
                 in.close();
             } catch (IOException e) {
-                throw ServingException.wrap(Code.UNKNOWN, "cannot close " + where + ": " + e, e);
+                throw ServingException.wrap(ErrorCode.UNKNOWN, "cannot close " + where + ": " + e, e);
             }
         }
     }

@@ -5,7 +5,7 @@ package io.nereid.tfdata;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.TensorSpec;
@@ -39,7 +39,7 @@ class ExampleTensorsTest {
         assertThatThrownBy(() -> of(signature, examples))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining(text)
-                .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(Code.INVALID_ARGUMENT));
+                .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
     }
 
     private static TensorSpec spec(String name, DataType type, long... dims) {

@@ -5,7 +5,7 @@ package io.nereid.tfdata;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelMetadata;
@@ -165,7 +165,7 @@ class PredictionLogTest {
                     .as("cut at %s", cut)
                     .isInstanceOf(ServingException.class)
                     .hasMessageContaining("record " + (cut < 19 ? 0 : 1))
-                    .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(Code.DATA_LOSS));
+                    .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(ErrorCode.DATA_LOSS));
         }
         for (int i = 0; i < whole.length; i++) {
             byte[] damaged = whole.clone();
@@ -176,6 +176,6 @@ class PredictionLogTest {
                     .hasMessageContaining("is damaged at record " + (i < 19 ? 0 : 1));
         }
         assertThatThrownBy(() -> RecordFile.readAll(folder.resolve("none"), 10))
-                .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(Code.NOT_FOUND));
+                .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(ErrorCode.NOT_FOUND));
     }
 }

@@ -5,7 +5,7 @@ package io.nereid.tfdata;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -51,7 +51,7 @@ class TensorProtoTest {
         assertThatThrownBy(() -> TensorProto.parse("x", hex(message)))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining(part)
-                .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(Code.INVALID_ARGUMENT));
+                .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
     }
 
     @Test
@@ -242,7 +242,7 @@ class TensorProtoTest {
             try {
                 new TensorProto(wire).read("x", region).close();
             } catch (ServingException e) {
-                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 refusals++;
             }
             assertThat(region == MemoryRegion.empty() || region.release()).isTrue();

@@ -6,7 +6,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.observe.RequestTrace;
 import io.nereid.scheduling.BatchCut;
@@ -128,7 +128,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         } catch (Throwable t) {
             failure = failure(t);
         }
-        if (jobs.size() > 1 && failure.code() == Code.INVALID_ARGUMENT) {
+        if (jobs.size() > 1 && failure.code() == ErrorCode.INVALID_ARGUMENT) {
             // One client's bad input must not spoil the answers of the others.
             for (InferenceJob job : jobs) {
                 run(instance, List.of(job), counts);
@@ -149,7 +149,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     private void report(ServingException failure, int jobs) {
-        if (failure.code() == Code.INTERNAL) {
+        if (failure.code() == ErrorCode.INTERNAL) {
             LOG.error("{} failed on a batch of {}", id, jobs, failure);
         }
     }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.observe.ModelReport.Batch;
-import io.nereid.observe.ModelReport.Total;
+import io.nereid.observe.ModelStatisticsSnapshot.Batch;
+import io.nereid.observe.ModelStatisticsSnapshot.Total;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

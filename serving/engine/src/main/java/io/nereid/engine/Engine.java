@@ -10,7 +10,7 @@ import io.nereid.base.ServingException;
 import io.nereid.lifecycle.Manager;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
-import io.nereid.observe.ModelReport;
+import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.observe.RequestTrace;
 import io.nereid.repository.BatchingParameters;
 import io.nereid.repository.LoaderFactory;
@@ -334,8 +334,8 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
      * @param version one version, or -1 for all
      * @throws ServingException INVALID_ARGUMENT for a model or version that does not answer
      */
-    public List<ModelReport> statistics(@Nullable String model, long version) {
-        List<ModelReport> reports = new ArrayList<>();
+    public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
+        List<ModelStatisticsSnapshot> reports = new ArrayList<>();
         boolean known = false;
         for (EngineServable servable : servables.shown()) {
             ServableId id = servable.metadata().id();

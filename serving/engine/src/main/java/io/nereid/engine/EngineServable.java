@@ -3,10 +3,10 @@
 package io.nereid.engine;
 
 import io.nereid.backend.ModelMetric;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
-import io.nereid.observe.ModelReport;
+import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
@@ -126,7 +126,8 @@ abstract class EngineServable implements Servable {
     }
 
     /** How else clients may ask for what it takes; null when they may not. */
-    @Nullable TableRequests tables() {
+    @Nullable
+    TableRequests tables() {
         return null;
     }
 
@@ -155,9 +156,9 @@ abstract class EngineServable implements Servable {
                 : signatures().get(name);
         if (found == null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "Serving signature key \"" + name + "\" not found.",
-                    Suggestions.didYouMean(
+                    NameSuggestions.didYouMean(
                             name,
                             metadata.signatures().keySet(),
                             "model '" + metadata.id().model() + "' has "
@@ -200,7 +201,7 @@ abstract class EngineServable implements Servable {
     }
 
     /** The figures as clients get them. */
-    final ModelReport report() {
+    final ModelStatisticsSnapshot report() {
         return statistics.report(config.decoupled(), memoryBytes());
     }
 

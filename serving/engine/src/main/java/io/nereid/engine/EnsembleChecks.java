@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelRef;
@@ -159,7 +159,7 @@ final class EnsembleChecks {
         boolean any = states.stream().anyMatch(s -> s.phase() == Phase.AVAILABLE);
         if (any && step.version() >= 0) {
             return ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "ensemble '" + ensemble.name() + "' depends on '" + step.model() + "' whose required version "
                             + step.version() + " is not loaded."
                             + failure(step.model(), state(states, step.version())));
@@ -169,7 +169,7 @@ final class EnsembleChecks {
         for (ServableState state : states) {
             text.append(failure(step.model(), state));
         }
-        return ServingException.of(Code.FAILED_PRECONDITION, text.toString());
+        return ServingException.of(ErrorCode.FAILED_PRECONDITION, text.toString());
     }
 
     private static @Nullable ServableState state(List<ServableState> states, long version) {

@@ -3,7 +3,7 @@
 package io.nereid.engine;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.EnsembleGraph.Plan;
 import io.nereid.engine.EnsembleGraph.Step;
@@ -120,7 +120,7 @@ final class EnsembleRun {
     }
 
     private void cancel() {
-        fail(ServingException.of(Code.CANCELLED, "Request was cancelled by its client"));
+        fail(ServingException.of(ErrorCode.CANCELLED, "Request was cancelled by its client"));
         deliver();
     }
 
@@ -155,7 +155,7 @@ final class EnsembleRun {
             waiting.get(s).add(call);
             if (++waitingCalls > MAX_WAITING) {
                 throw ServingException.of(
-                        Code.RESOURCE_EXHAUSTED,
+                        ErrorCode.RESOURCE_EXHAUSTED,
                         "more than " + MAX_WAITING + " requests of its steps wait for model '"
                                 + call.step.model().model() + "'",
                         "raise max_inflight_requests, or let the decoupled model answer more slowly");
@@ -301,11 +301,14 @@ final class EnsembleRun {
         final Step step;
         final List<Tensor> inputs;
 
-        @Nullable RequestTrace trace;
+        @Nullable
+        RequestTrace trace;
 
-        @Nullable StepCall previous;
+        @Nullable
+        StepCall previous;
 
-        @Nullable StepCall next;
+        @Nullable
+        StepCall next;
 
         long inputNanos;
         long inferNanos;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig;
@@ -185,7 +185,7 @@ final class Gather {
     /** Padded, each may still run alone: so it is said to be the requests' fault. */
     private static ServingException tooMuch(Tensor first, int rows, long bytes, boolean padded) {
         return ServingException.of(
-                padded ? Code.INVALID_ARGUMENT : Code.INTERNAL,
+                padded ? ErrorCode.INVALID_ARGUMENT : ErrorCode.INTERNAL,
                 "input '" + first.name() + "' of a batch of " + rows + " rows takes " + bytes
                         + " bytes (expected: < 2 GiB)",
                 "lower max_batch_size");

@@ -3,7 +3,7 @@
 package io.nereid.engine;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
@@ -310,7 +310,7 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
         statistics.failed(now, e.code(), started, now - request.arrivedNanos());
         if (servable.config().decoupled() && started) {
             Answers given = answers == null ? new Answers(startedAt) : answers;
-            statistics.responses.failed(given.count, e.code() == Code.CANCELLED, now - given.last);
+            statistics.responses.failed(given.count, e.code() == ErrorCode.CANCELLED, now - given.last);
         }
         owned.release();
         closeHandle();
@@ -323,7 +323,7 @@ final class Job implements CachedJob, InferenceEngine.Call, StepTimes {
 
     /** As Triton's clients expect it: the request's id before the text, when there is one; a step's text has it already. */
     static ServingException withId(ServingException e, String id) {
-        return id.isEmpty() || e.code() == Code.INTERNAL || e.getMessage().contains("[request id: ")
+        return id.isEmpty() || e.code() == ErrorCode.INTERNAL || e.getMessage().contains("[request id: ")
                 ? e
                 : ServingException.of(e.code(), "[request id: " + id + "] " + e.getMessage(), e.remedy());
     }

@@ -3,7 +3,7 @@
 package io.nereid.engine;
 
 import io.nereid.backend.ModelRequest;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.Reschedulable;
 import io.nereid.spi.InferenceJob;
@@ -72,7 +72,8 @@ final class JobRequest implements ModelRequest {
         if (!decoupled) {
             Tensor.closeAll(outputs);
             ServingException e = ServingException.of(
-                    Code.FAILED_PRECONDITION, "model '" + model + "' is not decoupled, but answers more than once");
+                    ErrorCode.FAILED_PRECONDITION,
+                    "model '" + model + "' is not decoupled, but answers more than once");
             fail(single("2 or more"));
             throw e;
         }
@@ -134,7 +135,7 @@ final class JobRequest implements ModelRequest {
     public void reschedule() {
         if (!(job instanceof Reschedulable again)) {
             fail(ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "model '" + model
                             + "' asked to see a request again (expected: only models of iterative sequences do)"));
         } else if (ended.compareAndSet(false, true)) {
@@ -158,7 +159,7 @@ final class JobRequest implements ModelRequest {
 
     private ServingException single(String got) {
         return ServingException.of(
-                Code.INTERNAL, "expected a single response, got " + got + " from model '" + model + "'");
+                ErrorCode.INTERNAL, "expected a single response, got " + got + " from model '" + model + "'");
     }
 
     private void drop() {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -56,7 +56,7 @@ public record MetricsOptions(
             default ->
                 throw ServingException.invalidArgument(
                         "metrics setting '" + name + "' is unknown (expected: one of " + SETTINGS + ")",
-                        Suggestions.didYouMean(name, SETTINGS, "correct its name"));
+                        NameSuggestions.didYouMean(name, SETTINGS, "correct its name"));
         };
     }
 

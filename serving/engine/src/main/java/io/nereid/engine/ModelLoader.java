@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.BatchingParameters;
 import io.nereid.repository.ConfigDocument;
@@ -83,7 +83,7 @@ final class ModelLoader implements Loader {
         String unavailable = backend.unavailable();
         if (unavailable != null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION, "backend '" + backend.name() + "' cannot work here: " + unavailable);
+                    ErrorCode.FAILED_PRECONDITION, "backend '" + backend.name() + "' cannot work here: " + unavailable);
         }
         long from = servables.clock().nanos();
         files = FileStamps.of(source);

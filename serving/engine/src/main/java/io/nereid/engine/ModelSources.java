@@ -4,7 +4,7 @@ package io.nereid.engine;
 
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.lifecycle.Manager;
@@ -114,7 +114,7 @@ final class ModelSources implements AutoCloseable {
         }
         if (options.config() != null || !options.files().isEmpty()) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "model '" + model + "' comes from " + owner + ", which says its configuration and its files",
                     "load it without any, or configure it there");
         }
@@ -168,7 +168,7 @@ final class ModelSources implements AutoCloseable {
                 String owner = other(model);
                 if (owner != null) {
                     throw ServingException.of(
-                            Code.FAILED_PRECONDITION,
+                            ErrorCode.FAILED_PRECONDITION,
                             "model '" + model + "' comes from " + owner + ", which would load it again at once",
                             "take it out of there");
                 }

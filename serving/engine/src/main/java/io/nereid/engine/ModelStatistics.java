@@ -3,10 +3,10 @@
 package io.nereid.engine;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
-import io.nereid.observe.ModelReport;
-import io.nereid.observe.ModelReport.Memory;
-import io.nereid.observe.ModelReport.Total;
+import io.nereid.base.ErrorCode;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.ModelStatisticsSnapshot.Memory;
+import io.nereid.observe.ModelStatisticsSnapshot.Total;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -25,7 +25,7 @@ final class ModelStatistics {
         OTHER;
 
         /** The reason by the answer's code, and by whether the model had been given the request. */
-        static Failure of(Code code, boolean started) {
+        static Failure of(ErrorCode code, boolean started) {
             return switch (code) {
                 case CANCELLED -> CANCELED;
                 case INTERNAL, UNKNOWN, DATA_LOSS -> BACKEND;
@@ -148,7 +148,7 @@ final class ModelStatistics {
         }
     }
 
-    void failed(long now, Code code, boolean started, long requestNanos) {
+    void failed(long now, ErrorCode code, boolean started, long requestNanos) {
         touch(now);
         failures[Failure.of(code, started).ordinal()].increment();
         failureNanos.add(requestNanos);
@@ -194,9 +194,9 @@ final class ModelStatistics {
     }
 
     /** The figures as clients get them. */
-    ModelReport report(boolean decoupled, long memoryBytes) {
+    ModelStatisticsSnapshot report(boolean decoupled, long memoryBytes) {
         long computed = compute.count();
-        return new ModelReport(
+        return new ModelStatisticsSnapshot(
                 id.model(),
                 id.version(),
                 used ? startMillis + Math.floorDiv(last - startNanos, 1_000_000L) : 0,

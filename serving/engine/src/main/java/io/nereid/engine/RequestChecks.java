@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelConfig.Fit;
@@ -22,10 +22,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class RequestChecks {
     private static final String BATCH_NOTE =
-            " NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to"
-                    + " each input shape. If you want to specify the full shape including the batch dim in your input"
-                    + " dims config, try setting max_batch_size to zero. See the model configuration docs for more info on"
-                    + " max_batch_size.";
+            " NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended"
+                + " to each input shape. If you want to specify the full shape including the batch dim in your input"
+                + " dims config, try setting max_batch_size to zero. See the model configuration docs for more info on"
+                + " max_batch_size.";
 
     private final ModelMetadata metadata;
     private final Fit fit;
@@ -187,11 +187,11 @@ final class RequestChecks {
         long n = 0;
         while (at < end) {
             if (end - at < 4) {
-                throw ServingException.invalidArgument(
-                        "incomplete string length indicator for inference input '"
-                                + input.name() + "' for model '" + model() + "', expecting 4 bytes but only "
-                                + (end - at)
-                                + " bytes available. Please make sure the string length indicator is in one contiguous buffer.");
+                throw ServingException.invalidArgument("incomplete string length indicator for inference input '"
+                        + input.name() + "' for model '" + model() + "', expecting 4 bytes but only "
+                        + (end - at)
+                        + " bytes available. Please make sure the string length indicator is in one contiguous"
+                        + " buffer.");
             }
             int length = input.region().getInt(at);
             at += 4;
@@ -224,7 +224,7 @@ final class RequestChecks {
 
     private static String suggest(String name, List<TensorSpec> specs) {
         List<String> known = specs.stream().map(TensorSpec::name).toList();
-        return Suggestions.didYouMean(name, known, "the model has " + quoted(known));
+        return NameSuggestions.didYouMean(name, known, "the model has " + quoted(known));
     }
 
     private static String quoted(List<String> names) {

@@ -3,7 +3,7 @@
 package io.nereid.engine;
 
 import io.nereid.engine.ModelStatistics.Timed;
-import io.nereid.observe.ModelReport.Response;
+import io.nereid.observe.ModelStatisticsSnapshot.Response;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;

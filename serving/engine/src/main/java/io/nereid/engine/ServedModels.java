@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.lifecycle.Manager;
@@ -123,7 +123,8 @@ final class ServedModels implements AutoCloseable {
         Throwable cause = failure instanceof CompletionException c && c.getCause() != null ? c.getCause() : failure;
         return CompletableFuture.failedStage(
                 cause instanceof RejectedExecutionException
-                        ? ServingException.of(Code.UNAVAILABLE, "the server is stopping; no list is taken any more")
+                        ? ServingException.of(
+                                ErrorCode.UNAVAILABLE, "the server is stopping; no list is taken any more")
                         : ServingException.from(cause));
     }
 
@@ -186,7 +187,7 @@ final class ServedModels implements AutoCloseable {
                 .toCompletableFuture();
         ScheduledFuture<?> alarm = executor.schedule(
                 () -> settled.completeExceptionally(
-                        ServingException.of(Code.DEADLINE_EXCEEDED, "not settled within " + timeout)),
+                        ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "not settled within " + timeout)),
                 timeout.toNanos(),
                 TimeUnit.NANOSECONDS);
         return settled.whenComplete((done, e) -> alarm.cancel(false));
@@ -204,7 +205,7 @@ final class ServedModels implements AutoCloseable {
             error = owned(change)
                     ? failure(change)
                     : ServingException.of(
-                            Code.ALREADY_EXISTS,
+                            ErrorCode.ALREADY_EXISTS,
                             "model '" + change.model() + "' of the list is not served, for "
                                     + gate.owner(change.model()) + " named a model of that name first",
                             "give one of them another name");
@@ -234,7 +235,7 @@ final class ServedModels implements AutoCloseable {
         boolean serves = states.stream().anyMatch(s -> s.phase() == Phase.AVAILABLE);
         if (!reasons.isEmpty()) {
             return ServingException.of(
-                    late ? Code.DEADLINE_EXCEEDED : Code.FAILED_PRECONDITION,
+                    late ? ErrorCode.DEADLINE_EXCEEDED : ErrorCode.FAILED_PRECONDITION,
                     "model '" + model + "' did not become available as listed: " + String.join("; ", reasons),
                     late
                             ? "it goes on loading; ask for its status"
@@ -242,14 +243,14 @@ final class ServedModels implements AutoCloseable {
         }
         if (change.action() != Action.KEPT && !serves) {
             return ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "Could not find any versions of model " + model,
                     "its base path should hold a directory named by a number; it is looked at again");
         }
         List<String> pending = labels.pending(model);
         if (!pending.isEmpty()) {
             return ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "the labels " + pending + " of model '" + model
                             + "' have not moved, for their versions do not serve",
                     "they move when these become available");

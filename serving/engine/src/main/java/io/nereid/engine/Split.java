@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.tensor.DataType;
@@ -224,7 +224,7 @@ final class Split {
     private void check(List<Tensor> outputs, List<String> asked, int rows) {
         if (outputs.size() != asked.size()) {
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "model '" + model + "' gave " + outputs.size() + " outputs (expected: " + asked.size() + ": "
                             + asked + ")");
         }
@@ -232,7 +232,7 @@ final class Split {
             Tensor t = outputs.get(i);
             if (!t.name().equals(asked.get(i))) {
                 throw ServingException.of(
-                        Code.INTERNAL,
+                        ErrorCode.INTERNAL,
                         "model '" + model + "' gave output '" + t.name() + "' (expected: '" + asked.get(i) + "')");
             }
             check(t, plan.output(t.name(), i), rows);
@@ -242,13 +242,13 @@ final class Split {
     private void check(Tensor t, IoPlan.@Nullable Output spec, int rows) {
         if (spec == null) {
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "model '" + model + "' gave output '" + t.name()
                             + "', which its configuration does not have (expected: " + plan.allOutputs() + ")");
         }
         if (t.dataType() != spec.dataType()) {
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "model '" + model + "' gave output '" + t.name() + "' of type " + t.dataType() + " (expected: "
                             + spec.dataType() + ", as its configuration says)");
         }
@@ -257,7 +257,7 @@ final class Split {
         }
         if (plan.batched() && rows >= 0 && (t.shape().rank() == 0 || t.shape().dim(0) != rows)) {
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "model '" + model + "' gave output '" + t.name() + "' of shape " + t.shape() + " for a batch of "
                             + rows + " rows (expected first dimension " + rows + ")",
                     "set max_batch_size to 0 if the first dimension is not a batch dimension");
@@ -277,7 +277,7 @@ final class Split {
 
     private ServingException unlike(Tensor t, String expected) {
         return ServingException.of(
-                Code.INTERNAL,
+                ErrorCode.INTERNAL,
                 "model '" + model + "' gave output '" + t.name() + "' of shape " + t.shape() + " (expected: " + expected
                         + ")");
     }

@@ -3,7 +3,7 @@
 package io.nereid.engine;
 
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.spi.InferenceJob;
@@ -101,7 +101,7 @@ final class StrategyJar implements BatchStrategy {
             throw e instanceof ServingException s
                     ? s
                     : ServingException.wrap(
-                            Code.INVALID_ARGUMENT,
+                            ErrorCode.INVALID_ARGUMENT,
                             "batching strategy " + jar + " of model '" + config.name() + "' cannot be used: "
                                     + e.getMessage(),
                             e);

@@ -9,7 +9,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.IoTraits;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.spi.InferenceJob;
@@ -180,7 +180,7 @@ class BatchExecutionTest {
         FakeJob b = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 3), 2, 3, 4)));
         run(execution, a, b);
         assertThat(a.failed()).hasMessageStartingWith("model 'm' gave output 'out' of shape [5] (expected: it to hold");
-        assertThat(b.failed().code()).isEqualTo(Code.INTERNAL);
+        assertThat(b.failed().code()).isEqualTo(ErrorCode.INTERNAL);
         execution.close();
     }
 
@@ -403,7 +403,7 @@ class BatchExecutionTest {
         FakeJob job = new FakeJob(1, List.of(tensors.ints("in", Shape.of(1, 1), 1)));
         run(execution, job);
         execution.close();
-        assertThat(job.failed().code()).isEqualTo(Code.INTERNAL);
+        assertThat(job.failed().code()).isEqualTo(ErrorCode.INTERNAL);
         return job.failed().getMessage();
     }
 

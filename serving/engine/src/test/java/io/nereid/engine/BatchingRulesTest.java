@@ -4,7 +4,7 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.repository.BatchingParameters;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
@@ -133,7 +133,7 @@ class BatchingRulesTest {
         assertThat(EngineRig.failure(rig.infer(
                                 ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(9, 1), new float[9])))
                         .code())
-                .isEqualTo(Code.INVALID_ARGUMENT);
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test

@@ -11,7 +11,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.IoTraits;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.RepositorySource;
 import io.nereid.spi.InferenceRequest;
@@ -63,7 +63,7 @@ class EngineTest {
             assertThat(engine.ready(ModelRef.latest("bad"))).isFalse();
             assertThatThrownBy(() -> engine.ready(ModelRef.latest("none")))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND));
             assertThat(infer(engine, "good").get(5, TimeUnit.SECONDS)).containsExactly(1, 2, 3);
             assertThat(failure(infer(engine, "none")).getMessage())
                     .startsWith("Request for unknown model: 'none' is not found");
@@ -82,7 +82,7 @@ class EngineTest {
             join(engine.load("m"));
             assertThat(infer(engine, "m").get(5, TimeUnit.SECONDS)).hasSize(3);
             join(engine.unload("m"));
-            assertThat(failure(infer(engine, "m")).code()).isEqualTo(Code.NOT_FOUND);
+            assertThat(failure(infer(engine, "m")).code()).isEqualTo(ErrorCode.NOT_FOUND);
             join(engine.load("m"));
             assertThat(infer(engine, "m").get(5, TimeUnit.SECONDS)).hasSize(3);
             assertThatThrownBy(() -> join(engine.load("none"))).hasRootCauseInstanceOf(ServingException.class);
@@ -149,7 +149,7 @@ class EngineTest {
             assertThatThrownBy(() -> engine.statistics("none", -1))
                     .hasMessage("requested model 'none' is not available")
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
             assertThat(engine.metrics()).contains("nv_inference_count{model=\"other\",version=\"1\"} 0\n");
             CountDownLatch gone = new CountDownLatch(1);
             engine.onState(s -> {

@@ -11,7 +11,7 @@ import io.nereid.backend.IoTraits;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.observe.ModelReport;
+import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.repository.RepositorySource;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -59,7 +59,7 @@ class EnsembleEngineTest {
             assertThat(engine.ready()).isTrue();
             assertThat(infer(engine, "e", 1, 0)).isEqualTo("112.0");
             assertThat(infer(engine, "e", 2, 0)).isEqualTo("113.0");
-            ModelReport report = engine.statistics("e", -1).get(0);
+            ModelStatisticsSnapshot report = engine.statistics("e", -1).get(0);
             assertThat(report.success().count()).isEqualTo(2);
             assertThat(report.executions()).isEqualTo(2);
             assertThat(report.inferences()).isEqualTo(2);
@@ -120,7 +120,7 @@ class EnsembleEngineTest {
                 assertThat(infer(engine, "e", 5, 0)).isEqualTo("6.0");
                 assertThat(infer(engine, "e", 5, 1)).isEqualTo("6.000000:0");
             }
-            ModelReport report = engine.statistics("a", -1).get(0);
+            ModelStatisticsSnapshot report = engine.statistics("a", -1).get(0);
             assertThat(report.success().count())
                     .as("three of clients, two of the ensemble's first runs")
                     .isEqualTo(5);
@@ -128,7 +128,7 @@ class EnsembleEngineTest {
             assertThat(report.inferences()).isEqualTo(1);
             assertThat(report.cacheHit().count()).isEqualTo(4);
             assertThat(report.cacheMiss().count()).isEqualTo(1);
-            ModelReport ensemble = engine.statistics("e", -1).get(0);
+            ModelStatisticsSnapshot ensemble = engine.statistics("e", -1).get(0);
             assertThat(ensemble.cacheHit().count()).isEqualTo(4);
             assertThat(ensemble.cacheMiss().count()).isEqualTo(2);
 

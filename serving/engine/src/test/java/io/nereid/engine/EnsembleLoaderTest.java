@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.spi.ModelConfig;
@@ -176,7 +176,7 @@ class EnsembleLoaderTest {
         step("a", Map.of("in", "X"), Map.of("out", "Y"));
         members.states.put("a", List.of(state(1, Phase.FAILED, "broken weights")));
         assertThatThrownBy(() -> loader().load()).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+            assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
             assertThat(e.getMessage())
                     .isEqualTo("ensemble 'e' depends on 'a' which has no loaded version. Model 'a' loading failed with"
                             + " error: version 1 is at UNAVAILABLE state: broken weights;");

@@ -5,7 +5,7 @@ package io.nereid.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.PuppetJob.Got;
 import io.nereid.engine.PuppetMembers.Ledger;
@@ -91,7 +91,7 @@ class EnsembleRunTest {
                 .hasValue(2);
         b.request.release();
         assertThat(ledger.open).hasValue(1);
-        b.sink.fail(ServingException.of(Code.INTERNAL, "enough"));
+        b.sink.fail(ServingException.of(ErrorCode.INTERNAL, "enough"));
         assertThat(job.ended).isTrue();
     }
 
@@ -181,9 +181,9 @@ class EnsembleRunTest {
         PuppetJob job = start(x(1));
         Started a = members.take("a");
         Started b = members.take("b");
-        a.fail(Code.INVALID_ARGUMENT, "bad input");
+        a.fail(ErrorCode.INVALID_ARGUMENT, "bad input");
         assertThat(failure(job)).isEqualTo("in ensemble 'e', bad input");
-        assertThat(Objects.requireNonNull(job.failure).code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(Objects.requireNonNull(job.failure).code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(b.cancelled).isTrue();
         b.complete(out(1));
         assertThat(job.answers).isEmpty();
@@ -195,9 +195,9 @@ class EnsembleRunTest {
         PuppetJob job = start(x(1));
         Started a = only("a");
         job.cancel();
-        assertThat(Objects.requireNonNull(job.failure).code()).isEqualTo(Code.CANCELLED);
+        assertThat(Objects.requireNonNull(job.failure).code()).isEqualTo(ErrorCode.CANCELLED);
         assertThat(a.cancelled).isTrue();
-        a.fail(Code.CANCELLED, "stopped");
+        a.fail(ErrorCode.CANCELLED, "stopped");
     }
 
     @Test
@@ -211,8 +211,8 @@ class EnsembleRunTest {
         run(job);
         Started a = only("a");
         assertThat(a.cancelled).isTrue();
-        a.fail(Code.CANCELLED, "stopped");
-        assertThat(Objects.requireNonNull(job.failure).code()).isEqualTo(Code.CANCELLED);
+        a.fail(ErrorCode.CANCELLED, "stopped");
+        assertThat(Objects.requireNonNull(job.failure).code()).isEqualTo(ErrorCode.CANCELLED);
     }
 
     @Test
@@ -388,8 +388,8 @@ class EnsembleRunTest {
         assertThat(failure(job))
                 .startsWith("in ensemble 'e', more than 10000 requests of its steps wait for model 'b'");
         assertThat(r.cancelled).isTrue();
-        r.fail(Code.CANCELLED, "stopped");
-        only("b").fail(Code.CANCELLED, "stopped");
+        r.fail(ErrorCode.CANCELLED, "stopped");
+        only("b").fail(ErrorCode.CANCELLED, "stopped");
     }
 
     // Building.

@@ -5,7 +5,7 @@ package io.nereid.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.engine.PuppetMembers.Ledger;
@@ -78,7 +78,9 @@ class EnsembleSimulationTest {
 
     private static int outcome(PuppetJob job) {
         var e = job.failure;
-        return e == null ? 0 : e.code() == Code.CANCELLED ? 3 : e.getMessage().contains("unexpected deadlock") ? 1 : 2;
+        return e == null
+                ? 0
+                : e.code() == ErrorCode.CANCELLED ? 3 : e.getMessage().contains("unexpected deadlock") ? 1 : 2;
     }
 
     @Test
@@ -236,7 +238,7 @@ class EnsembleSimulationTest {
             }
             int key = key(s.model(), in);
             if (fails(key)) {
-                s.fail(Code.INTERNAL, "model failure");
+                s.fail(ErrorCode.INTERNAL, "model failure");
                 return true;
             }
             int answers = model.decoupled() ? key % 4 : 1;

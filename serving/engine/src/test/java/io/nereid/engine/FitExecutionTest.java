@@ -9,7 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.IoTraits;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.spi.InferenceJob;
@@ -226,7 +226,7 @@ class FitExecutionTest {
         FakeJob a = job(Shape.of(1, 1), 7);
         FakeJob b = job(Shape.of(1, 1), 8);
         run(execution, a, b);
-        assertThat(a.failed().code()).isEqualTo(Code.INTERNAL);
+        assertThat(a.failed().code()).isEqualTo(ErrorCode.INTERNAL);
         assertThat(b.failed()).hasMessageContaining("for a batch of 4 rows (expected first dimension 4)");
         assertThat(statistics.batches.padding.sum()).isZero();
     }
@@ -242,8 +242,8 @@ class FitExecutionTest {
         FakeJob a = new FakeJob(2, List.of(tensors.texts("in", Shape.of(2, 1), "a", "b")));
         FakeJob b = new FakeJob(1, List.of(tensors.texts("in", Shape.of(1, 1), "c")));
         run(execution, a, b);
-        assertThat(a.failed().code()).isEqualTo(Code.INTERNAL);
-        assertThat(b.failed().code()).isEqualTo(Code.INTERNAL);
+        assertThat(a.failed().code()).isEqualTo(ErrorCode.INTERNAL);
+        assertThat(b.failed().code()).isEqualTo(ErrorCode.INTERNAL);
     }
 
     @Test
@@ -424,7 +424,7 @@ class FitExecutionTest {
         FakeJob bad = job(Shape.of(1, 2), 1, -2);
         run(execution, good, bad);
         expect(good, Shape.of(1, 1), 1);
-        assertThat(bad.failed().code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(bad.failed().code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.IoTraits;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.InitialStates;
@@ -267,7 +267,7 @@ class FitServingTest {
             assertThat(client.nextFailure())
                     .hasMessageContaining("Task size 12 is larger than maximum input batch size 11");
         } catch (ServingException e) {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e).hasMessageContaining("Task size 12 is larger than maximum input batch size 11");
         }
         servable.unload();
@@ -314,7 +314,7 @@ class FitServingTest {
         } catch (ServingException e) {
             failure = e;
         }
-        assertThat(failure.code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failure.code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(failure)
                 .hasMessageContaining("The batch scheduling queue to which this task was submitted is full; currently 1"
                         + " batches enqueued and max_enqueued_batches is 1");

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.spi.ModelConfig;
@@ -47,7 +47,7 @@ class HostPoolsTest {
             assertThat(pools.of(config())).isSameAs(common);
             assertThatThrownBy(() -> pools.of(config(group("gold", Kind.CPU), group("", Kind.CPU))))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e)
                                 .hasMessageStartingWith("model 'm' has instance groups of different host policies");
                     });

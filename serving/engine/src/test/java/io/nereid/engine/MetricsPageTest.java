@@ -9,7 +9,7 @@ import io.nereid.backend.IoTraits;
 import io.nereid.backend.ModelMetric;
 import io.nereid.backend.ModelMetric.Kind;
 import io.nereid.backend.ModelMetric.Sample;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.scheduling.DevicePool;
@@ -147,7 +147,8 @@ class MetricsPageTest {
         Map<String, Double> samples = parse(page(servable, MetricsOptions.DEFAULT));
         assertThat(samples)
                 .containsEntry(
-                        "nv_inference_count{model=\"m\",version=\"1\",_team=\"a \\\"b\\\" \\\\ \\n c\",_cost_centre=\"7\"}",
+                        "nv_inference_count{model=\"m\",version=\"1\",_team=\"a \\\"b\\\" \\\\ \\n"
+                                + " c\",_cost_centre=\"7\"}",
                         2.0);
         servable.unload();
     }
@@ -216,7 +217,7 @@ class MetricsPageTest {
         assertThatThrownBy(() -> MetricsOptions.DEFAULT.with(name, value))
                 .hasMessageStartingWith(text)
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
     }
 
     private void stat(String line) throws IOException {

@@ -12,9 +12,9 @@ import io.nereid.backend.IoTraits;
 import io.nereid.backend.ModelRequest;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.observe.ModelReport;
+import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.scheduling.BatchStrategy;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.spi.ModelConfig;
@@ -98,7 +98,7 @@ class ModelLoaderTest {
                 .containsExactly(
                         "IN[1,1] 0", "IN[1,1] 0", "IN[3,1] 9 9 9", "IN[3,1] 9 9 9", "IN[3,1] 9 9 9", "IN[3,1] 9 9 9");
         assertThat(models.get(0).invocations).as("instances").hasValue(2);
-        ModelReport report = servable.report();
+        ModelStatisticsSnapshot report = servable.report();
         assertThat(report.executions()).isZero();
         assertThat(report.success().count()).isZero();
         assertThat(report.lastInferenceMillis()).isZero();
@@ -209,7 +209,7 @@ class ModelLoaderTest {
                 })
                 .hasMessageContaining(text)
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
         loader.unload();
     }
 
@@ -334,7 +334,7 @@ class ModelLoaderTest {
         assertThatThrownBy(loader::load)
                 .hasMessageStartingWith(text)
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
         loader.unload();
     }
 

@@ -7,9 +7,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.observe.ModelReport;
+import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.scheduling.BatchCut;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.InitialStates;
@@ -68,7 +68,7 @@ class ModelRequestTest {
         request.complete(List.of(tensors.ints("out", Shape.of(1), 3)), Map.of());
         request.fail(ServingException.invalidArgument("late"));
         client.assertNothingUnderWay();
-        ModelReport report = servable.report();
+        ModelStatisticsSnapshot report = servable.report();
         assertThat(report.inferences()).isEqualTo(1);
         assertThat(report.executions()).isEqualTo(1);
         assertThat(report.success().count()).isEqualTo(1);
@@ -97,10 +97,10 @@ class ModelRequestTest {
         assertThat(left.cancelled()).isFalse();
         call.cancel();
         assertThat(left.cancelled()).isTrue();
-        left.fail(ServingException.of(Code.CANCELLED, "stopped"));
-        assertThat(client.nextFailure().code()).isEqualTo(Code.CANCELLED);
+        left.fail(ServingException.of(ErrorCode.CANCELLED, "stopped"));
+        assertThat(client.nextFailure().code()).isEqualTo(ErrorCode.CANCELLED);
         client.assertNothingUnderWay();
-        ModelReport report = servable.report();
+        ModelStatisticsSnapshot report = servable.report();
         assertThat(report.failure().count()).isEqualTo(2);
         assertThat(report.responses().get("0").cancel().count()).isEqualTo(1);
         assertThat(report.responses().get("0").empty().count()).isEqualTo(1);
@@ -155,7 +155,7 @@ class ModelRequestTest {
             client.send(List.of(tensors.ints("in", Shape.of(1, 1), i)));
             ServingException failure = client.nextFailure();
             assertThat(failure.getMessage()).isEqualTo(texts[i - 1]);
-            assertThat(failure.code()).isEqualTo(Code.INTERNAL);
+            assertThat(failure.code()).isEqualTo(ErrorCode.INTERNAL);
         }
         assertThat(thrown).hasSize(1);
         client.assertNothingUnderWay();
@@ -270,8 +270,8 @@ class ModelRequestTest {
                 new RequestRun(1, new ModelStatistics(ID), Clock.system(), Map.of()));
         assertThatThrownBy(() -> request.respond(List.of(tensors.ints("out", Shape.of(1, 1), 1)), Map.of()))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION));
-        assertThat(job.failed().code()).isEqualTo(Code.INTERNAL);
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION));
+        assertThat(job.failed().code()).isEqualTo(ErrorCode.INTERNAL);
     }
 
     private ModelServable servable(ModelConfig config, Consumer<List<ModelRequest>> requests) {

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.IoTraits;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.InitialStates;
@@ -145,7 +145,7 @@ class ModelServableTest {
         InferenceResponse response = good.get(5, TimeUnit.SECONDS);
         assertThat(values(response.outputs().get(0))).containsExactly(7);
         response.close();
-        assertThat(failure(bad).code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(failure(bad).code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         servable.unload();
     }
 
@@ -162,7 +162,7 @@ class ModelServableTest {
                         return FakeModel.identity(in, out);
                     }
                     await(holder[0].cancelled);
-                    throw ServingException.of(Code.CANCELLED, "stopped");
+                    throw ServingException.of(ErrorCode.CANCELLED, "stopped");
                 });
         holder[0] = model;
         ModelServable servable = servable(model);
@@ -178,8 +178,8 @@ class ModelServableTest {
         callA.cancel();
         assertThat(model.cancels).hasValue(0);
         callB.cancel();
-        assertThat(failure(a).code()).isEqualTo(Code.CANCELLED);
-        assertThat(failure(b).code()).isEqualTo(Code.CANCELLED);
+        assertThat(failure(a).code()).isEqualTo(ErrorCode.CANCELLED);
+        assertThat(failure(b).code()).isEqualTo(ErrorCode.CANCELLED);
         assertThat(model.cancels).hasValue(1);
         servable.unload();
     }
@@ -219,7 +219,7 @@ class ModelServableTest {
         gate.countDown();
         first.get(5, TimeUnit.SECONDS).close();
         assertThat(failure(a).getMessage()).contains("gave output 'OUT0' of shape [1,1] for a batch of 2 rows");
-        assertThat(failure(b).code()).isEqualTo(Code.INTERNAL);
+        assertThat(failure(b).code()).isEqualTo(ErrorCode.INTERNAL);
         servable.unload();
     }
 

@@ -4,7 +4,7 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.PlacedModels;
 import io.nereid.repository.PlacedModels.PlacedModel;
@@ -67,7 +67,7 @@ class ModelSourcesTest {
         rig.start();
         EngineRig.get(rig.engine().load("own"));
         ServingException e = EngineRig.failure(rig.engine().unload("own"));
-        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage()).isEqualTo("model 'own' comes from source 1, which would load it again at once");
         assertThat(rig.ask(ModelRef.latest("own"))).isEqualTo(100);
         memory.target().aspire("own", List.of());
@@ -82,7 +82,7 @@ class ModelSourcesTest {
         assertThat(EngineRig.failure(
                                 rig.infer(ModelRef.latest("own"), "", EngineRig.floats("WRONG", Shape.of(1, 1), 1)))
                         .code())
-                .isEqualTo(Code.INVALID_ARGUMENT);
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(rig.ask(ModelRef.latest("own"))).isEqualTo(100);
         assertThat(rig.engine().statistics("own", 3).get(0).success().count()).isEqualTo(1);
         assertThat(rig.engine().metrics()).contains("nv_inference_request_success{model=\"own\",version=\"3\"} 1\n");
@@ -171,7 +171,7 @@ class ModelSourcesTest {
                 public Servable load() {
                     loads.incrementAndGet();
                     if (broken) {
-                        throw ServingException.of(Code.UNAVAILABLE, "not now");
+                        throw ServingException.of(ErrorCode.UNAVAILABLE, "not now");
                     }
                     return new Constant();
                 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.InferenceRequest;
@@ -63,7 +63,8 @@ final class PuppetMembers implements EnsembleMembers {
             return request.model().model();
         }
 
-        @Nullable Tensor input(String name) {
+        @Nullable
+        Tensor input(String name) {
             for (Tensor t : request.inputs()) {
                 if (t.name().equals(name)) {
                     return t;
@@ -94,7 +95,7 @@ final class PuppetMembers implements EnsembleMembers {
             sink.next(response, true);
         }
 
-        void fail(Code code, String text) {
+        void fail(ErrorCode code, String text) {
             request.release();
             sink.fail(ServingException.of(code, text));
         }
@@ -131,7 +132,7 @@ final class PuppetMembers implements EnsembleMembers {
     public ModelConfig config(ModelRef member) {
         ModelConfig config = configs.get(member.model());
         if (config == null || member.version() > 1) {
-            throw ServingException.of(Code.NOT_FOUND, "no " + member);
+            throw ServingException.of(ErrorCode.NOT_FOUND, "no " + member);
         }
         return config;
     }

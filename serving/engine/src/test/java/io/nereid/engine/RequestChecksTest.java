@@ -5,7 +5,7 @@ package io.nereid.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -57,8 +57,8 @@ class RequestChecksTest {
         Tensor b = bytes("b", Shape.of(2, 1), 8);
         refused(
                 () -> CHECKS.inputs(request(a)),
-                "expected number of inputs between 2 and 3 but got 1 inputs for model 'm'. Got input(s) ['a'], but missing"
-                        + " required input(s) ['b']. Please provide all required input(s).");
+                "expected number of inputs between 2 and 3 but got 1 inputs for model 'm'. Got input(s) ['a'], but"
+                        + " missing required input(s) ['b']. Please provide all required input(s).");
         refused(() -> CHECKS.inputs(request(a, b, a)), "input 'a' already exists in request");
         refused(
                 () -> CHECKS.inputs(request(a, b, zeros("extr", DataType.INT8, Shape.of(2, 1)))),
@@ -80,7 +80,8 @@ class RequestChecksTest {
                 "unexpected number of string elements 2 for inference input 'b' for model 'm', expecting 3");
         refused(
                 () -> CHECKS.inputs(request(a, bytes("b", Shape.of(2, 1), 6))),
-                "incomplete string length indicator for inference input 'b' for model 'm', expecting 4 bytes but only 2");
+                "incomplete string length indicator for inference input 'b' for model 'm', expecting 4 bytes but"
+                        + " only 2");
         refused(
                 () -> CHECKS.batchSize(List.of(a, bytes("b", Shape.of(3, 1), 12))),
                 "input 'b' batch size does not match other inputs for 'm'");
@@ -106,7 +107,7 @@ class RequestChecksTest {
         assertThatThrownBy(call)
                 .hasMessageStartingWith(text)
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
     }
 
     private static InferenceRequest request(Tensor... inputs) {

@@ -5,7 +5,7 @@ package io.nereid.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.lifecycle.LabelRule;
 import io.nereid.lifecycle.TransitionPolicy;
@@ -87,7 +87,7 @@ class ServedModelsTest {
         assertThat(rig.configure(rig.served("n")))
                 .extracting(c -> c.model() + " " + c.action() + c.unload())
                 .containsExactly("n KEPT[]", "m REMOVED[1]");
-        assertThat(rig.refusal(LATEST).code()).isEqualTo(Code.NOT_FOUND);
+        assertThat(rig.refusal(LATEST).code()).isEqualTo(ErrorCode.NOT_FOUND);
         assertThat(rig.ask(ModelRef.latest("n"))).isEqualTo(2);
         assertThat(rig.engine().ready()).isTrue();
     }
@@ -184,7 +184,7 @@ class ServedModelsTest {
         rig.version("m", 1, "slow");
         rig.start();
         List<ModelChange> changes = rig.configure(rig.served("m"));
-        assertThat(error(changes.get(0)).code()).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(error(changes.get(0)).code()).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         assertThat(error(changes.get(0)).getMessage()).contains("version 1 is not available after 200 ms");
         rig.version("n", 1, "");
         rig.configure(rig.served("m"), rig.served("n"));
@@ -224,7 +224,7 @@ class ServedModelsTest {
         ServedModel label = rig.served("m", Map.of("stable", Label.of(7)));
         assertThat(EngineRig.failure(rig.engine().configure(List.of(label), true))
                         .code())
-                .isEqualTo(Code.FAILED_PRECONDITION);
+                .isEqualTo(ErrorCode.FAILED_PRECONDITION);
     }
 
     @Test
@@ -236,7 +236,7 @@ class ServedModelsTest {
         rig.backend.open("m/1");
         rig.close();
         ServingException late = EngineRig.failure(rig.engine().configure(List.of(), false));
-        assertThat(late.code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(late.code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(underWay.toCompletableFuture().handle((r, e) -> "ended"))
                 .as("with a report or with the server")
                 .succeedsWithin(Duration.ofSeconds(5));
@@ -268,7 +268,7 @@ class ServedModelsTest {
                 .isEqualTo(Map.of("stable", Label.of(1), "canary", Label.of(2)));
         rig.configure(rig.served("m", Map.of("canary", Label.of(1)), 1L, 2L));
         assertThat(rig.ask(EngineRig.label("m", "canary"))).isEqualTo(1);
-        assertThat(rig.refusal(STABLE).code()).as("left out, so gone").isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(rig.refusal(STABLE).code()).as("left out, so gone").isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test
@@ -278,7 +278,7 @@ class ServedModelsTest {
         rig.start();
         rig.configure(rig.served("m", Map.of("stable", Label.of(1))));
         ServingException e = rig.refused(rig.served("m", Map.of("stable", Label.of(2))), rig.served("n"));
-        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage())
                 .isEqualTo("Request to assign label to version 2 of model m, which is not currently available for"
                         + " inference");
@@ -294,7 +294,7 @@ class ServedModelsTest {
         rig.configure(rig.served("m", 1L, 2L));
         assertThat(rig.refused(rig.served("m", Map.of("stable", Label.of(1)), 2L))
                         .code())
-                .isEqualTo(Code.FAILED_PRECONDITION);
+                .isEqualTo(ErrorCode.FAILED_PRECONDITION);
     }
 
     @Test
@@ -354,10 +354,10 @@ class ServedModelsTest {
         rig.options.labelRule(LabelRule.FIRST_ASSIGNMENT);
         rig.start();
         rig.configure(rig.served("m", Map.of("canary", Label.of(7), "stable", Label.of(1))));
-        assertThat(rig.refusal(EngineRig.label("m", "canary")).code()).isEqualTo(Code.NOT_FOUND);
+        assertThat(rig.refusal(EngineRig.label("m", "canary")).code()).isEqualTo(ErrorCode.NOT_FOUND);
         assertThat(rig.refused(rig.served("m", Map.of("stable", Label.of(7)))).code())
                 .as("it stands for what serves")
-                .isEqualTo(Code.FAILED_PRECONDITION);
+                .isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(rig.ask(STABLE)).isEqualTo(1);
     }
 
@@ -371,7 +371,7 @@ class ServedModelsTest {
                         .get(0)
                         .error())
                 .isNull();
-        assertThat(rig.refusal(STABLE).code()).isEqualTo(Code.NOT_FOUND);
+        assertThat(rig.refusal(STABLE).code()).isEqualTo(ErrorCode.NOT_FOUND);
     }
 
     @Test
@@ -405,7 +405,7 @@ class ServedModelsTest {
                         .getMessage())
                 .isEqualTo("model 'm' comes from the list of models, which says its configuration and its files");
         ServingException unload = EngineRig.failure(rig.engine().unload("m"));
-        assertThat(unload.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(unload.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(rig.ask(LATEST)).isEqualTo(1);
     }
 
@@ -426,12 +426,12 @@ class ServedModelsTest {
         rig.start();
         List<ModelChange> changes = rig.configure(rig.served("m"), rig.served("r"));
         assertThat(changes.get(0).error()).isNull();
-        assertThat(error(changes.get(1)).code()).isEqualTo(Code.ALREADY_EXISTS);
+        assertThat(error(changes.get(1)).code()).isEqualTo(ErrorCode.ALREADY_EXISTS);
         assertThat(rig.ask(ModelRef.latest("r"))).isEqualTo(4);
         rig.configure();
         assertThat(rig.ask(ModelRef.latest("r"))).isEqualTo(4);
         EngineRig.get(rig.engine().unload("r"));
-        assertThat(rig.refusal(ModelRef.latest("r")).code()).isEqualTo(Code.NOT_FOUND);
+        assertThat(rig.refusal(ModelRef.latest("r")).code()).isEqualTo(ErrorCode.NOT_FOUND);
     }
 
     @Test

@@ -4,7 +4,7 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -71,7 +71,7 @@ class SignatureTest {
                 .containsExactly(2);
         ServingException e = EngineRig.failure(
                 rig.infer(MODEL, "", Map.of("plus", "ten"), EngineRig.floats("X", Shape.of(1, 2), 1, 2)));
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).isEqualTo("plus what?");
     }
 
@@ -81,7 +81,7 @@ class SignatureTest {
         rig.start();
         ServingException wrong =
                 EngineRig.failure(rig.infer(MODEL, "plus_ten", EngineRig.floats("IN0", Shape.of(1, 1), 1)));
-        assertThat(wrong.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(wrong.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(wrong.getMessage()).contains("missing required input(s) ['X']");
     }
 
@@ -91,7 +91,7 @@ class SignatureTest {
         rig.stored("plain", 1, "");
         rig.start();
         ServingException e = EngineRig.failure(rig.infer(MODEL, "plus_tan", EngineRig.floats("X", Shape.of(1, 1), 1)));
-        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage()).isEqualTo("Serving signature key \"plus_tan\" not found.");
         assertThat(e.remedy()).isEqualTo("did you mean 'plus_ten'?");
         ServingException plain = EngineRig.failure(
@@ -136,7 +136,7 @@ class SignatureTest {
                 .containsExactly(12);
         assertThat(EngineRig.failure(rig.infer(MODEL, "plus_ten", EngineRig.floats("X", Shape.SCALAR, 1)))
                         .code())
-                .isEqualTo(Code.INVALID_ARGUMENT);
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test

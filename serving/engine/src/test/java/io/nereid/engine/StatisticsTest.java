@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.IoTraits;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.observe.ModelReport;
-import io.nereid.observe.ModelReport.Batch;
-import io.nereid.observe.ModelReport.Total;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.ModelStatisticsSnapshot.Batch;
+import io.nereid.observe.ModelStatisticsSnapshot.Total;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.SchedulerOptions;
 import io.nereid.spi.ModelConfig;
@@ -50,7 +50,7 @@ class StatisticsTest {
         Client client = new Client(servable, clock);
         client.send(List.of(tensors.ints("IN", Shape.of(3, 1), 1, 2, 3)));
         assertThat(client.nextText()).isEqualTo("OUT 1 2 3.");
-        ModelReport report = servable.report();
+        ModelStatisticsSnapshot report = servable.report();
         assertThat(report.model()).isEqualTo("m");
         assertThat(report.version()).isEqualTo(3);
         assertThat(report.lastInferenceMillis()).isEqualTo(FakeClock.START_MILLIS + 7);
@@ -76,7 +76,7 @@ class StatisticsTest {
         ModelServable servable = servable(clock, (in, out) -> {
             clock.advance(2 * MS);
             throw ServingException.of(
-                    CountedTensors.ints(in.get(0))[0] == 0 ? Code.INTERNAL : Code.INVALID_ARGUMENT, "no");
+                    CountedTensors.ints(in.get(0))[0] == 0 ? ErrorCode.INTERNAL : ErrorCode.INVALID_ARGUMENT, "no");
         });
         Client client = new Client(servable, clock);
         client.send(List.of(tensors.ints("IN", Shape.of(1, 1), 0)));
@@ -84,8 +84,8 @@ class StatisticsTest {
         client.nextFailure();
         client.nextFailure();
         client.send(List.of());
-        assertThat(client.nextFailure().code()).isEqualTo(Code.INVALID_ARGUMENT);
-        ModelReport report = servable.report();
+        assertThat(client.nextFailure().code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        ModelStatisticsSnapshot report = servable.report();
         assertThat(report.failure().count()).isEqualTo(3);
         assertThat(report.failure().nanos()).isGreaterThanOrEqualTo(4 * MS);
         assertThat(report.success().count()).isZero();
@@ -104,12 +104,13 @@ class StatisticsTest {
 
     @Test
     void reasonsFollowFromTheCodeAndFromWhetherTheModelHadTheRequest() {
-        assertThat(ModelStatistics.Failure.of(Code.UNAVAILABLE, false)).isEqualTo(ModelStatistics.Failure.REJECTED);
-        assertThat(ModelStatistics.Failure.of(Code.DEADLINE_EXCEEDED, false))
+        assertThat(ModelStatistics.Failure.of(ErrorCode.UNAVAILABLE, false))
                 .isEqualTo(ModelStatistics.Failure.REJECTED);
-        assertThat(ModelStatistics.Failure.of(Code.UNAVAILABLE, true)).isEqualTo(ModelStatistics.Failure.BACKEND);
-        assertThat(ModelStatistics.Failure.of(Code.CANCELLED, true)).isEqualTo(ModelStatistics.Failure.CANCELED);
-        assertThat(ModelStatistics.Failure.of(Code.NOT_FOUND, false)).isEqualTo(ModelStatistics.Failure.OTHER);
+        assertThat(ModelStatistics.Failure.of(ErrorCode.DEADLINE_EXCEEDED, false))
+                .isEqualTo(ModelStatistics.Failure.REJECTED);
+        assertThat(ModelStatistics.Failure.of(ErrorCode.UNAVAILABLE, true)).isEqualTo(ModelStatistics.Failure.BACKEND);
+        assertThat(ModelStatistics.Failure.of(ErrorCode.CANCELLED, true)).isEqualTo(ModelStatistics.Failure.CANCELED);
+        assertThat(ModelStatistics.Failure.of(ErrorCode.NOT_FOUND, false)).isEqualTo(ModelStatistics.Failure.OTHER);
     }
 
     @Test
@@ -117,13 +118,13 @@ class StatisticsTest {
         ModelStatistics statistics = new ModelStatistics(ID);
         statistics.cached(clock.nanos(), 50, 20);
         statistics.cacheMissed(30);
-        ModelReport report = statistics.report(false, 4096);
+        ModelStatisticsSnapshot report = statistics.report(false, 4096);
         assertThat(report.success()).isEqualTo(new Total(1, 50));
         assertThat(report.cacheHit()).isEqualTo(new Total(1, 20));
         assertThat(report.cacheMiss()).isEqualTo(new Total(1, 30));
         assertThat(report.inferences()).isZero();
         assertThat(report.queue().count()).isZero();
-        assertThat(report.memory()).containsExactly(new ModelReport.Memory("CPU", 0, 4096));
+        assertThat(report.memory()).containsExactly(new ModelStatisticsSnapshot.Memory("CPU", 0, 4096));
     }
 
     @Test
@@ -158,7 +159,7 @@ class StatisticsTest {
         for (Thread sender : senders) {
             sender.join();
         }
-        ModelReport report = servable.report();
+        ModelStatisticsSnapshot report = servable.report();
         assertThat(report.success().count()).isEqualTo((long) threads * each);
         assertThat(report.queue().count()).isEqualTo((long) threads * each);
         assertThat(report.inferences()).isEqualTo(2L * threads * each);

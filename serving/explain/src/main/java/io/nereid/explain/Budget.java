@@ -3,7 +3,7 @@
 package io.nereid.explain;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine.Call;
 import java.util.HashSet;
@@ -51,7 +51,8 @@ final class Budget {
             throw ServingException.invalidArgument(
                     what + " makes " + rows + " predictions, and one request may make " + predictions
                             + (spent > 0 ? ", of which " + spent + " are made" : ""),
-                    "send fewer instances, or a smaller nsamples or background_size, or raise the limit max_predictions");
+                    "send fewer instances, or a smaller nsamples or background_size, or raise the limit"
+                            + " max_predictions");
         }
     }
 
@@ -65,11 +66,11 @@ final class Budget {
     /** @throws ServingException CANCELLED or DEADLINE_EXCEEDED when it is over */
     synchronized void alive() {
         if (cancelled) {
-            throw ServingException.of(Code.CANCELLED, "the explanation is not wanted any more");
+            throw ServingException.of(ErrorCode.CANCELLED, "the explanation is not wanted any more");
         }
         if (clock.nanos() - deadline >= 0) {
             throw ServingException.of(
-                    Code.DEADLINE_EXCEEDED,
+                    ErrorCode.DEADLINE_EXCEEDED,
                     "the explanation was not ready within its limit of " + milliseconds + " ms",
                     "send fewer instances, or a smaller nsamples or background_size, or raise the limit timeout_ms");
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.explain;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Upstream.Answer;
 import io.nereid.json.JsonWriter;
@@ -67,13 +67,13 @@ public final class CalledModel implements InferenceEngine {
     public ModelMetadata metadata(ModelRef ref) {
         if (!ref.model().equals(model)) {
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "Model with name " + ref.model() + " does not exist.",
                     "this service has the model '" + model + "'");
         }
         if (ref.version() != ModelRef.ANY) {
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "model '" + model + "' has no versions that could be told apart",
                     "ask for it without a version");
         }
@@ -89,7 +89,7 @@ public final class CalledModel implements InferenceEngine {
 
     @Override
     public ModelConfig config(ModelRef ref) {
-        throw ServingException.of(Code.UNIMPLEMENTED, "model '" + model + "' has no configuration that is known");
+        throw ServingException.of(ErrorCode.UNIMPLEMENTED, "model '" + model + "' has no configuration that is known");
     }
 
     @Override
@@ -107,7 +107,8 @@ public final class CalledModel implements InferenceEngine {
         } finally {
             request.release();
         }
-        return () -> fail(sink, over, ServingException.of(Code.CANCELLED, "the prediction is not wanted any more"));
+        return () ->
+                fail(sink, over, ServingException.of(ErrorCode.CANCELLED, "the prediction is not wanted any more"));
     }
 
     private static void fail(ResponseSink sink, AtomicBoolean over, ServingException e) {
@@ -163,16 +164,16 @@ public final class CalledModel implements InferenceEngine {
             cause = cause.getCause();
         }
         return cause instanceof TimeoutException
-                ? ServingException.of(Code.DEADLINE_EXCEEDED, "a prediction was not ready in time")
+                ? ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "a prediction was not ready in time")
                 : ServingException.from(cause);
     }
 
     private ServingException refused(int status, byte[] body) {
-        Code code = switch (status) {
-            case 429 -> Code.RESOURCE_EXHAUSTED;
-            case 503 -> Code.UNAVAILABLE;
-            case 504 -> Code.DEADLINE_EXCEEDED;
-            default -> status < 500 ? Code.FAILED_PRECONDITION : Code.INTERNAL;
+        ErrorCode code = switch (status) {
+            case 429 -> ErrorCode.RESOURCE_EXHAUSTED;
+            case 503 -> ErrorCode.UNAVAILABLE;
+            case 504 -> ErrorCode.DEADLINE_EXCEEDED;
+            default -> status < 500 ? ErrorCode.FAILED_PRECONDITION : ErrorCode.INTERNAL;
         };
         String said = new String(body, StandardCharsets.UTF_8).strip();
         said = said.length() > SHOWN ? said.substring(0, SHOWN) + "…" : said;
@@ -232,7 +233,7 @@ public final class CalledModel implements InferenceEngine {
 
     private ServingException odd(String what) {
         return ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "model '" + model + "' cannot be explained: its answer " + what,
                 "explanations need {\"predictions\": […]} with a number, or a list of numbers, for each row");
     }

@@ -3,7 +3,7 @@
 package io.nereid.explain;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
@@ -87,7 +87,7 @@ public final class ExplainCodec implements ProtocolCodec {
         if (running.incrementAndGet() > settings.maxConcurrency()) {
             running.decrementAndGet();
             x.fail(ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     settings.maxConcurrency() + " explanations are under way, as many as may be at once",
                     "try again later, or raise the limit max_concurrency"));
             return;
@@ -96,7 +96,7 @@ public final class ExplainCodec implements ProtocolCodec {
             pool.execute(() -> start(x, engine, versioned));
         } catch (RejectedExecutionException e) {
             running.decrementAndGet();
-            x.fail(ServingException.of(Code.UNAVAILABLE, "the server is about to stop"));
+            x.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the server is about to stop"));
         }
     }
 

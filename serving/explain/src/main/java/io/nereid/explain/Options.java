@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.explain;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -70,7 +70,7 @@ final class Options {
     /** @throws ServingException INVALID_ARGUMENT, with the nearest names, for a name that there is not */
     static void require(String name, Collection<String> known, String what) {
         if (!known.contains(name)) {
-            List<String> near = Suggestions.nearest(name, known);
+            List<String> near = NameSuggestions.nearest(name, known);
             throw ServingException.invalidArgument(
                     "unknown " + what + " '" + shortened(name) + "'",
                     near.isEmpty()
@@ -94,7 +94,8 @@ final class Options {
         return values.containsKey(name);
     }
 
-    @Nullable Object get(String name) {
+    @Nullable
+    Object get(String name) {
         return values.get(name);
     }
 

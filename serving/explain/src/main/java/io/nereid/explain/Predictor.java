@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.explain;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceEngine.Call;
@@ -151,7 +151,7 @@ final class Predictor implements RowModel {
             ServingException failure = chunk.failure;
             double[] values = chunk.values;
             if (failure != null || values == null) {
-                throw failure == null ? ServingException.of(Code.INTERNAL, "no answer") : failure;
+                throw failure == null ? ServingException.of(ErrorCode.INTERNAL, "no answer") : failure;
             }
             int width = values.length / chunk.rows;
             if (outputs != 0 && outputs != width) {
@@ -248,7 +248,8 @@ final class Predictor implements RowModel {
             try {
                 pool.execute(asking::advance);
             } catch (RejectedExecutionException e) {
-                asking.done.completeExceptionally(ServingException.of(Code.UNAVAILABLE, "the server is about to stop"));
+                asking.done.completeExceptionally(
+                        ServingException.of(ErrorCode.UNAVAILABLE, "the server is about to stop"));
             }
         }
 
@@ -258,7 +259,7 @@ final class Predictor implements RowModel {
                 tensor = tensor == null || t.name().equals(output) ? t : tensor;
             }
             if (tensor == null) {
-                throw ServingException.of(Code.INTERNAL, "the model answered without output '" + output + "'");
+                throw ServingException.of(ErrorCode.INTERNAL, "the model answered without output '" + output + "'");
             }
             long count = tensor.shape().elementCount();
             if (count == 0

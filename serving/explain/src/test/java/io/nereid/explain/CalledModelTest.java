@@ -5,7 +5,7 @@ package io.nereid.explain;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.Upstream.Answer;
@@ -113,7 +113,7 @@ class CalledModelTest {
     void whatCannotBeReachedIsToldAsItIs() {
         Exchange x = ask(
                 rows -> CompletableFuture.failedStage(
-                        ServingException.wrap(Code.UNAVAILABLE, "no process answers", new ConnectException())),
+                        ServingException.wrap(ErrorCode.UNAVAILABLE, "no process answers", new ConnectException())),
                 "{\"instances\":[[1]],\"parameters\":{\"background\":[[0]]}}");
         assertThat(x.status()).isEqualTo(503);
         assertThat(x.text()).contains("no process answers");

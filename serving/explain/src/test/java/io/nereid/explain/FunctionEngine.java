@@ -3,7 +3,7 @@
 package io.nereid.explain;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.spi.InferenceEngine;
@@ -39,7 +39,8 @@ final class FunctionEngine implements InferenceEngine, Clock {
     long nanos;
     long step;
 
-    @Nullable ServingException failure;
+    @Nullable
+    ServingException failure;
 
     /** A model of one input [n, features], or of one for each name, and one output. */
     FunctionEngine with(String name, int features, String names, int maxBatch, UnaryOperator<double[]> function) {
@@ -160,7 +161,7 @@ final class FunctionEngine implements InferenceEngine, Clock {
     public ModelMetadata metadata(ModelRef model) {
         ModelMetadata found = models.get(model.model());
         if (found == null) {
-            throw ServingException.of(Code.NOT_FOUND, "Model with name " + model.model() + " does not exist.");
+            throw ServingException.of(ErrorCode.NOT_FOUND, "Model with name " + model.model() + " does not exist.");
         }
         return found;
     }

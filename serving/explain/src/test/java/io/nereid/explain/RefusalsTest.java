@@ -4,7 +4,7 @@ package io.nereid.explain;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ServableId;
@@ -73,24 +73,39 @@ class RefusalsTest {
                 "m | {'instances':[[1,2]],'parameters':{'method':'lime'}} | 400 | method 'lime' needs background rows",
                 "m | {'instances':[[1,2]],'parameters':{'method':'tree_shap'}} | 400 | has no SHAP values of its own",
                 "m | {'instances':[[1,2]],'parameters':{'background':[]}} | 400 | parameter 'background' is empty",
-                "m | {'instances':[[1,2]],'parameters':{'background':[[1]]}} | 400 | row 0 of 'background' has 1 values",
-                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'nsamples':-1}} | 400 | parameter 'nsamples' is -1",
+                "m | {'instances':[[1,2]],'parameters':{'background':[[1]]}} | 400 | row 0 of 'background' has 1"
+                        + " values",
+                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'nsamples':-1}} | 400 | parameter"
+                        + " 'nsamples' is -1",
                 "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'nsamples':1}} | 400 | twice the features",
                 "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'seed':0.5}} | 400 | a whole number",
-                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'target':2}} | 400 | top, all, or a number from 0 to 1",
-                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'output':'z'}} | 400 | unknown output in parameter",
-                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'link':'logit'}} | 400 | needs predictions from 0 to 1",
-                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'timeout_ms':60000}} | 400 | from 1 to 30000",
-                "m | {'instances':[[1,2],[3,4]],'parameters':{'method':'permutation'}} | 400 | needs parameter 'targets'",
-                "m | {'instances':[[1,2],[3,4]],'parameters':{'method':'permutation','targets':[1]}} | 400 | has 1 values for 2",
-                "m | {'instances':[[1,2],[3,4]],'parameters':{'method':'permutation','targets':[0,1],'metric':'r2'}} | 400 | is for one number",
-                "m | {'instances':[[1,2],[3,4]],'parameters':{'method':'permutation','targets':[0,1],'metric':'f1'}} | 400 | log_loss",
-                "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','background':[[0,0],[1,1]]}} | 400 | a class from 0 to 1",
-                "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':5,'background':[[0,0]]}} | 400 | a class from 0 to 1",
+                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'target':2}} | 400 | top, all, or a"
+                        + " number from 0 to 1",
+                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'output':'z'}} | 400 | unknown output in"
+                        + " parameter",
+                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'link':'logit'}} | 400 | needs"
+                        + " predictions from 0 to 1",
+                "m | {'instances':[[1,2]],'parameters':{'background':[[0,0]],'timeout_ms':60000}} | 400 | from 1 to"
+                        + " 30000",
+                "m | {'instances':[[1,2],[3,4]],'parameters':{'method':'permutation'}} | 400 | needs parameter"
+                        + " 'targets'",
+                "m | {'instances':[[1,2],[3,4]],'parameters':{'method':'permutation','targets':[1]}} | 400 | has 1"
+                        + " values for 2",
+                "m | {'instances':[[1,2],[3,4]],'parameters':{'method':'permutation','targets':[0,1],'metric':'r2'}} |"
+                        + " 400 | is for one number",
+                "m | {'instances':[[1,2],[3,4]],'parameters':{'method':'permutation','targets':[0,1],'metric':'f1'}} |"
+                        + " 400 | log_loss",
+                "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','background':[[0,0],[1,1]]}} | 400 |"
+                        + " a class from 0 to 1",
+                "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':5,'background':[[0,0]]}} |"
+                        + " 400 | a class from 0 to 1",
                 "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':1}} | 400 | or 'ranges'",
-                "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':0,'background':[[1,2]]}} | 400 | no feature may move",
-                "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':0,'immutable':['agee'],'background':[[1,2]]}} | 400 | did you mean age?",
-                "one | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':1,'background':[[1,2]]}} | 400 | give limits",
+                "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':0,'background':[[1,2]]}} |"
+                        + " 400 | no feature may move",
+                "m | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':0,'immutable':['agee'],'background':[[1,2]]}}"
+                    + " | 400 | did you mean age?",
+                "one | {'instances':[[1,2]],'parameters':{'method':'counterfactual','desired':1,'background':[[1,2]]}}"
+                        + " | 400 | give limits",
                 "texts | {'instances':['a']} | 400 | its input 't' takes texts",
                 "image | {'instances':[[1,2]]} | 400 | its input 'i' is of shape [-1,8,8]",
                 "labels | {'instances':[[1,2]]} | 400 | are texts",
@@ -135,7 +150,7 @@ class RefusalsTest {
     @Test
     void aModelsFaultIsTheAnswers() {
         FunctionEngine engine = engine();
-        engine.failure = ServingException.of(Code.RESOURCE_EXHAUSTED, "the queue is full");
+        engine.failure = ServingException.of(ErrorCode.RESOURCE_EXHAUSTED, "the queue is full");
         Exchange x = engine.ask("m", "{\"instances\":[[1,2]],\"parameters\":{\"background\":[[0,0]]}}");
         assertThat(x.status()).isEqualTo(429);
         assertThat(x.text()).contains("the queue is full");
@@ -178,7 +193,7 @@ class RefusalsTest {
         assertThat(exchanges.get(1).text()).contains("1 explanations are under way", "max_concurrency");
         exchanges.get(0).leave();
         while (!engine.held.isEmpty()) {
-            engine.held.remove(0).fail(ServingException.of(Code.CANCELLED, "cancelled"));
+            engine.held.remove(0).fail(ServingException.of(ErrorCode.CANCELLED, "cancelled"));
         }
         assertThat(exchanges.get(0).status()).isEqualTo(499);
         Exchange again = new Exchange("{}", "m");

@@ -3,7 +3,7 @@
 package io.nereid.lifecycle;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.lifecycle.Manager.Reached;
@@ -155,7 +155,8 @@ final class Decider {
         }
     }
 
-    @Nullable Model find(String name) {
+    @Nullable
+    Model find(String name) {
         return board.find(name);
     }
 
@@ -433,7 +434,7 @@ final class Decider {
     }
 
     private static ServingException stopping() {
-        return ServingException.of(Code.UNAVAILABLE, "the server is stopping; no model is loaded any more");
+        return ServingException.of(ErrorCode.UNAVAILABLE, "the server is stopping; no model is loaded any more");
     }
 
     // ---- the end ----

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.Share;
@@ -38,7 +38,7 @@ public enum LabelRule {
                 if (!available.test(share.version())
                         && !(this == FIRST_ASSIGNMENT && first(present.get(name), share))) {
                     throw ServingException.of(
-                            Code.FAILED_PRECONDITION,
+                            ErrorCode.FAILED_PRECONDITION,
                             "Request to assign label to version " + share.version() + " of model " + model
                                     + ", which is not currently available for inference",
                             "label '" + name + "' can be given to it when it serves: load the version first, then move"

@@ -3,7 +3,7 @@
 package io.nereid.lifecycle;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelStatus;
@@ -65,7 +65,7 @@ public final class Manager implements Source.Target, AutoCloseable {
         for (Aspired a : versions) {
             if (!a.id().model().equals(model) || !seen.add(a.id())) {
                 throw ServingException.of(
-                        Code.INTERNAL,
+                        ErrorCode.INTERNAL,
                         "the list of versions for model '" + model + "' names " + a.id()
                                 + " (expected: every version once, of this model)");
             }
@@ -102,7 +102,8 @@ public final class Manager implements Source.Target, AutoCloseable {
             Live live = map.find(ref);
             if (live == null) {
                 throw decider.closing()
-                        ? ServingException.of(Code.UNAVAILABLE, "the server is stopping; no model is served any more")
+                        ? ServingException.of(
+                                ErrorCode.UNAVAILABLE, "the server is stopping; no model is served any more")
                         : map.missing(ref);
             }
             int stripe = live.retain();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.spi.ServableId;
@@ -44,7 +44,7 @@ final class MemoryLedger {
     synchronized @Nullable ServingException reserve(Version v, long bytes) {
         if (!fits(bytes)) {
             return ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     "model '" + v.id.model() + "' version " + v.id.version() + " does not fit into memory: it needs "
                             + Units.formatBytes(bytes) + ", and " + Units.formatBytes(Math.max(0, limit - used))
                             + " of " + Units.formatBytes(limit) + " are free" + holdersText(),

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.lifecycle;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
@@ -53,12 +53,14 @@ final class ServingMap {
         return found == null ? Map.of() : found;
     }
 
-    @Nullable Entry entry(String model) {
+    @Nullable
+    Entry entry(String model) {
         return entries.get(model);
     }
 
     /** The version that a reference means, if it serves. */
-    @Nullable Live find(ModelRef ref) {
+    @Nullable
+    Live find(ModelRef ref) {
         Entry entry = entries.get(ref.model());
         if (entry == null) {
             return null;
@@ -71,7 +73,8 @@ final class ServingMap {
     }
 
     /** The version that gets a copy of a request for a label, if any does. */
-    @Nullable Live shadow(ModelRef ref) {
+    @Nullable
+    Live shadow(ModelRef ref) {
         Entry entry = entries.get(ref.model());
         Route route = entry == null || ref.label() == null ? null : entry.routes.get(ref.label());
         return route == null ? null : route.shadow();
@@ -102,15 +105,15 @@ final class ServingMap {
         }
         if (ref.version() == ModelRef.ANY) {
             return ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "Request for unknown model: '" + model + "' has no available versions",
                     entry.describe());
         }
         ServableState state = entry.state(ref.version());
         String who = "Request for unknown model: '" + model + "' version " + ref.version();
         return state == null
-                ? ServingException.of(Code.NOT_FOUND, who + " is not found", entry.describe())
-                : ServingException.of(Code.UNAVAILABLE, who + " is not at ready state", Entry.describe(state));
+                ? ServingException.of(ErrorCode.NOT_FOUND, who + " is not found", entry.describe())
+                : ServingException.of(ErrorCode.UNAVAILABLE, who + " is not at ready state", Entry.describe(state));
     }
 
     private ServingException missingLabel(String model, @Nullable Entry entry, String name) {
@@ -121,13 +124,13 @@ final class ServingMap {
                     "Unrecognized servable version label: " + name,
                     known.isEmpty()
                             ? "model '" + model + "' has no labels; name a version, or none"
-                            : Suggestions.didYouMean(
+                            : NameSuggestions.didYouMean(
                                     name,
                                     known.keySet(),
                                     "the labels of '" + model + "' are " + new TreeSet<>(known.keySet())));
         }
         return ServingException.of(
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Servable not found for request: Specific(" + model + ", "
                         + label.targets().get(0).version() + ")",
                 entry == null ? "it has no versions" : entry.describe());
@@ -136,9 +139,9 @@ final class ServingMap {
     /** The refusal of a model that nobody knows. */
     ServingException unknown(String model) {
         return ServingException.of(
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Request for unknown model: '" + model + "' is not found",
-                Suggestions.didYouMean(model, names(), "the repository index lists the models there are"));
+                NameSuggestions.didYouMean(model, names(), "the repository index lists the models there are"));
     }
 
     private List<String> names() {
@@ -181,11 +184,13 @@ final class ServingMap {
             return new Entry(versions, lives, states, ready, Map.copyOf(next));
         }
 
-        @Nullable Live latest() {
+        @Nullable
+        Live latest() {
             return lives.isEmpty() ? null : lives.get(0);
         }
 
-        @Nullable Live live(long version) {
+        @Nullable
+        Live live(long version) {
             for (int i = 0; i < lives.size(); i++) {
                 if (versions.get(i) == version) {
                     return lives.get(i);
@@ -194,7 +199,8 @@ final class ServingMap {
             return null;
         }
 
-        @Nullable ServableState state(long version) {
+        @Nullable
+        ServableState state(long version) {
             for (ServableState state : states) {
                 if (state.id().version() == version) {
                     return state;

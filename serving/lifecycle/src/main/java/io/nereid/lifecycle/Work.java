@@ -3,7 +3,7 @@
 package io.nereid.lifecycle;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.base.Units;
@@ -206,9 +206,9 @@ final class Work {
     /** Whether another attempt could go better. What is wrong in itself stays wrong until the files change. */
     private static boolean worthRetrying(Throwable t) {
         return !(t instanceof ServingException e)
-                || !(e.code() == Code.INVALID_ARGUMENT
-                        || e.code() == Code.UNIMPLEMENTED
-                        || e.code() == Code.OUT_OF_RANGE);
+                || !(e.code() == ErrorCode.INVALID_ARGUMENT
+                        || e.code() == ErrorCode.UNIMPLEMENTED
+                        || e.code() == ErrorCode.OUT_OF_RANGE);
     }
 
     private void retryLater(Model model, Version v, String reason) {

@@ -5,7 +5,7 @@ package io.nereid.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -87,7 +87,7 @@ class AspiredVersionsManagerTest {
         serve(0, 1);
         assertThatThrownBy(() -> rig.manager.acquire(ModelRef.latest("other")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+                    assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
                     assertThat(e.getMessage()).isEqualTo("Request for unknown model: 'other' is not found");
                 });
     }
@@ -97,7 +97,7 @@ class AspiredVersionsManagerTest {
         serve(0, 1);
         assertThatThrownBy(() -> rig.manager.acquire(ModelRef.exact("m", 100)))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND));
     }
 
     @Test
@@ -235,7 +235,8 @@ class AspiredVersionsManagerTest {
                 "m",
                 List.of(
                         Aspired.of(rig.loader("m", 0, "v0")),
-                        Aspired.failed(new ServableId("m", 3), ServingException.of(Code.UNKNOWN, "no such path"))));
+                        Aspired.failed(
+                                new ServableId("m", 3), ServingException.of(ErrorCode.UNKNOWN, "no such path"))));
         List<ServableState> states = rig.settle("m");
         assertThat(states).extracting(ServableState::phase).containsExactly(Phase.FAILED, Phase.AVAILABLE);
         assertThat(rig.reason("m", 3)).isEqualTo("no such path");
@@ -258,7 +259,8 @@ class AspiredVersionsManagerTest {
     void eventBusErroneousVersion() throws Exception {
         rig.manager.aspire(
                 "m",
-                List.of(Aspired.failed(new ServableId("m", 3), ServingException.of(Code.UNKNOWN, "no such path"))));
+                List.of(Aspired.failed(
+                        new ServableId("m", 3), ServingException.of(ErrorCode.UNKNOWN, "no such path"))));
         var unused = rig.settle("m");
         rig.quiesce();
         assertThat(rig.phases("m", 3)).containsExactly(Phase.FAILED);

@@ -5,7 +5,7 @@ package io.nereid.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.ModelControl.ModelStatus;
@@ -164,7 +164,8 @@ class BasicManagerTest {
     @Test
     void erroneousServable() throws Exception {
         rig.manager.aspire(
-                "m", List.of(Aspired.failed(new ServableId("m", 3), ServingException.of(Code.UNKNOWN, "no platform"))));
+                "m",
+                List.of(Aspired.failed(new ServableId("m", 3), ServingException.of(ErrorCode.UNKNOWN, "no platform"))));
         var unused = rig.settle("m");
         assertThat(rig.phase("m", 3)).isEqualTo(Phase.FAILED);
         assertThatThrownBy(() -> rig.manager.acquire(ModelRef.exact("m", 3)))
@@ -385,7 +386,7 @@ class BasicManagerTest {
 
     @Test
     void nonRetriableError() throws Exception {
-        for (Code code : List.of(Code.INVALID_ARGUMENT, Code.UNIMPLEMENTED, Code.OUT_OF_RANGE)) {
+        for (ErrorCode code : List.of(ErrorCode.INVALID_ARGUMENT, ErrorCode.UNIMPLEMENTED, ErrorCode.OUT_OF_RANGE)) {
             restart(OPTIONS.withRetries(5, Duration.ofSeconds(30)));
             FakeLoader broken = rig.loader("m", 1, "a");
             broken.failLoads = 9;

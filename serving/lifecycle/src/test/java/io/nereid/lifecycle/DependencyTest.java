@@ -4,7 +4,7 @@ package io.nereid.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -74,7 +74,7 @@ class DependencyTest {
         rig.manager.aspire(
                 "n",
                 List.of(Aspired.failed(
-                        new ServableId("n", 1), ServingException.of(Code.INVALID_ARGUMENT, "unreadable"))));
+                        new ServableId("n", 1), ServingException.of(ErrorCode.INVALID_ARGUMENT, "unreadable"))));
         rig.aspire("e", rig.ensemble("e", 1, "x", "m"));
         rig.aspire("f", rig.ensemble("f", 1, "x", "n"));
         var unused = rig.settle("e", "f");

@@ -5,7 +5,7 @@ package io.nereid.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.ModelControl.Label;
@@ -80,7 +80,7 @@ class LabelTest {
         assertThat(draw(label("stable"), 10)).containsOnlyKeys(2L);
         assertThatThrownBy(() -> rig.manager.acquire(label("canary")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.getMessage()).isEqualTo("Unrecognized servable version label: canary");
                     assertThat(e.remedy()).contains("stable");
                 });
@@ -98,7 +98,7 @@ class LabelTest {
         rig.manager.labels("m", Map.of("next", Label.of(7)));
         assertThatThrownBy(() -> rig.manager.acquire(label("next")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+                    assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
                     assertThat(e.getMessage()).isEqualTo("Servable not found for request: Specific(m, 7)");
                 });
         assertThatThrownBy(() -> rig.manager.ready(label("next"))).hasMessageContaining("Specific(m, 7)");
@@ -217,7 +217,7 @@ class LabelTest {
                 new Label(List.of(new Share(1, 1)), List.of(new Share(2, 1.5))))) {
             assertThatThrownBy(() -> rig.manager.labels("m", Map.of("good", Label.of(1), "bad", bad)))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                     .hasMessageContaining("'bad'");
         }
         assertThat(rig.manager.labels("m")).containsOnlyKeys("stable");
@@ -229,7 +229,7 @@ class LabelTest {
         Map<String, Label> wanted = Map.of("stable", Label.of(2));
         assertThatThrownBy(() -> rig.manager.checkLabels("m", wanted, LabelRule.SERVING))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+                    assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                     assertThat(e.getMessage())
                             .isEqualTo("Request to assign label to version 2 of model m, which is not currently"
                                     + " available for inference");

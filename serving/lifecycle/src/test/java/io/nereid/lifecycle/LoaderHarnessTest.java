@@ -4,7 +4,7 @@ package io.nereid.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState.Phase;
@@ -166,7 +166,7 @@ class LoaderHarnessTest {
     @Test
     void unloadDueToNonRetriableError() {
         loader.failLoads = 9;
-        loader.failure = ServingException.of(Code.UNIMPLEMENTED, "operator 17 is unknown");
+        loader.failure = ServingException.of(ErrorCode.UNIMPLEMENTED, "operator 17 is unknown");
         rig.aspire("m", loader);
         rig.awaitPhase("m", 1, Phase.FAILED);
         assertThat(loader.loads.get()).isEqualTo(1);

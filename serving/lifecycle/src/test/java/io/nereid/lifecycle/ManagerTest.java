@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.ModelRef;
@@ -377,24 +377,24 @@ class ManagerTest {
         settle();
         assertThatThrownBy(() -> manager.acquire(ModelRef.latest("n")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+                    assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
                     assertThat(e.getMessage()).isEqualTo("Request for unknown model: 'n' is not found");
                     assertThat(e.remedy()).contains("'m'");
                 });
         assertThatThrownBy(() -> manager.acquire(ModelRef.exact("m", 7)))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+                    assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
                     assertThat(e.getMessage()).isEqualTo("Request for unknown model: 'm' version 7 is not found");
                 });
         assertThatThrownBy(() -> manager.acquire(ModelRef.latest("m")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+                    assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
                     assertThat(e.getMessage()).isEqualTo("Request for unknown model: 'm' has no available versions");
                     assertThat(e.remedy()).contains("version 2 failed").contains("load 1 is broken");
                 });
         assertThatThrownBy(() -> manager.acquire(ModelRef.exact("m", 2)))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+                    assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
                     assertThat(e.getMessage())
                             .isEqualTo("Request for unknown model: 'm' version 2 is not at ready state");
                 });
@@ -528,7 +528,7 @@ class ManagerTest {
         assertThat(manager.ready()).isFalse();
         assertThatThrownBy(() -> manager.acquire(ModelRef.latest("other")))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNAVAILABLE));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE));
         handle.close();
         assertThat(manager.settled("m").toCompletableFuture()).isCompletedExceptionally();
     }

@@ -4,7 +4,7 @@ package io.nereid.lifecycle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -59,7 +59,7 @@ class ResourceTrackerTest {
         }
         ServingException refusal = ledger.reserve(version("late", 1), 3_000);
         assertThat(refusal).isNotNull();
-        assertThat(refusal.code()).isEqualTo(Code.RESOURCE_EXHAUSTED);
+        assertThat(refusal.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED);
         assertThat(refusal.getMessage())
                 .isEqualTo("model 'late' version 1 does not fit into memory: it needs 3.0 kB, and 3.0 kB of 10.0 kB are"
                         + " free; held by m:7 1.0 kB, m:6 1.0 kB, m:5 1.0 kB, m:4 1.0 kB, m:3 1.0 kB and 2 more");

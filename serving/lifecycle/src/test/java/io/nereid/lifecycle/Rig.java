@@ -5,7 +5,7 @@ package io.nereid.lifecycle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableId;
@@ -70,7 +70,8 @@ final class Rig implements AutoCloseable {
         until(() -> phase(model, version) == phase);
     }
 
-    @Nullable Phase phase(String model, long version) {
+    @Nullable
+    Phase phase(String model, long version) {
         return manager.states(model).stream()
                 .filter(s -> s.id().version() == version)
                 .map(ServableState::phase)
@@ -109,7 +110,7 @@ final class Rig implements AutoCloseable {
                 FakeServable member = serving(ModelRef.latest(name));
                 if (member == null) {
                     throw ServingException.of(
-                            Code.INVALID_ARGUMENT,
+                            ErrorCode.INVALID_ARGUMENT,
                             "ensemble '" + model + "' depends on '" + name + "' which has no loaded version");
                 }
                 found.add(member);
@@ -140,7 +141,8 @@ final class Rig implements AutoCloseable {
         return reason == null ? "" : reason;
     }
 
-    @Nullable FakeServable serving(ModelRef ref) {
+    @Nullable
+    FakeServable serving(ModelRef ref) {
         try (ServableHandle handle = manager.acquire(ref)) {
             return (FakeServable) handle.servable();
         } catch (ServingException e) {

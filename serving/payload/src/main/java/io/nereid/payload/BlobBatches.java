@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.payload;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Upstream;
 import io.nereid.endpoint.Upstream.Header;
@@ -105,7 +105,7 @@ final class BlobBatches implements Sink {
             store.put(key, bytes);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.UNAVAILABLE, "the object " + key + " could not be written: " + e.getMessage(), e);
+                    ErrorCode.UNAVAILABLE, "the object " + key + " could not be written: " + e.getMessage(), e);
         }
     }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.payload;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Upstream;
 import io.nereid.endpoint.Upstream.Header;
@@ -49,7 +49,8 @@ final class HttpSink implements Sink {
         if (status / 100 != 2) {
             boolean again = status >= 500 || status == 408 || status == 425 || status == 429;
             throw ServingException.of(
-                    again ? Code.UNAVAILABLE : Code.INVALID_ARGUMENT, url + " answered with status " + status);
+                    again ? ErrorCode.UNAVAILABLE : ErrorCode.INVALID_ARGUMENT,
+                    url + " answered with status " + status);
         }
     }
 

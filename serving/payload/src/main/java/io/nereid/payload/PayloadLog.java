@@ -3,7 +3,7 @@
 package io.nereid.payload;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.Upstream.Header;
@@ -48,8 +48,8 @@ public final class PayloadLog implements AutoCloseable {
     private static final long COMPLAINT_MILLIS = 60_000;
     private static final byte[] NOTHING = {};
     /** Sending the same again is answered the same. */
-    private static final Set<Code> USELESS =
-            Set.of(Code.INVALID_ARGUMENT, Code.UNAUTHENTICATED, Code.PERMISSION_DENIED, Code.NOT_FOUND);
+    private static final Set<ErrorCode> USELESS = Set.of(
+            ErrorCode.INVALID_ARGUMENT, ErrorCode.UNAUTHENTICATED, ErrorCode.PERMISSION_DENIED, ErrorCode.NOT_FOUND);
 
     private final PayloadSettings settings;
     private final PayloadOrigin origin;

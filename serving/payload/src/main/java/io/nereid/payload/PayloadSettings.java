@@ -3,8 +3,8 @@
 package io.nereid.payload;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -211,7 +211,7 @@ public record PayloadSettings(
     private static ServingException unknown(String what, String name, java.util.Collection<String> known) {
         return ServingException.invalidArgument(
                 what + " is not a setting of a logger",
-                Suggestions.didYouMean(
+                NameSuggestions.didYouMean(
                         name, known, "known are " + known.stream().sorted().toList()));
     }
 

@@ -4,7 +4,7 @@ package io.nereid.payload;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
@@ -41,7 +41,8 @@ final class FakeUpstream implements Upstream {
         for (int status : statuses) {
             answers.add(
                     status == 0
-                            ? CompletableFuture.failedFuture(ServingException.of(Code.UNAVAILABLE, "no connection"))
+                            ? CompletableFuture.failedFuture(
+                                    ServingException.of(ErrorCode.UNAVAILABLE, "no connection"))
                             : CompletableFuture.completedFuture(answer(status, List.of(), "")));
         }
     }

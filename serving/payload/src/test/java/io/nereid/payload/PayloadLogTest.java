@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Upstream.Answer;
 import io.nereid.endpoint.Upstream.Header;
@@ -269,8 +269,8 @@ class PayloadLogTest {
         assertThat(logs.metrics())
                 .contains(
                         "# TYPE nereid_payload_events_lost_total counter\n",
-                        "nereid_payload_events_lost_total{namespace=\"default\",service=\"iris\",component=\"predictor\","
-                                + "revision=\"iris-predictor-00001\",reason=\"queue_full\"} 3\n",
+                        "nereid_payload_events_lost_total{namespace=\"default\",service=\"iris\",component=\"predictor\",revision=\"iris-predictor-00001\",reason=\"queue_full\"}"
+                            + " 3\n",
                         "nereid_payload_queue_events{namespace=\"default\",service=\"iris\",component=\"predictor\","
                                 + "revision=\"iris-predictor-00001\"} 7\n");
         stuck.complete(FakeUpstream.answer(200, List.of(), ""));
@@ -406,7 +406,7 @@ class PayloadLogTest {
             opened.add(url + " " + storage.key() + " " + origin.namespace());
             return (key, bytes) -> {
                 if (tries.incrementAndGet() == 1) {
-                    throw ServingException.of(Code.UNAVAILABLE, "busy");
+                    throw ServingException.of(ErrorCode.UNAVAILABLE, "busy");
                 }
                 objects.put(key, bytes);
             };
@@ -423,7 +423,11 @@ class PayloadLogTest {
 
     @Test
     void aWriteThatTheStoreForbidsIsNotTriedAgain() throws Exception {
-        for (Code code : List.of(Code.PERMISSION_DENIED, Code.UNAUTHENTICATED, Code.NOT_FOUND, Code.INVALID_ARGUMENT)) {
+        for (ErrorCode code : List.of(
+                ErrorCode.PERMISSION_DENIED,
+                ErrorCode.UNAUTHENTICATED,
+                ErrorCode.NOT_FOUND,
+                ErrorCode.INVALID_ARGUMENT)) {
             try (PayloadLogs stores = new PayloadLogs(CLOCK, upstream, (url, storage, origin) -> (key, bytes) -> {
                 throw ServingException.of(code, "no");
             })) {

@@ -5,7 +5,7 @@ package io.nereid.payload;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.payload.PayloadSettings.Strategy;
 import java.time.Duration;
@@ -50,30 +50,30 @@ class SettingsTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
-            http://x  | {"metadataHeader":[]}                              | logger.metadataHeader is not a setting of a logger (did you mean
-            file:///x | {"storage":{"paths":"x"}}                          | logger.storage.paths is not a setting
-            file:///x | {"storage":{"parameters":{"formats":"csv"}}}       | logger.storage.parameters.formats is not a setting
-            file:///x | {"storage":{"parameters":{"format":"avro"}}}       | 'avro' (expected: json, csv or parquet)
-            file:///x | {"storage":{"parameters":{"samplingRate":"2"}}}    | '2' (expected: a number from 0 to 1)
-            file:///x | {"storage":{"parameters":{"redact":"$.a..b"}}}     | '$.a..b' names nothing
-            file:///x | {"batchSize":0}                                    | logger.batchSize is '0'
-            file:///x | {"batchInterval":"soon"}                           | logger.batchInterval is 'soon'
-            """)
+        http://x  | {"metadataHeader":[]}                              | logger.metadataHeader is not a setting of a logger (did you mean
+        file:///x | {"storage":{"paths":"x"}}                          | logger.storage.paths is not a setting
+        file:///x | {"storage":{"parameters":{"formats":"csv"}}}       | logger.storage.parameters.formats is not a setting
+        file:///x | {"storage":{"parameters":{"format":"avro"}}}       | 'avro' (expected: json, csv or parquet)
+        file:///x | {"storage":{"parameters":{"samplingRate":"2"}}}    | '2' (expected: a number from 0 to 1)
+        file:///x | {"storage":{"parameters":{"redact":"$.a..b"}}}     | '$.a..b' names nothing
+        file:///x | {"batchSize":0}                                    | logger.batchSize is '0'
+        file:///x | {"batchInterval":"soon"}                           | logger.batchInterval is 'soon'
+        """)
     void whatIsNotUnderstoodIsRefusedByName(String url, String specification, String text) {
         assertThatThrownBy(() -> read(url, specification)).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.describe()).contains(text.strip());
         });
     }
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-            nereid.io/logger-sample      | 0.1  | the annotation nereid.io/logger-sample is not a setting
-            nereid.io/logger-sampling    | NaN  | sampling rate is 'NaN'
-            nereid.io/logger-redact      | a b  | 'a b' names nothing
-            nereid.io/logger-queue-bytes | -1   | nereid.io/logger-queue-bytes is '-1'
-            nereid.io/logger-retries     | many | nereid.io/logger-retries is 'many'
-            """)
+        nereid.io/logger-sample      | 0.1  | the annotation nereid.io/logger-sample is not a setting
+        nereid.io/logger-sampling    | NaN  | sampling rate is 'NaN'
+        nereid.io/logger-redact      | a b  | 'a b' names nothing
+        nereid.io/logger-queue-bytes | -1   | nereid.io/logger-queue-bytes is '-1'
+        nereid.io/logger-retries     | many | nereid.io/logger-retries is 'many'
+        """)
     void annotationsAreCheckedToo(String name, String value, String text) {
         assertThatThrownBy(() -> read("http://x", "{}", name, value)).hasMessageContaining(text);
     }

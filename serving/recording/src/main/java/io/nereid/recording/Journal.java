@@ -3,7 +3,7 @@
 package io.nereid.recording;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.Threads;
 import io.nereid.recording.Recorder.LogCount;
 import io.nereid.recording.Recorder.Target;
@@ -97,7 +97,7 @@ final class Journal {
     private final BlockingQueue<Item> queue = new LinkedBlockingQueue<>();
     private final Semaphore room;
     private final ByteBudget budget;
-    private final Map<String, Map<Code, LongAdder>> counts = new ConcurrentHashMap<>();
+    private final Map<String, Map<ErrorCode, LongAdder>> counts = new ConcurrentHashMap<>();
     private final CountDownLatch ended = new CountDownLatch(1);
     private volatile boolean closed;
     private @Nullable Thread thread;
@@ -137,14 +137,15 @@ final class Journal {
     }
 
     private void drop(Entry entry) {
-        count(entry.target(), Code.RESOURCE_EXHAUSTED);
+        count(entry.target(), ErrorCode.RESOURCE_EXHAUSTED);
         entry.release();
     }
 
-    private void count(Target target, Code code) {
+    private void count(Target target, ErrorCode code) {
         counts.computeIfAbsent(target.model(), m -> {
-                    Map<Code, LongAdder> each = new EnumMap<>(Code.class);
-                    for (Code c : List.of(Code.OK, Code.RESOURCE_EXHAUSTED, Code.UNAVAILABLE, Code.INTERNAL)) {
+                    Map<ErrorCode, LongAdder> each = new EnumMap<>(ErrorCode.class);
+                    for (ErrorCode c : List.of(
+                            ErrorCode.OK, ErrorCode.RESOURCE_EXHAUSTED, ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL)) {
                         each.put(c, new LongAdder());
                     }
                     return Collections.unmodifiableMap(each);
@@ -257,7 +258,7 @@ final class Journal {
         Outage outage = outages.get(target.prefix());
         if (outage != null && clock.nanos() - outage.retryNanos < 0) {
             outage.lost++;
-            count(target, Code.UNAVAILABLE);
+            count(target, ErrorCode.UNAVAILABLE);
             return;
         }
         int length;
@@ -265,7 +266,7 @@ final class Journal {
             length = encoder.encode(entry, clock.millis() / 1000);
         } catch (RuntimeException e) {
             LOG.error("a request to model '{}' cannot be recorded", target.model(), e);
-            count(target, Code.INTERNAL);
+            count(target, ErrorCode.INTERNAL);
             return;
         }
         try {
@@ -279,14 +280,14 @@ final class Journal {
                 outages.remove(target.prefix());
                 LOG.info("recording to '{}' goes on; {} requests were not recorded", target.prefix(), outage.lost);
             }
-            count(target, Code.OK);
+            count(target, ErrorCode.OK);
             if (file.records() >= options.maxFileRecords() || file.bytes() >= options.maxFileBytes()) {
                 files.remove(target.prefix());
                 file.complete();
             }
         } catch (IOException e) {
             failed(target.prefix(), e).lost++;
-            count(target, Code.UNAVAILABLE);
+            count(target, ErrorCode.UNAVAILABLE);
         }
     }
 

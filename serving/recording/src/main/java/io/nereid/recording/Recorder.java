@@ -3,7 +3,7 @@
 package io.nereid.recording;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -44,7 +44,7 @@ public final class Recorder implements InferenceEngine, AutoCloseable {
      *     it could not be encoded
      * @param count since this began
      */
-    public record LogCount(String model, Code code, long count) {}
+    public record LogCount(String model, ErrorCode code, long count) {}
 
     /** What is recorded of a model, and where. Immutable. */
     record Target(String model, double rate, String prefix) {

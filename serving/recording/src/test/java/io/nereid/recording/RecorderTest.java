@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.recording.Recorder.LogCount;
 import io.nereid.spi.InferenceEngine;
@@ -67,7 +67,7 @@ class RecorderTest {
         public Call infer(InferenceRequest request, ResponseSink sink) {
             if (request.model().model().equals("bad")) {
                 request.release();
-                sink.fail(ServingException.of(Code.UNAVAILABLE, "no"));
+                sink.fail(ServingException.of(ErrorCode.UNAVAILABLE, "no"));
             } else {
                 Tensor in = request.inputs().get(0);
                 for (int i = 1; i <= answers; i++) {
@@ -84,12 +84,12 @@ class RecorderTest {
 
         @Override
         public ModelMetadata metadata(ModelRef model) {
-            throw ServingException.of(Code.NOT_FOUND, "none");
+            throw ServingException.of(ErrorCode.NOT_FOUND, "none");
         }
 
         @Override
         public ModelConfig config(ModelRef model) {
-            throw ServingException.of(Code.NOT_FOUND, "none");
+            throw ServingException.of(ErrorCode.NOT_FOUND, "none");
         }
     }
 
@@ -97,7 +97,8 @@ class RecorderTest {
     private static final class Client implements ResponseSink {
         final List<Integer> answers = new ArrayList<>();
 
-        @Nullable ServingException failure;
+        @Nullable
+        ServingException failure;
 
         @Override
         public void next(InferenceResponse response, boolean last) {
@@ -234,7 +235,7 @@ class RecorderTest {
                     .hasToString("ModelSpec[name=m, version=-1, label=stable, signature=serving_default]");
             assertThat(second.filter()).containsExactly(new RequestedOutput("out", 0));
         }
-        assertThat(recorder.counts()).containsExactly(new LogCount("m", Code.OK, 2));
+        assertThat(recorder.counts()).containsExactly(new LogCount("m", ErrorCode.OK, 2));
     }
 
     @Test
@@ -414,7 +415,8 @@ class RecorderTest {
         disk.held.countDown();
         recorder.close();
         assertThat(recorder.counts())
-                .containsExactly(new LogCount("m", Code.OK, 3), new LogCount("m", Code.RESOURCE_EXHAUSTED, 7));
+                .containsExactly(
+                        new LogCount("m", ErrorCode.OK, 3), new LogCount("m", ErrorCode.RESOURCE_EXHAUSTED, 7));
         assertThat(logs(files().get(0))).hasSize(3);
     }
 
@@ -433,7 +435,8 @@ class RecorderTest {
         disk.held.countDown();
         recorder.close();
         assertThat(recorder.counts())
-                .containsExactly(new LogCount("m", Code.OK, 2), new LogCount("m", Code.RESOURCE_EXHAUSTED, 1));
+                .containsExactly(
+                        new LogCount("m", ErrorCode.OK, 2), new LogCount("m", ErrorCode.RESOURCE_EXHAUSTED, 1));
     }
 
     @Test
@@ -471,12 +474,13 @@ class RecorderTest {
         recorder.configure(List.of(model("m", to("file/m", 1))));
         assertThat(ask(recorder, "m", 1).answers).containsExactly(2);
         recorder.completeFiles().toCompletableFuture().get(10, TimeUnit.SECONDS);
-        assertThat(recorder.counts()).containsExactly(new LogCount("m", Code.UNAVAILABLE, 1));
+        assertThat(recorder.counts()).containsExactly(new LogCount("m", ErrorCode.UNAVAILABLE, 1));
         Files.delete(blocked);
         ask(recorder, "m", 2);
         recorder.close();
         assertThat(recorder.counts())
-                .containsExactlyInAnyOrder(new LogCount("m", Code.OK, 1), new LogCount("m", Code.UNAVAILABLE, 1));
+                .containsExactlyInAnyOrder(
+                        new LogCount("m", ErrorCode.OK, 1), new LogCount("m", ErrorCode.UNAVAILABLE, 1));
         try (Stream<Path> list = Files.list(blocked)) {
             assertThat(list.map(f -> f.getFileName().toString().replaceFirst(".*Z", "")))
                     .containsExactly("-0.tfrecord");
@@ -494,7 +498,7 @@ class RecorderTest {
         recorder.close();
         assertThat(recorder.counts())
                 .containsExactlyInAnyOrder(
-                        new LogCount("blocked", Code.UNAVAILABLE, 2), new LogCount("good", Code.OK, 1));
+                        new LogCount("blocked", ErrorCode.UNAVAILABLE, 2), new LogCount("good", ErrorCode.OK, 1));
     }
 
     @Test
@@ -509,13 +513,13 @@ class RecorderTest {
         refuses(recorder, new RequestLogging("tfrecord", "a\0b", 1), "is not a path");
         ask(recorder, "m", 1);
         recorder.close();
-        assertThat(recorder.counts()).containsExactly(new LogCount("m", Code.OK, 1));
+        assertThat(recorder.counts()).containsExactly(new LogCount("m", ErrorCode.OK, 1));
     }
 
     private static void refuses(Recorder recorder, RequestLogging logging, String why) {
         assertThatThrownBy(() -> recorder.configure(List.of(model("m", logging))))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                 .hasMessageContaining("logging_config of model 'm'")
                 .hasMessageContaining(why);
     }

@@ -3,7 +3,7 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.base.Suggestions;
+import io.nereid.base.NameSuggestions;
 import io.nereid.spi.ModelConfig;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -60,7 +60,8 @@ final class BackendChooser {
     private record Kind(String file, String platform, String backend) {}
 
     /** The choice, or null after the reason was added to the problems. */
-    @Nullable Choice choose(
+    @Nullable
+    Choice choose(
             ModelConfig config,
             Collection<Path> paths,
             Path file,
@@ -204,7 +205,8 @@ final class BackendChooser {
     }
 
     /** The backend for a file by its ending and its beginning; null when there is none. */
-    @Nullable Backend byFile(Path file) {
+    @Nullable
+    Backend byFile(Path file) {
         for (Backend backend : backends) {
             if (isKindOf(backend, RepositoryLayout.fileName(file)) && backend.recognises(file)) {
                 return backend;
@@ -255,7 +257,8 @@ final class BackendChooser {
     }
 
     /** The backend of a name, or of a platform by any of its names. */
-    @Nullable Backend named(String name) {
+    @Nullable
+    Backend named(String name) {
         String platform = ALIASES.getOrDefault(name, name);
         String byPlatform = backendOf(platform);
         for (Backend backend : backends) {
@@ -307,6 +310,6 @@ final class BackendChooser {
             names.add(backend.name());
         }
         String otherwise = "this server has " + String.join(", ", names);
-        return given.length() > 64 ? otherwise : Suggestions.didYouMean(given, names, otherwise);
+        return given.length() > 64 ? otherwise : NameSuggestions.didYouMean(given, names, otherwise);
     }
 }

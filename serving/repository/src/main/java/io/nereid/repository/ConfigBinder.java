@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
-import io.nereid.base.Suggestions;
+import io.nereid.base.NameSuggestions;
 import io.nereid.repository.BoundMessage.Entry;
 import io.nereid.repository.BoundMessage.Value;
 import io.nereid.repository.ConfigSchema.Cardinality;
@@ -85,7 +85,7 @@ final class ConfigBinder {
 
     /** The nearest known name; hostile lengths are not compared at all. */
     private static String guess(String given, Collection<String> known, String otherwise) {
-        return given.length() > LONGEST_GUESSED ? otherwise : Suggestions.didYouMean(given, known, otherwise);
+        return given.length() > LONGEST_GUESSED ? otherwise : NameSuggestions.didYouMean(given, known, otherwise);
     }
 
     private boolean check(

@@ -4,7 +4,7 @@ package io.nereid.repository;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.StoredModel.ModelEntry;
 import io.nereid.repository.StoredModel.Version;
@@ -103,7 +103,7 @@ final class Emitter {
                     List.of(Aspired.failed(
                             model.id(number),
                             ServingException.of(
-                                    Code.UNAVAILABLE,
+                                    ErrorCode.UNAVAILABLE,
                                     "model '" + t.name + "' is still being written at "
                                             + model.entry().place(),
                                     "it is loaded when its files stop changing"))));

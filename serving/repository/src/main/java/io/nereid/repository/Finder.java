@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.repository.RepositoryLayout.Listing;
 import io.nereid.repository.StoredModel.ModelEntry;
 import java.nio.file.Path;
@@ -45,7 +45,8 @@ final class Finder {
         }
 
         /** The only model of a name; null when there is none or more than one. */
-        @Nullable ModelEntry only(String name) {
+        @Nullable
+        ModelEntry only(String name) {
             List<ModelEntry> entries = models.get(name);
             return entries == null || entries.size() > 1 ? null : entries.get(0);
         }
@@ -53,7 +54,7 @@ final class Finder {
         /** The refusal of a model to load that is not there. */
         ServingException notFound(String name) {
             return ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "failed to load '" + name + "', failed to poll from model repository",
                     suggestion(name));
         }
@@ -62,7 +63,7 @@ final class Finder {
             String otherwise = models.isEmpty()
                     ? "the repository has no models"
                     : "the repository index lists the models there are";
-            return name.length() > 64 ? otherwise : Suggestions.didYouMean(name, models.keySet(), otherwise);
+            return name.length() > 64 ? otherwise : NameSuggestions.didYouMean(name, models.keySet(), otherwise);
         }
     }
 

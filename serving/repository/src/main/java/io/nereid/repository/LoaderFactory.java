@@ -4,7 +4,7 @@ package io.nereid.repository;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
@@ -34,6 +34,7 @@ public interface LoaderFactory {
      */
     default Loader ensemble(ModelSource source, ModelConfig config, String fingerprint) {
         throw ServingException.of(
-                Code.UNIMPLEMENTED, "model '" + config.name() + "' is an ensemble, which this server does not run");
+                ErrorCode.UNIMPLEMENTED,
+                "model '" + config.name() + "' is an ensemble, which this server does not run");
     }
 }

@@ -3,7 +3,7 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.Source;
@@ -135,7 +135,7 @@ public final class PlacedModels implements Source {
         lock.lock();
         try {
             if (loaders == null) {
-                throw ServingException.of(Code.FAILED_PRECONDITION, "nobody has said what makes loaders");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "nobody has said what makes loaders");
             }
             target = to;
         } finally {
@@ -157,7 +157,7 @@ public final class PlacedModels implements Source {
             LoaderFactory factory = loaders;
             if (to == null || factory == null) {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION, "the engine is not running, no model can be placed");
+                        ErrorCode.FAILED_PRECONDITION, "the engine is not running, no model can be placed");
             }
             Set<String> names = new HashSet<>();
             for (PlacedModel placed : all) {

@@ -4,7 +4,7 @@ package io.nereid.repository;
 
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.repository.Finder.Found;
@@ -183,7 +183,7 @@ public final class RepositorySource implements Source {
         lock.lock();
         try {
             if (started) {
-                throw ServingException.of(Code.FAILED_PRECONDITION, "the repository is being watched already");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the repository is being watched already");
             }
             started = true;
             emitter.target(target);
@@ -339,7 +339,7 @@ public final class RepositorySource implements Source {
 
     private Found findToLoad() {
         if (!started || closed.getCount() == 0) {
-            throw ServingException.of(Code.FAILED_PRECONDITION, "the repository is not being watched");
+            throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the repository is not being watched");
         }
         return finder.find();
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.Finder.Found;
 import io.nereid.repository.StoredModel.ModelEntry;
@@ -113,7 +113,7 @@ final class Requests {
     void unload(String model, boolean dependents, @Nullable Found found) {
         if (found != null && !found.has(model)) {
             throw ServingException.of(
-                    Code.NOT_FOUND, "failed to unload '" + model + "', no such model", found.suggestion(model));
+                    ErrorCode.NOT_FOUND, "failed to unload '" + model + "', no such model", found.suggestion(model));
         }
         List<String> below = ensembles.membersFirst(ensembles.closure(model));
         drop(model);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.StoredModel.ModelEntry;
 import io.nereid.spi.Loader;
@@ -70,7 +70,7 @@ final class Scratch {
 
     private static ServingException unwritable(Path where, IOException e) {
         return ServingException.of(
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 "cannot write the model's files below " + where + ": " + TextFiles.reason(e),
                 "let the server write there, or give it another scratch directory");
     }

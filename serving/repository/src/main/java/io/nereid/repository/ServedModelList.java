@@ -3,7 +3,7 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelControl.ServedModel;
 import java.nio.file.Path;
@@ -114,7 +114,7 @@ public final class ServedModelList {
         for (ServedModel m : next) {
             if (!m.platform().equals(ANY_PLATFORM) && chooser.named(m.platform()) == null) {
                 throw ServingException.of(
-                        Code.INVALID_ARGUMENT,
+                        ErrorCode.INVALID_ARGUMENT,
                         "Model " + m.name() + " requests unsupported platform " + m.platform(),
                         chooser.platformRemedy(m.platform()));
             }

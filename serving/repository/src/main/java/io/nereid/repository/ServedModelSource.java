@@ -4,7 +4,7 @@ package io.nereid.repository;
 
 import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.repository.Finder.Found;
@@ -192,7 +192,7 @@ public final class ServedModelSource implements Source {
         lock.lock();
         try {
             if (started) {
-                throw ServingException.of(Code.FAILED_PRECONDITION, "the list of models is being watched already");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the list of models is being watched already");
             }
             paths.replace(models);
             Map<String, StoredModel> read = read(names(models));
@@ -233,7 +233,7 @@ public final class ServedModelSource implements Source {
     private static void checkVersions(StoredModel model) {
         if (model.versions().isEmpty()) {
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "Unable to find a numerical version path for servable "
                             + model.entry().name() + " at: " + model.entry().directory(),
                     "put a version into a directory '1' there");
@@ -324,7 +324,7 @@ public final class ServedModelSource implements Source {
         lock.lock();
         try {
             if (!started || closed.getCount() == 0) {
-                throw ServingException.of(Code.FAILED_PRECONDITION, "the list of models is not being watched");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the list of models is not being watched");
             }
             ServedModelList.check(next, models, backends);
             ListChanges changes = ListChanges.of(next, models);
@@ -405,12 +405,12 @@ public final class ServedModelSource implements Source {
         lock.lock();
         try {
             if (!started || closed.getCount() == 0) {
-                throw ServingException.of(Code.FAILED_PRECONDITION, "the list of models is not being watched");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the list of models is not being watched");
             }
             StoredModel stored =
                     names(models).contains(model) ? read(Set.of(model)).get(model) : null;
             if (stored == null) {
-                throw ServingException.of(Code.NOT_FOUND, "model '" + model + "' is not in the list of models");
+                throw ServingException.of(ErrorCode.NOT_FOUND, "model '" + model + "' is not in the list of models");
             }
             Tracked t = watch.of(model);
             ServingException why =

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.repository;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.StoredModel.ModelEntry;
 import io.nereid.repository.StoredModel.Version;
@@ -105,7 +105,7 @@ final class VersionFolders {
             IOException io =
                     e instanceof DirectoryIteratorException d ? Objects.requireNonNull(d.getCause()) : (IOException) e;
             ServingException error = ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "cannot read version " + number + " of model '" + entry.name() + "' at " + directory + ": "
                             + TextFiles.reason(io),
                     "make its files readable for the server");

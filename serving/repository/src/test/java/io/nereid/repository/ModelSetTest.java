@@ -5,7 +5,7 @@ package io.nereid.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
@@ -379,7 +379,7 @@ class ModelSetTest {
         source.load("a");
         assertThatThrownBy(() -> source.load("a", "{}", Map.of(path, bytes("x"), "1/model.onnx", bytes("x"))))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                 .hasMessageContaining(text);
         assertThat(scratchFolders()).isZero();
         assertThat(target.count("a")).isEqualTo(1);
@@ -413,10 +413,10 @@ class ModelSetTest {
         start(EXPLICIT);
         var unused = source.load(
                 "e",
-                "{\"platform\": \"ensemble\", \"input\": [{\"name\": \"IN\", \"data_type\": \"TYPE_FP32\", \"dims\": [2]}],"
-                        + "\"output\": [{\"name\": \"OUT\", \"data_type\": \"TYPE_FP32\", \"dims\": [2]}],"
-                        + "\"ensemble_scheduling\": {\"step\": [{\"model_name\": \"m\", \"model_version\": -1,"
-                        + "\"input_map\": {\"x\": \"IN\"}, \"output_map\": {\"y\": \"OUT\"}}]}}",
+                "{\"platform\": \"ensemble\", \"input\": [{\"name\": \"IN\", \"data_type\": \"TYPE_FP32\", \"dims\":"
+                        + " [2]}],\"output\": [{\"name\": \"OUT\", \"data_type\": \"TYPE_FP32\", \"dims\":"
+                        + " [2]}],\"ensemble_scheduling\": {\"step\": [{\"model_name\": \"m\", \"model_version\":"
+                        + " -1,\"input_map\": {\"x\": \"IN\"}, \"output_map\": {\"y\": \"OUT\"}}]}}",
                 Map.of());
         assertThat(emitted()).containsExactly("m", "e");
     }

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
@@ -351,7 +351,7 @@ class RepositorySourceTest {
         model("alpha", 1);
         assertThatThrownBy(() -> start(Options.DEFAULT.withMode(Mode.EXPLICIT).withStartModels(List.of("alpah"))))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+                    assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
                     assertThat(e.remedy()).isEqualTo("did you mean 'alpha'?");
                 });
     }
@@ -400,7 +400,7 @@ class RepositorySourceTest {
         start(POLL);
         Fakes.write(root.resolve("a/config.pbtxt"), "max_batch_size: -4");
         assertThatThrownBy(() -> source.load("a")).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e)
                     .hasMessageContaining("load failed for model 'a'")
                     .hasMessageContaining("'max_batch_size' must be non-negative value for a")
@@ -424,11 +424,11 @@ class RepositorySourceTest {
         start(POLL);
         assertThatThrownBy(() -> source.load("b"))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND))
                 .hasMessage("failed to load 'b', failed to poll from model repository");
         assertThatThrownBy(() -> source.unload("b"))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND));
         assertThat(source.load("a")).hasSize(1);
     }
 
@@ -439,7 +439,7 @@ class RepositorySourceTest {
         start(POLL);
         assertThatThrownBy(() -> source.load(name))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
         assertThatThrownBy(() -> source.unload(name)).isInstanceOf(ServingException.class);
     }
 

@@ -5,7 +5,7 @@ package io.nereid.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig.VersionPolicy;
 import io.nereid.spi.ModelConfig.VersionPolicy.Kind;
@@ -25,47 +25,47 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class ServedModelListTest {
     private static final String GOOD_MODEL_CONFIG = """
-            model_config_list: {
-              config: {
-                name: "half_plus_two",
-                base_path: "/models/half_plus_two",
-                model_platform: "tensorflow"
-              },
-              config: {
-                name: "half_plus_three",
-                base_path: "/models/half_plus_three",
-                model_platform: "tensorflow"
-              }
-            }
-            """;
+        model_config_list: {
+          config: {
+            name: "half_plus_two",
+            base_path: "/models/half_plus_two",
+            model_platform: "tensorflow"
+          },
+          config: {
+            name: "half_plus_three",
+            base_path: "/models/half_plus_three",
+            model_platform: "tensorflow"
+          }
+        }
+        """;
 
     private static final String BAD_MODEL_CONFIG = """
-            improperly formatted file!
-            """;
+        improperly formatted file!
+        """;
 
     private static final String EVERYTHING = """
-            # all fields
-            model_config_list {
-              config {
-                name: 'm' base_path: "/b" model_platform: "onnxruntime"
-                model_version_policy { specific { versions: [ 3, 1 ] versions: 0 } }
-                version_labels { key: "stable" value: 1 }
-                version_labels { key: "first" }
-                weighted_labels {
-                  key: "canary"
-                  value {
-                    targets { version: 1 weight: 90 }
-                    targets { version: 2 weight: 10 }
-                    shadows { version: 3 weight: 0.1 }
-                  }
-                }
-                logging_config {
-                  log_collector_config { type: "tfrecord" filename_prefix: "/logs/m" }
-                  sampling_config { sampling_rate: 0.25 }
-                }
+        # all fields
+        model_config_list {
+          config {
+            name: 'm' base_path: "/b" model_platform: "onnxruntime"
+            model_version_policy { specific { versions: [ 3, 1 ] versions: 0 } }
+            version_labels { key: "stable" value: 1 }
+            version_labels { key: "first" }
+            weighted_labels {
+              key: "canary"
+              value {
+                targets { version: 1 weight: 90 }
+                targets { version: 2 weight: 10 }
+                shadows { version: 3 weight: 0.1 }
               }
             }
-            """;
+            logging_config {
+              log_collector_config { type: "tfrecord" filename_prefix: "/logs/m" }
+              sampling_config { sampling_rate: 0.25 }
+            }
+          }
+        }
+        """;
 
     private static ServedModel one(String fields) {
         return ServedModelList.parse("model_config_list { config { " + fields + " } }", "list")
@@ -76,7 +76,7 @@ class ServedModelListTest {
 
     private static void refused(ThrowingCallable call, String... parts) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.describe()).contains(parts);
         });
     }
@@ -153,7 +153,8 @@ class ServedModelListTest {
     void illegalModelTypesAreRefusedInTheWordsOfTheOriginal() {
         refused(
                 () -> one(BASICS + "model_type: TENSORFLOW"),
-                "Illegal setting both ModelServerConfig::model_type (deprecated) and ModelServerConfig::model_platform.");
+                "Illegal setting both ModelServerConfig::model_type (deprecated) and"
+                        + " ModelServerConfig::model_platform.");
         refused(
                 () -> one("name: 'm' base_path: '/b'"),
                 "Illegal setting neither ModelServerConfig::model_type (deprecated) nor"
@@ -261,8 +262,8 @@ class ServedModelListTest {
     void illegalToChangeAModelsPlatform() {
         refused(
                 () -> ServedModelList.check(List.of(model("a", "/a", "onnxruntime")), List.of(model("a"))),
-                "Illegal to change a model's platform. For model a platform was tensorflow and new platform requested is"
-                        + " onnxruntime");
+                "Illegal to change a model's platform. For model a platform was tensorflow and new platform requested"
+                        + " is onnxruntime");
         ServedModelList.check(List.of(model("b", "/a", "onnxruntime")), List.of(model("a")));
     }
 

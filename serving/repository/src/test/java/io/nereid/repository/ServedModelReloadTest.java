@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
@@ -86,7 +86,7 @@ class ServedModelReloadTest {
         return done;
     }
 
-    private static void refused(ThrowingCallable call, Code code, String text) {
+    private static void refused(ThrowingCallable call, ErrorCode code, String text) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(code);
             assertThat(e.getMessage()).contains(text);
@@ -256,11 +256,11 @@ class ServedModelReloadTest {
     void anEnsembleOfTheListIsMadeOfModelsOfTheList() {
         version("a", 1);
         Fakes.write(root.resolve("e/config.pbtxt"), """
-                name: "x" platform: "ensemble" max_batch_size: 1
-                input { name: "i" data_type: TYPE_FP32 dims: 1 } output { name: "o" data_type: TYPE_FP32 dims: 1 }
-                ensemble_scheduling { step { model_name: "a" model_version: -1
-                  input_map { key: "i" value: "i" } output_map { key: "o" value: "o" } } }
-                """);
+            name: "x" platform: "ensemble" max_batch_size: 1
+            input { name: "i" data_type: TYPE_FP32 dims: 1 } output { name: "o" data_type: TYPE_FP32 dims: 1 }
+            ensemble_scheduling { step { model_name: "a" model_version: -1
+              input_map { key: "i" value: "i" } output_map { key: "o" value: "o" } } }
+            """);
         start(model("e"), model("a"));
         assertThat(target.last("e").loadable()).containsExactly(1L);
         assertThat(target.all.get(0).model()).isEqualTo("a");
@@ -292,15 +292,24 @@ class ServedModelReloadTest {
         List<ServedModel> twice = List.of(model("b"), model("b"));
         for (var call : List.<java.util.function.Consumer<List<ServedModel>>>of(
                 l -> source.configure(l), l -> source.plan(l))) {
-            refused(() -> call.accept(twice), Code.INVALID_ARGUMENT, "Illegal to list model b multiple times");
-            refused(() -> call.accept(List.of(model("b"), relative)), Code.INVALID_ARGUMENT, "multiple times");
-            refused(() -> call.accept(List.of(relative)), Code.INVALID_ARGUMENT, "to have an absolute path or URI");
-            refused(() -> call.accept(List.of(other)), Code.INVALID_ARGUMENT, "Illegal to change a model's platform");
-            refused(() -> call.accept(List.of(unknown)), Code.INVALID_ARGUMENT, "requests unsupported platform caffe");
+            refused(() -> call.accept(twice), ErrorCode.INVALID_ARGUMENT, "Illegal to list model b multiple times");
+            refused(() -> call.accept(List.of(model("b"), relative)), ErrorCode.INVALID_ARGUMENT, "multiple times");
+            refused(
+                    () -> call.accept(List.of(relative)),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "to have an absolute path or URI");
+            refused(
+                    () -> call.accept(List.of(other)),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "Illegal to change a model's platform");
+            refused(
+                    () -> call.accept(List.of(unknown)),
+                    ErrorCode.INVALID_ARGUMENT,
+                    "requests unsupported platform caffe");
         }
         assertThat(source.models()).containsExactly(model("a"));
         assertThat(target.all).hasSize(1);
-        refused(() -> source(SLOW, relative), Code.INVALID_ARGUMENT, "absolute path");
+        refused(() -> source(SLOW, relative), ErrorCode.INVALID_ARGUMENT, "absolute path");
     }
 
     @Test
@@ -348,7 +357,7 @@ class ServedModelReloadTest {
         source.start(target);
         refused(
                 () -> source.configure(List.of(model("b"))),
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Unable to find a numerical version path for servable b at: " + root.resolve("b"));
         assertThat(source.models()).containsExactly(model("a"));
         assertThat(target.all).hasSize(1);
@@ -359,7 +368,7 @@ class ServedModelReloadTest {
         version("a", 3);
         source = source(SLOW, model("a"));
         assertThat(source.plan(List.of(model("a")))).containsExactly(change("a", Action.ADDED, List.of(3L), List.of()));
-        refused(() -> source.configure(List.of()), Code.FAILED_PRECONDITION, "is not being watched");
+        refused(() -> source.configure(List.of()), ErrorCode.FAILED_PRECONDITION, "is not being watched");
     }
 
     @Test

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
@@ -412,7 +412,7 @@ class ServedModelSourceTest {
         for (Options options : List.of(SLOW.withFailIfZeroVersionsAtStartup(true), SLOW.withAlwaysPresent(true))) {
             source = source(options, model("a"), model("b"));
             assertThatThrownBy(() -> source.start(target)).isInstanceOfSatisfying(ServingException.class, e -> {
-                assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+                assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
                 assertThat(e.getMessage())
                         .isEqualTo("Unable to find a numerical version path for servable a at: " + root.resolve("a"));
             });

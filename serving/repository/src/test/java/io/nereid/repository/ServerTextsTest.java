@@ -5,7 +5,7 @@ package io.nereid.repository;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig.Fit;
 import java.time.Duration;
@@ -19,14 +19,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 class ServerTextsTest {
     private static final String BATCHING = """
-            max_batch_size { value: 128 }
-            batch_timeout_micros { value: 1500 }
-            max_enqueued_batches { value: 1000000 }
-            num_batch_threads { value: 8 }
-            thread_pool_name { value: "pool" }
-            allowed_batch_sizes: [ 32, 64 ] allowed_batch_sizes: 128
-            pad_variable_length_inputs: true
-            """;
+        max_batch_size { value: 128 }
+        batch_timeout_micros { value: 1500 }
+        max_enqueued_batches { value: 1000000 }
+        num_batch_threads { value: 8 }
+        thread_pool_name { value: "pool" }
+        allowed_batch_sizes: [ 32, 64 ] allowed_batch_sizes: 128
+        pad_variable_length_inputs: true
+        """;
     private static final String KEY =
             "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\\n-----END PRIVATE KEY-----\\n";
     private static final String CERT = "-----BEGIN CERTIFICATE-----\\nMIIC\\n-----END CERTIFICATE-----\\n";
@@ -34,14 +34,15 @@ class ServerTextsTest {
             "server_key: '" + KEY + "'\nserver_cert: '" + CERT + "'\ncustom_ca: '" + CERT + "'\nclient_verify: true\n";
     private static final String MONITORING = "prometheus_config { enable: true path: '/metrics/x' }";
     private static final String MODELS =
-            "model_config_list { config { name: 'm' base_path: '/b' model_platform: 'tensorflow'"
-                    + " model_version_policy { specific { versions: [ 1, 2 ] } } version_labels { key: 'a' value: 1 }"
-                    + " weighted_labels { key: 'c' value { targets { version: 1 weight: 9e1 } shadows { version: 2 weight: .5 } } }"
-                    + " logging_config { log_collector_config { filename_prefix: '/l' } sampling_config { sampling_rate: 1 } } } }";
+            "model_config_list { config { name: 'm' base_path: '/b' model_platform: 'tensorflow' model_version_policy"
+                + " { specific { versions: [ 1, 2 ] } } version_labels { key: 'a' value: 1 } weighted_labels { key:"
+                + " 'c' value { targets { version: 1 weight: 9e1 } shadows { version: 2 weight: .5 } } }"
+                + " logging_config { log_collector_config { filename_prefix: '/l' } sampling_config { sampling_rate: 1"
+                + " } } } }";
 
     private static void refused(ThrowingCallable call, String... parts) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.describe()).contains(parts);
         });
     }
@@ -94,8 +95,8 @@ class ServerTextsTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "max_batch_size { value: 128 } allowed_batch_sizes: [ 32, 64 ] | b: Last entry in allowed_batch_sizes must"
-                        + " match max_batch_size; last entry was 64; expected 128",
+                "max_batch_size { value: 128 } allowed_batch_sizes: [ 32, 64 ] | b: Last entry in allowed_batch_sizes"
+                        + " must match max_batch_size; last entry was 64; expected 128",
                 "max_batch_size { value: 4 } allowed_batch_sizes: [ 4, 4 ] | allowed_batch_sizes entries must be"
                         + " monotonically increasing",
                 "max_batch_size { value: 4 } allowed_batch_sizes: [ 0, 4 ] | monotonically increasing",
@@ -181,7 +182,7 @@ class ServerTextsTest {
                 }
             } catch (ServingException e) {
                 wrong++;
-                assertThat(e.code()).as(text).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).as(text).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 assertThat(e.getMessage()).as(text).startsWith("f:").hasSizeLessThan(20_000);
             } catch (RuntimeException | StackOverflowError e) {
                 throw new AssertionError("case " + i + ": " + text, e);
@@ -194,7 +195,7 @@ class ServerTextsTest {
         try {
             ServedModelList.check(ServedModelList.parse(text, "f"), List.of(), List.of(Fakes.ONNX));
         } catch (ServingException e) {
-            assertThat(e.code()).as(text).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).as(text).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         }
     }
 }

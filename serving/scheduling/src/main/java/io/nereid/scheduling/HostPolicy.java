@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import java.util.BitSet;
@@ -39,7 +39,7 @@ public record HostPolicy(String name, BitSet cores) {
         String[] parts = text.split(",", 2);
         if (parts.length == 2 && parts[1].startsWith("numa-node=")) {
             throw ServingException.of(
-                    Code.UNIMPLEMENTED,
+                    ErrorCode.UNIMPLEMENTED,
                     "host policy '" + parts[0] + "' asks for " + parts[1] + ", which is not supported",
                     "name the node's processors with cpu-cores=");
         }
@@ -106,7 +106,7 @@ public record HostPolicy(String name, BitSet cores) {
         if (!seen.equals(cores)) {
             String system = System.getProperty("os.name", "this system");
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     String.format(
                             Locale.ROOT,
                             "host policy '%s' cannot bind threads to processors %s on %s with %d processors%s",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 
 /** Where the sequence batcher finds the files that states begin with. Called while the batcher is made. */
@@ -11,7 +11,7 @@ public interface InitialStates {
     /** For models without such files. */
     InitialStates NONE = file -> {
         throw ServingException.of(
-                Code.NOT_FOUND, "initial state file '" + file + "' cannot be read: the model has no directory");
+                ErrorCode.NOT_FOUND, "initial state file '" + file + "' cannot be read: the model has no directory");
     };
 
     /**

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 
@@ -18,21 +18,21 @@ final class Refusals {
 
     /** The job's own deadline has passed. */
     static ServingException late(InferenceJob job) {
-        return ServingException.of(Code.DEADLINE_EXCEEDED, prefix(job) + "Request timeout expired");
+        return ServingException.of(ErrorCode.DEADLINE_EXCEEDED, prefix(job) + "Request timeout expired");
     }
 
     /** The job has waited as long as its queue lets it. */
     static ServingException timedOut(InferenceJob job) {
-        return ServingException.of(Code.UNAVAILABLE, prefix(job) + "Request timeout expired");
+        return ServingException.of(ErrorCode.UNAVAILABLE, prefix(job) + "Request timeout expired");
     }
 
     static ServingException cancelled(InferenceJob job) {
-        return ServingException.of(Code.CANCELLED, prefix(job) + "Request was cancelled by its client");
+        return ServingException.of(ErrorCode.CANCELLED, prefix(job) + "Request was cancelled by its client");
     }
 
     static ServingException full(InferenceJob job, String model, int waiting) {
         return ServingException.of(
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 prefix(job) + "Exceeds maximum queue size",
                 "model '" + model + "' has " + waiting + " requests waiting; try again later");
     }
@@ -40,7 +40,7 @@ final class Refusals {
     /** The queue holds as many batches as it may. */
     static ServingException enqueued(InferenceJob job, int batches, int most) {
         return ServingException.of(
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 prefix(job)
                         + "The batch scheduling queue to which this task was submitted is full; currently " + batches
                         + " batches enqueued and max_enqueued_batches is " + most);
@@ -54,7 +54,7 @@ final class Refusals {
 
     static ServingException closed(InferenceJob job) {
         return ServingException.of(
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 prefix(job) + "Server is stopping, scheduler for model has stopped accepting new inference requests");
     }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -92,7 +92,7 @@ final class Rows {
                         && t.shape().sameBeyondFirst(first.shape());
                 if (!fits) {
                     throw ServingException.of(
-                            Code.INTERNAL,
+                            ErrorCode.INTERNAL,
                             "output '" + first.name() + "' of a request that ran in several batches was " + first
                                     + " in one and " + t
                                     + " in another (expected: the same beyond the first dimension)",
@@ -102,7 +102,7 @@ final class Rows {
             }
         }
         throw ServingException.of(
-                Code.INTERNAL,
+                ErrorCode.INTERNAL,
                 "output '" + first.name() + "' of a request that ran in several batches is missing in one of them"
                         + " (expected: it to be given)");
     }
@@ -117,7 +117,7 @@ final class Rows {
         }
         if (bytes > Integer.MAX_VALUE - MemoryRegion.ALIGNMENT) {
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "output '" + first.name() + "' of a request of " + rows + " rows takes " + bytes
                             + " bytes (expected: < 2 GiB)",
                     "send the request in parts");

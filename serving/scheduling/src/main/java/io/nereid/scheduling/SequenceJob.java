@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
@@ -180,8 +180,8 @@ final class SequenceJob implements InferenceJob, Reschedulable, Comparable<Seque
         }
         // The sequence cannot go on when one of its requests never ran.
         boolean broken = !began
-                || (e.code() == Code.CANCELLED && job.cancelled())
-                || (e.code() == Code.DEADLINE_EXCEEDED && late());
+                || (e.code() == ErrorCode.CANCELLED && job.cancelled())
+                || (e.code() == ErrorCode.DEADLINE_EXCEEDED && late());
         try {
             job.fail(e);
         } finally {

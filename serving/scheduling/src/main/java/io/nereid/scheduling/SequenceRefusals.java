@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 
@@ -31,7 +31,7 @@ final class SequenceRefusals {
 
     ServingException notIterative() {
         return ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "model '" + model + "' asks to see a request again, but its sequences are not iterative",
                 "set iterative_sequence: true in its sequence_batching");
     }
@@ -39,12 +39,13 @@ final class SequenceRefusals {
     /** For what is queued behind a request that was cancelled or came too late. */
     static ServingException broken(InferenceJob job) {
         return ServingException.of(
-                Code.CANCELLED, Refusals.prefix(job) + "Request was cancelled with an earlier request of its sequence");
+                ErrorCode.CANCELLED,
+                Refusals.prefix(job) + "Request was cancelled with an earlier request of its sequence");
     }
 
     static ServingException backlogTimeout(InferenceJob job) {
         return ServingException.of(
-                Code.UNAVAILABLE, Refusals.prefix(job) + "timeout of the corresponding sequence has been expired");
+                ErrorCode.UNAVAILABLE, Refusals.prefix(job) + "timeout of the corresponding sequence has been expired");
     }
 
     /** An id as people write it. */

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelConfig;
@@ -143,7 +143,7 @@ final class StateTensors implements AutoCloseable {
         if (i < 0) {
             if (!declared.contains(t.name())) {
                 throw ServingException.of(
-                        Code.INTERNAL,
+                        ErrorCode.INTERNAL,
                         "unable to add state '" + t.name() + "'. State configuration is missing for model '" + model
                                 + "'.");
             }
@@ -152,7 +152,7 @@ final class StateTensors implements AutoCloseable {
         Carried c = states.get(i);
         if (t.dataType() != c.state.dataType() || !c.shape.accepts(t.shape())) {
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "model '" + model + "' gave state '" + t.name() + "' as " + t.dataType() + " of shape " + t.shape()
                             + " (expected: " + c.state.dataType() + " of shape " + c.shape + ")",
                     "correct data_type or dims of the state in sequence_batching");

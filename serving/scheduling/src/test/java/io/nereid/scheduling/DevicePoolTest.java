@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.InferenceJob;
@@ -45,14 +45,14 @@ class DevicePoolTest {
         }
         assertThatThrownBy(() -> HostPolicy.parse("gold,numa-node=1"))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNIMPLEMENTED));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNIMPLEMENTED));
     }
 
     @Test
     void refusesAPolicyThatThisMachineCannotFollow() {
         assertThatThrownBy(() -> new DevicePool("p", 1, Clock.system(), HostPolicy.parse("gold,cpu-cores=4000")))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+                    assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                     assertThat(e.getMessage()).contains("host policy 'gold' cannot bind threads to processors {4000}");
                 });
     }

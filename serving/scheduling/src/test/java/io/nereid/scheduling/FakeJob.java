@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
@@ -21,7 +21,7 @@ final class FakeJob implements InferenceJob {
     final int shape;
     final long deadline;
     final AtomicInteger ends = new AtomicInteger();
-    volatile @Nullable Code code;
+    volatile @Nullable ErrorCode code;
     volatile @Nullable ServingException error;
     volatile long queuedAt = -1;
     volatile long startedAt = -1;
@@ -29,7 +29,8 @@ final class FakeJob implements InferenceJob {
     /** What it is made of; given up at the end. */
     List<Tensor> inputs = List.of();
     /** The answer, when a test wants to look at it and close it. */
-    @Nullable List<Tensor> outputs;
+    @Nullable
+    List<Tensor> outputs;
 
     boolean keepsOutputs;
     int runs;
@@ -145,7 +146,7 @@ final class FakeJob implements InferenceJob {
 
     @Override
     public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
-        code = Code.OK;
+        code = ErrorCode.OK;
         if (keepsOutputs) {
             this.outputs = outputs;
         } else {

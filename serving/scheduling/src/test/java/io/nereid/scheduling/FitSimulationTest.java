@@ -5,7 +5,7 @@ package io.nereid.scheduling;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.scheduling.SchedulerOptions.Inline;
@@ -215,7 +215,7 @@ class FitSimulationTest {
     private static void check(Iterable<FakeJob> jobs, String as) {
         for (FakeJob job : jobs) {
             List<Tensor> outputs = job.outputs;
-            assertThat(outputs != null).as(as).isEqualTo(job.code == Code.OK);
+            assertThat(outputs != null).as(as).isEqualTo(job.code == ErrorCode.OK);
             if (outputs != null) {
                 Tensor out = outputs.get(0);
                 int[] values = new int[out.byteLength() / 4];

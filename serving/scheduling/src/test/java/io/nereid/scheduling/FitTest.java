@@ -5,7 +5,7 @@ package io.nereid.scheduling;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.InferenceJob;
@@ -239,7 +239,7 @@ class FitTest {
                 })
                 .hasMessageContaining("Task size 11 is larger than maximum input batch size 10")
                 .extracting(e -> e instanceof ServingException x ? x.code() : null)
-                .isEqualTo(Code.INVALID_ARGUMENT);
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test
@@ -281,7 +281,7 @@ class FitTest {
         assertThat(runner.ran).containsExactly("1:4", "1:4", "2:1");
         assertThat(waiting).as("its rest has left the queue").containsExactly(1);
         assertThat(big.ends).hasValue(1);
-        assertThat(big.code).isEqualTo(Code.INTERNAL);
+        assertThat(big.code).isEqualTo(ErrorCode.INTERNAL);
         assertThat(big.hasAction()).isFalse();
         expectDoubled(next);
         s.close();
@@ -311,7 +311,7 @@ class FitTest {
         s.submit(big);
         runAll();
         assertThat(big.ends).hasValue(1);
-        assertThat(big.code).isEqualTo(Code.INTERNAL);
+        assertThat(big.code).isEqualTo(ErrorCode.INTERNAL);
         assertThat(s.queued()).isZero();
     }
 
@@ -324,7 +324,7 @@ class FitTest {
         runAll();
         assertThat(runner.ran).containsExactly("1:4");
         assertThat(big.ends).hasValue(1);
-        assertThat(big.code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(big.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         assertThat(s.queued()).isZero();
     }
 
@@ -335,7 +335,7 @@ class FitTest {
         s.submit(big);
         runner.during = () -> {
             big.cancel();
-            assertThat(big.code).isEqualTo(Code.CANCELLED);
+            assertThat(big.code).isEqualTo(ErrorCode.CANCELLED);
             assertThat(s.queued()).isZero();
         };
         runAll();
@@ -414,7 +414,7 @@ class FitTest {
         FakeJob big = job(1, 12, 1);
         s.submit(big);
         assertThat(big.ends).hasValue(1);
-        assertThat(big.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(big.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(s.queued()).isZero();
     }
 
@@ -473,7 +473,7 @@ class FitTest {
         runner.during = () -> time.advance(150);
         runAll();
         assertThat(runner.ran).containsExactly("1:4");
-        assertThat(big.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(big.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(big.ends).hasValue(1);
     }
 
@@ -520,7 +520,7 @@ class FitTest {
             s.submit(FakeJob.of(i));
         }
         ServingException e = refused(s, FakeJob.of(5));
-        assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(e.getMessage())
                 .endsWith("The batch scheduling queue to which this task was submitted is full; currently 2 batches"
                         + " enqueued and max_enqueued_batches is 2");
@@ -537,9 +537,9 @@ class FitTest {
         Scheduler s = bounded(4, 2);
         s.submit(FakeJob.rows(1, 3));
         s.submit(FakeJob.rows(2, 3));
-        assertThat(refused(s, FakeJob.rows(3, 2)).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(refused(s, FakeJob.rows(3, 2)).code()).isEqualTo(ErrorCode.UNAVAILABLE);
         s.submit(FakeJob.rows(4, 1));
-        assertThat(refused(s, FakeJob.of(5)).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(refused(s, FakeJob.of(5)).code()).isEqualTo(ErrorCode.UNAVAILABLE);
         runAll();
         assertThat(runner.ran).containsExactly("1:3", "2:3 4:1");
     }
@@ -551,12 +551,12 @@ class FitTest {
         FakeJob late = FakeJob.until(2, time.nanos() + 50);
         s.submit(gone);
         s.submit(late);
-        assertThat(refused(s, FakeJob.of(3)).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(refused(s, FakeJob.of(3)).code()).isEqualTo(ErrorCode.UNAVAILABLE);
         gone.cancel();
         s.submit(FakeJob.of(4));
-        assertThat(refused(s, FakeJob.of(5)).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(refused(s, FakeJob.of(5)).code()).isEqualTo(ErrorCode.UNAVAILABLE);
         time.advance(50);
-        assertThat(late.code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(late.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         s.submit(FakeJob.of(6));
         runAll();
         assertThat(runner.ran).containsExactly("4:1", "6:1");
@@ -568,7 +568,7 @@ class FitTest {
         s.submit(FakeJob.of(1));
         runner.during = () -> {
             s.submit(FakeJob.of(2));
-            assertThat(refused(s, FakeJob.of(3)).code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(refused(s, FakeJob.of(3)).code()).isEqualTo(ErrorCode.UNAVAILABLE);
         };
         runAll();
         assertThat(runner.ran).containsExactly("1:1", "2:1");
@@ -581,7 +581,7 @@ class FitTest {
         FakeJob b = job(2, 1, 2);
         s.submit(a);
         s.submit(b);
-        assertThat(refused(s, job(3, 1, 1)).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(refused(s, job(3, 1, 1)).code()).isEqualTo(ErrorCode.UNAVAILABLE);
         FakeJob c = job(4, 1, 2);
         s.submit(c);
         runAll();

@@ -4,7 +4,7 @@ package io.nereid.scheduling;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.InferenceJob;
@@ -174,9 +174,10 @@ class ManyModelsTest {
                 waiting.remove(j);
                 if (j.error == null) {
                     left.add(j.number);
-                } else if (j.code == Code.UNAVAILABLE && policyOf(j).onTimeout() == TimeoutAction.DELAY) {
+                } else if (j.code == ErrorCode.UNAVAILABLE && policyOf(j).onTimeout() == TimeoutAction.DELAY) {
                     wrong.add(j + " was rejected though it should only be delayed");
-                } else if (j.code == Code.UNAVAILABLE && (timeout(j) == 0 || time.nanos() - j.queuedAt < timeout(j))) {
+                } else if (j.code == ErrorCode.UNAVAILABLE
+                        && (timeout(j) == 0 || time.nanos() - j.queuedAt < timeout(j))) {
                     wrong.add(j + " was rejected before its time");
                 }
             };

@@ -4,7 +4,7 @@ package io.nereid.scheduling;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,7 +35,7 @@ class OrderedTest {
         job.complete(List.of(), Map.of());
     }
 
-    private static final ServingException BROKEN = ServingException.of(Code.INTERNAL, "broken");
+    private static final ServingException BROKEN = ServingException.of(ErrorCode.INTERNAL, "broken");
 
     @Test
     void letsTheFirstAnswerAtOnceAndTheOthersWaitUntilItHasEnded() {

@@ -5,7 +5,7 @@ package io.nereid.scheduling;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.ModelConfig;
@@ -53,7 +53,7 @@ class PolicyTest {
         assertThat(puppet.trouble).isEmpty();
     }
 
-    private static void refused(FakeJob job, Code code, String text) {
+    private static void refused(FakeJob job, ErrorCode code, String text) {
         assertThat(job.code).as("%s", job).isEqualTo(code);
         assertThat(job.error).hasMessage("[request id: r" + job.number + "] " + text);
         assertThat(job.ends.get()).isEqualTo(1);
@@ -148,7 +148,7 @@ class PolicyTest {
                 levels(1, 0, 2, 2, new Queue(1, Duration.ZERO, false), Map.of(1L, new Queue(2, Duration.ZERO, false)));
         s.submit(FakeJob.of(1));
         assertThatThrownBy(() -> s.submit(FakeJob.of(2))).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             assertThat(e.getMessage()).isEqualTo("[request id: r2] Exceeds maximum queue size");
         });
         s.submit(FakeJob.of(3).priority(1));
@@ -178,7 +178,7 @@ class PolicyTest {
         time.advance(59);
         assertThat(first.ends.get()).isZero();
         time.advance(1);
-        refused(first, Code.UNAVAILABLE, "Request timeout expired");
+        refused(first, ErrorCode.UNAVAILABLE, "Request timeout expired");
         assertThat(second.ends.get()).isZero();
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(2));
@@ -199,7 +199,7 @@ class PolicyTest {
         assertThat(s.queued()).isEqualTo(4);
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(3), List.of(4), List.of(1), List.of(2));
-        assertThat(first.code).isEqualTo(Code.OK);
+        assertThat(first.code).isEqualTo(ErrorCode.OK);
     }
 
     @Test
@@ -232,7 +232,7 @@ class PolicyTest {
         time.advance(49);
         assertThat(job.ends.get()).isZero();
         time.advance(1);
-        refused(job, Code.DEADLINE_EXCEEDED, "Request timeout expired");
+        refused(job, ErrorCode.DEADLINE_EXCEEDED, "Request timeout expired");
     }
 
     @Test
@@ -243,8 +243,8 @@ class PolicyTest {
         s.submit(hard);
         s.submit(soft);
         time.advance(100);
-        refused(hard, Code.DEADLINE_EXCEEDED, "Request timeout expired");
-        refused(soft, Code.UNAVAILABLE, "Request timeout expired");
+        refused(hard, ErrorCode.DEADLINE_EXCEEDED, "Request timeout expired");
+        refused(soft, ErrorCode.UNAVAILABLE, "Request timeout expired");
     }
 
     @Test
@@ -255,11 +255,11 @@ class PolicyTest {
         s.submit(shorter);
         s.submit(longer);
         time.advance(30);
-        refused(shorter, Code.UNAVAILABLE, "Request timeout expired");
+        refused(shorter, ErrorCode.UNAVAILABLE, "Request timeout expired");
         time.advance(69);
         assertThat(longer.ends.get()).isZero();
         time.advance(1);
-        refused(longer, Code.UNAVAILABLE, "Request timeout expired");
+        refused(longer, ErrorCode.UNAVAILABLE, "Request timeout expired");
     }
 
     @Test
@@ -269,7 +269,7 @@ class PolicyTest {
         s.submit(job);
         s.submit(FakeJob.of(2));
         time.advance(30);
-        refused(job, Code.UNAVAILABLE, "Request timeout expired");
+        refused(job, ErrorCode.UNAVAILABLE, "Request timeout expired");
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(2));
     }
@@ -282,7 +282,7 @@ class PolicyTest {
         time.advance(99);
         assertThat(job.ends.get()).isZero();
         time.advance(1);
-        assertThat(job.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(job.code).isEqualTo(ErrorCode.UNAVAILABLE);
     }
 
     @Test
@@ -302,7 +302,7 @@ class PolicyTest {
         time.spend(10);
         runAll();
         assertThat(puppet.ran).isEmpty();
-        refused(job, Code.UNAVAILABLE, "Request timeout expired");
+        refused(job, ErrorCode.UNAVAILABLE, "Request timeout expired");
     }
 
     @Test
@@ -319,9 +319,9 @@ class PolicyTest {
         s.submit(late);
         assertThatThrownBy(() -> s.submit(FakeJob.of(3))).hasMessageContaining("Exceeds maximum queue size");
         time.advance(10);
-        refused(early, Code.UNAVAILABLE, "Request timeout expired");
+        refused(early, ErrorCode.UNAVAILABLE, "Request timeout expired");
         late.cancel();
-        refused(late, Code.CANCELLED, "Request was cancelled by its client");
+        refused(late, ErrorCode.CANCELLED, "Request was cancelled by its client");
         runAll();
         assertThat(puppet.ran).isEmpty();
     }

@@ -5,7 +5,7 @@ package io.nereid.scheduling;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.RateLimiter.Total;
 import io.nereid.scheduling.SchedulerOptions.Inline;
@@ -273,7 +273,7 @@ class RateLimiterTest {
         new Model(limiter, "a", group("a", 1, 0, r("R", 4))).submit(1);
         assertThatThrownBy(() -> new Model(limiter, "b", group("b", 1, 0, r("R", 5))))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.getMessage())
                             .isEqualTo(
                                     "Resource count for \"R\" is limited to 4 which will prevent scheduling of one or"

@@ -5,7 +5,7 @@ package io.nereid.scheduling;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.InferenceJob;
@@ -76,7 +76,7 @@ class SchedulerTest {
         assertThat(direct.queued()).isEqualTo(3);
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(1), List.of(2), List.of(3));
-        assertThat(jobs).allMatch(j -> j.ends.get() == 1 && j.code == Code.OK && !j.hasAction());
+        assertThat(jobs).allMatch(j -> j.ends.get() == 1 && j.code == ErrorCode.OK && !j.hasAction());
         assertThat(direct.queued()).isZero();
         assertThat(direct.running()).isZero();
         assertThat(direct.batches()).isEqualTo(3);
@@ -181,7 +181,7 @@ class SchedulerTest {
         submit(batcher, jobs);
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(1, 3));
-        assertThat(jobs[1].code).isEqualTo(Code.CANCELLED);
+        assertThat(jobs[1].code).isEqualTo(ErrorCode.CANCELLED);
     }
 
     @Test
@@ -207,7 +207,7 @@ class SchedulerTest {
         submit(direct, jobs(1, 2));
         FakeJob third = FakeJob.of(3);
         assertThatThrownBy(() -> direct.submit(third)).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             assertThat(e.getMessage()).isEqualTo("[request id: r3] Exceeds maximum queue size");
         });
         assertThat(third.ends.get()).isZero();
@@ -234,11 +234,11 @@ class SchedulerTest {
         time.advance(99);
         assertThat(jobs.get(1).ends.get()).isZero();
         time.advance(1);
-        assertThat(jobs.get(1).code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(jobs.get(1).code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         assertThat(jobs.get(1).error).hasMessage("[request id: r2] Request timeout expired");
         assertThat(direct.queued()).isEqualTo(2);
         time.advance(400);
-        assertThat(jobs.get(0).code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(jobs.get(0).code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(3));
         assertThat(time.alarms()).isZero();
@@ -252,7 +252,7 @@ class SchedulerTest {
         time.spend(10);
         runAll();
         assertThat(puppet.ran).isEmpty();
-        assertThat(job.code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(job.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
     }
 
     @Test
@@ -260,12 +260,12 @@ class SchedulerTest {
         DirectScheduler direct = direct(1, Inline.ALWAYS);
         assertThatThrownBy(() -> direct.submit(FakeJob.until(1, time.nanos())))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.DEADLINE_EXCEEDED));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DEADLINE_EXCEEDED));
         FakeJob gone = FakeJob.of(2);
         gone.cancel();
         assertThatThrownBy(() -> direct.submit(gone))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.CANCELLED));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.CANCELLED));
         assertThat(puppet.ran).isEmpty();
     }
 
@@ -274,7 +274,7 @@ class SchedulerTest {
         DynamicBatcher batcher = batcher(4, 100);
         List<FakeJob> jobs = submit(batcher, jobs(1, 3));
         jobs.get(1).cancel();
-        assertThat(jobs.get(1).code).isEqualTo(Code.CANCELLED);
+        assertThat(jobs.get(1).code).isEqualTo(ErrorCode.CANCELLED);
         assertThat(batcher.queued()).isEqualTo(2);
         time.advance(100);
         runAll();
@@ -375,10 +375,10 @@ class SchedulerTest {
         DynamicBatcher batcher = new DynamicBatcher(config(1, 2, batching), puppet, pool, QUEUED);
         List<FakeJob> jobs = submit(batcher, jobs(1, 3));
         jobs.get(0).cancel();
-        assertThat(jobs.get(0).code).isEqualTo(Code.CANCELLED);
+        assertThat(jobs.get(0).code).isEqualTo(ErrorCode.CANCELLED);
         runAll();
         assertThat(jobs).allMatch(j -> j.ends.get() == 1);
-        assertThat(jobs.get(2).code).isEqualTo(Code.OK);
+        assertThat(jobs.get(2).code).isEqualTo(ErrorCode.OK);
     }
 
     @Test
@@ -389,12 +389,12 @@ class SchedulerTest {
         batcher.close();
         assertThat(drained).isNotDone();
         assertThatThrownBy(() -> batcher.submit(FakeJob.of(3))).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+            assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
             assertThat(e.getMessage()).contains("scheduler for model has stopped accepting new inference requests");
         });
         runAll();
         assertThat(puppet.ran).containsExactly(List.of(1, 2));
-        assertThat(jobs).allMatch(j -> j.code == Code.OK);
+        assertThat(jobs).allMatch(j -> j.code == ErrorCode.OK);
         assertThat(drained).isCompleted();
     }
 
@@ -412,7 +412,7 @@ class SchedulerTest {
         pool.close();
         FakeJob job = FakeJob.of(1);
         direct.submit(job);
-        assertThat(job.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(job.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(direct.queued()).isZero();
     }
 
@@ -432,7 +432,7 @@ class SchedulerTest {
         DirectScheduler direct = new DirectScheduler(config(0, 1, 0), broken, pool, QUEUED);
         List<FakeJob> jobs = submit(direct, jobs(1, 2));
         runAll();
-        assertThat(jobs).allMatch(j -> j.code == Code.INTERNAL && j.ends.get() == 1);
+        assertThat(jobs).allMatch(j -> j.code == ErrorCode.INTERNAL && j.ends.get() == 1);
     }
 
     @Test

@@ -6,7 +6,7 @@ import static io.nereid.scheduling.SequenceStage.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig.Control;
 import io.nereid.spi.ModelConfig.Control.Kind;
@@ -115,7 +115,7 @@ class SequenceControlTest {
         stage.controls = List.of(new Control("ID", Kind.CORRID, type, 0, 0));
         SequenceBatcher batcher = stage.open();
         ServingException e = stage.refused(batcher, stage.turn(id + " S"));
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e).hasMessageContaining(id).hasMessageContaining("'ID'").hasMessageContaining(type.name());
         stage.end(batcher);
     }
@@ -126,7 +126,7 @@ class SequenceControlTest {
         stage.controls = List.of(new Control("CORRID", Kind.CORRID, type, 0, 0));
         SequenceBatcher batcher = stage.open();
         ServingException e = stage.refused(batcher, stage.turn(id + " S"));
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e)
                 .hasMessage("sequence batching control 'CORRID' data-type is '" + given + "', but model 'm' expects '"
                         + type + "'");

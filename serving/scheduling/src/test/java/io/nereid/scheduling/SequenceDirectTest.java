@@ -5,7 +5,7 @@ package io.nereid.scheduling;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.ModelConfig.InstanceGroup;
@@ -32,7 +32,7 @@ class SequenceDirectTest {
         Turn turn = stage.turn("1 S");
         turn.rows = 2;
         ServingException e = stage.refused(batcher, turn);
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e)
                 .hasMessage("inference request to model 'm' must specify batch-size 1 due to requirements of sequence"
                         + " batcher");
@@ -49,7 +49,7 @@ class SequenceDirectTest {
         none.sequence = null;
         ServingException e = stage.refused(batcher, none);
         assertThat(e).hasMessage(text);
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         stage.end(batcher);
     }
 
@@ -57,7 +57,7 @@ class SequenceDirectTest {
     void refusesAFirstRequestWithoutStart() {
         SequenceBatcher batcher = stage.open();
         ServingException e = stage.refused(batcher, stage.turn("18446744073709551615"));
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e)
                 .hasMessage("inference request for sequence 18446744073709551615 to model 'm' must specify the START"
                         + " flag on the first request of the sequence");
@@ -79,7 +79,7 @@ class SequenceDirectTest {
         SequenceBatcher batcher = stage.open();
         Turn turn = stage.submit(batcher, "1 SE");
         stage.runAll();
-        assertThat(turn.code).isEqualTo(Code.OK);
+        assertThat(turn.code).isEqualTo(ErrorCode.OK);
         assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.end(batcher);
     }
@@ -249,7 +249,7 @@ class SequenceDirectTest {
         SequenceBatcher batcher = stage.open();
         Turn turn = stage.submit(batcher, "1 S");
         stage.end(batcher);
-        assertThat(turn.code).isEqualTo(Code.OK);
+        assertThat(turn.code).isEqualTo(ErrorCode.OK);
     }
 
     @Test
@@ -269,15 +269,15 @@ class SequenceDirectTest {
     @Test
     void keepsThePlaceWhenTheModelFails() {
         SequenceBatcher batcher = stage.open();
-        stage.puppet.failure = ServingException.of(Code.INTERNAL, "no");
+        stage.puppet.failure = ServingException.of(ErrorCode.INTERNAL, "no");
         Turn first = stage.submit(batcher, "1 S");
         stage.submit(batcher, "2 S");
         stage.runAll();
-        assertThat(first.code).isEqualTo(Code.INTERNAL);
+        assertThat(first.code).isEqualTo(ErrorCode.INTERNAL);
         stage.puppet.failure = null;
         Turn second = stage.submit(batcher, "2");
         stage.runAll();
-        assertThat(second.code).isEqualTo(Code.OK);
+        assertThat(second.code).isEqualTo(ErrorCode.OK);
         assertThat(stage.ran().get(1)).containsExactly("-", "r3");
         stage.end(batcher);
     }
@@ -291,12 +291,12 @@ class SequenceDirectTest {
         Turn first = stage.submit(batcher, "1 S");
         Turn other = stage.submit(batcher, "2 S");
         stage.runAll();
-        assertThat(first.code).isEqualTo(Code.INTERNAL);
-        assertThat(other.code).isEqualTo(Code.INTERNAL);
+        assertThat(first.code).isEqualTo(ErrorCode.INTERNAL);
+        assertThat(other.code).isEqualTo(ErrorCode.INTERNAL);
         stage.puppet.instead = null;
         assertThat(stage.submit(batcher, "1 E").ends.get()).isZero();
         stage.runAll();
-        assertThat(stage.turns.get(2).code).isEqualTo(Code.OK);
+        assertThat(stage.turns.get(2).code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -325,10 +325,10 @@ class SequenceDirectTest {
         stage.options = new SchedulerOptions(100, Inline.ALWAYS);
         SequenceBatcher batcher = stage.open();
         Turn first = stage.submit(batcher, "1 S");
-        assertThat(first.code).isEqualTo(Code.OK);
+        assertThat(first.code).isEqualTo(ErrorCode.OK);
         stage.puppet.during = () -> stage.submit(batcher, "2 S");
         Turn second = stage.submit(batcher, "1");
-        assertThat(second.code).isEqualTo(Code.OK);
+        assertThat(second.code).isEqualTo(ErrorCode.OK);
         assertThat(stage.ran()).as("what came meanwhile is the pool's").containsExactly(List.of("r1"), List.of("r2"));
         stage.runAll();
         assertThat(stage.ran().get(2)).containsExactly("-", "r3");
@@ -424,8 +424,8 @@ class SequenceDirectTest {
         gone.onTaken = gone::cancel;
         stage.runAll();
         assertThat(stage.ran()).containsExactly(List.of("r1", "-", "r4"));
-        assertThat(gone.code).isEqualTo(Code.CANCELLED);
-        assertThat(behind.code).isEqualTo(Code.CANCELLED);
+        assertThat(gone.code).isEqualTo(ErrorCode.CANCELLED);
+        assertThat(behind.code).isEqualTo(ErrorCode.CANCELLED);
         stage.end(batcher);
     }
 
@@ -436,7 +436,7 @@ class SequenceDirectTest {
         gone.onTaken = gone::cancel;
         stage.runAll();
         assertThat(stage.ran()).isEmpty();
-        assertThat(gone.code).isEqualTo(Code.CANCELLED);
+        assertThat(gone.code).isEqualTo(ErrorCode.CANCELLED);
         stage.end(batcher);
     }
 }

@@ -4,7 +4,7 @@ package io.nereid.scheduling;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import org.junit.jupiter.api.Test;
 
 class SequenceIterativeDirectTest extends SequenceIterativeRules {
@@ -20,7 +20,7 @@ class SequenceIterativeDirectTest extends SequenceIterativeRules {
         stage.puppet.instead = job -> ((Reschedulable) job).reschedule();
         Turn turn = stage.submit(batcher, "1 SE");
         stage.runAll();
-        assertThat(turn.code).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(turn.code).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(turn.error).hasMessageContaining("not iterative");
         stage.end(batcher);
     }

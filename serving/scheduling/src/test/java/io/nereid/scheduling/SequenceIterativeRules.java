@@ -4,7 +4,7 @@ package io.nereid.scheduling;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.ModelConfig.Control;
@@ -56,7 +56,7 @@ abstract class SequenceIterativeRules {
                         List.of("START=0 READY=1 END=0 CORRID=1"),
                         List.of("START=0 READY=1 END=0 CORRID=1"));
         assertThat(turn.answers).hasSize(3);
-        assertThat(turn.code).isEqualTo(Code.OK);
+        assertThat(turn.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -85,7 +85,7 @@ abstract class SequenceIterativeRules {
             stage.time.advance(2 * SequenceStage.IDLE);
             assertThat(stage.runOne()).isTrue();
         }
-        assertThat(turn.code).isEqualTo(Code.OK);
+        assertThat(turn.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -102,7 +102,7 @@ abstract class SequenceIterativeRules {
         turn.cancel();
         stage.runAll();
         assertThat(heard).containsExactly(false, true);
-        assertThat(turn.code).isEqualTo(Code.CANCELLED);
+        assertThat(turn.code).isEqualTo(ErrorCode.CANCELLED);
         stage.end(batcher);
     }
 
@@ -119,7 +119,7 @@ abstract class SequenceIterativeRules {
         stage.time.advance(100);
         stage.runAll();
         assertThat(heard).containsExactly(false, true);
-        assertThat(turn.code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(turn.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         stage.end(batcher);
     }
 
@@ -128,7 +128,7 @@ abstract class SequenceIterativeRules {
         SequenceBatcher batcher = stage.open();
         Turn turn = stage.submit(batcher, stage.turn("1"));
         turn.cancel();
-        assertThat(turn.code).isEqualTo(Code.CANCELLED);
+        assertThat(turn.code).isEqualTo(ErrorCode.CANCELLED);
         stage.runAll();
         assertThat(stage.ran()).isEmpty();
         stage.end(batcher);
@@ -137,10 +137,10 @@ abstract class SequenceIterativeRules {
     @Test
     void endWhenTheModelFails() {
         SequenceBatcher batcher = stage.open();
-        stage.puppet.failure = ServingException.of(Code.INTERNAL, "no");
+        stage.puppet.failure = ServingException.of(ErrorCode.INTERNAL, "no");
         Turn turn = stage.submit(batcher, stage.turn("1"));
         stage.runAll();
-        assertThat(turn.code).isEqualTo(Code.INTERNAL);
+        assertThat(turn.code).isEqualTo(ErrorCode.INTERNAL);
         stage.end(batcher);
     }
 

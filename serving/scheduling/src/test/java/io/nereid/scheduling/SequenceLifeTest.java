@@ -6,7 +6,7 @@ import static io.nereid.scheduling.SequenceStage.IDLE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import java.util.List;
@@ -56,13 +56,13 @@ class SequenceLifeTest {
         stage.submit(batcher, "2 S");
         stage.submit(batcher, "2");
         ServingException e = stage.refused(batcher, stage.turn("1"));
-        assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(e).hasMessage("[request id: r4] Exceeds maximum queue size");
         assertThat(stage.refused(batcher, stage.turn("3 S"))).hasMessageContaining("Exceeds maximum queue size");
         stage.runAll();
         stage.submit(batcher, "1 E");
         stage.end(batcher);
-        assertThat(stage.turns).allMatch(t -> t.code == Code.OK);
+        assertThat(stage.turns).allMatch(t -> t.code == ErrorCode.OK);
     }
 
     @Test
@@ -77,7 +77,7 @@ class SequenceLifeTest {
         assertThat(second.ends.get()).isZero();
         stage.time.advance(1);
         for (Turn turn : List.of(first, second, third)) {
-            assertThat(turn.code).isEqualTo(Code.UNAVAILABLE);
+            assertThat(turn.code).isEqualTo(ErrorCode.UNAVAILABLE);
             assertThat(turn.error)
                     .hasMessage("[request id: r" + turn.number
                             + "] timeout of the corresponding sequence has been expired");
@@ -85,7 +85,7 @@ class SequenceLifeTest {
         assertThat(stage.refused(batcher, stage.turn("2"))).hasMessageContaining("must specify the START flag");
         stage.submit(batcher, "1 E");
         stage.runAll();
-        assertThat(other.code).isEqualTo(Code.OK);
+        assertThat(other.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -100,8 +100,8 @@ class SequenceLifeTest {
         stage.runOne();
         stage.time.advance(400);
         stage.runAll();
-        assertThat(here.code).isEqualTo(Code.OK);
-        assertThat(waits.code).isEqualTo(Code.OK);
+        assertThat(here.code).isEqualTo(ErrorCode.OK);
+        assertThat(waits.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -113,13 +113,13 @@ class SequenceLifeTest {
         Turn after = stage.submit(batcher, "1");
         Turn next = stage.submit(batcher, "2 S");
         stage.time.advance(100);
-        assertThat(late.code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(late.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         assertThat(late.error).hasMessage("[request id: r2] Request timeout expired");
-        assertThat(after.code).isEqualTo(Code.CANCELLED);
+        assertThat(after.code).isEqualTo(ErrorCode.CANCELLED);
         assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.runAll();
-        assertThat(before.code).isEqualTo(Code.OK);
-        assertThat(next.code).isEqualTo(Code.OK);
+        assertThat(before.code).isEqualTo(ErrorCode.OK);
+        assertThat(next.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -130,7 +130,7 @@ class SequenceLifeTest {
         stage.time.spend(100);
         stage.runAll();
         assertThat(stage.ran()).isEmpty();
-        assertThat(late.code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        assertThat(late.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         assertThat(stage.refused(batcher, stage.turn("2 S").until(stage.time.nanos())))
                 .hasMessageContaining("Request timeout expired");
         stage.end(batcher);
@@ -149,7 +149,7 @@ class SequenceLifeTest {
         assertThat(waits.ends.get()).isZero();
         stage.time.advance(1);
         stage.runAll();
-        assertThat(waits.code).isEqualTo(Code.OK);
+        assertThat(waits.code).isEqualTo(ErrorCode.OK);
         assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.end(batcher);
     }
@@ -164,7 +164,7 @@ class SequenceLifeTest {
         assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.runAll();
         assertThat(stage.ran()).containsExactly(List.of("r1"), List.of("r2"), List.of("r3"));
-        assertThat(waits.code).isEqualTo(Code.OK);
+        assertThat(waits.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -196,7 +196,7 @@ class SequenceLifeTest {
         }
         stage.submit(batcher, "1 E");
         stage.runAll();
-        assertThat(waits.code).isEqualTo(Code.OK);
+        assertThat(waits.code).isEqualTo(ErrorCode.OK);
         // Its silence counts from when it got the place.
         stage.time.advance(IDLE - 1);
         stage.submit(batcher, "2");
@@ -227,12 +227,12 @@ class SequenceLifeTest {
         Turn third = stage.submit(batcher, "1");
         Turn next = stage.submit(batcher, "2 S");
         second.cancel();
-        assertThat(second.code).isEqualTo(Code.CANCELLED);
-        assertThat(third.code).isEqualTo(Code.CANCELLED);
+        assertThat(second.code).isEqualTo(ErrorCode.CANCELLED);
+        assertThat(third.code).isEqualTo(ErrorCode.CANCELLED);
         assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.runAll();
-        assertThat(first.code).isEqualTo(Code.OK);
-        assertThat(next.code).isEqualTo(Code.OK);
+        assertThat(first.code).isEqualTo(ErrorCode.OK);
+        assertThat(next.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -246,7 +246,7 @@ class SequenceLifeTest {
         head.cancel();
         stage.runAll();
         assertThat(stage.ran()).containsExactly(List.of("r1"), List.of("r3"));
-        assertThat(next.code).isEqualTo(Code.OK);
+        assertThat(next.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -258,7 +258,7 @@ class SequenceLifeTest {
         Turn second = stage.submit(batcher, "2");
         Turn third = stage.submit(batcher, "2 E");
         second.cancel();
-        assertThat(List.of(first, second, third)).allMatch(t -> t.code == Code.CANCELLED);
+        assertThat(List.of(first, second, third)).allMatch(t -> t.code == ErrorCode.CANCELLED);
         assertThat(batcher.queued()).isEqualTo(1);
         stage.end(batcher);
     }
@@ -282,11 +282,11 @@ class SequenceLifeTest {
         Turn first = stage.submit(batcher, "1 S");
         Turn second = stage.submit(batcher, "1");
         stage.puppet.during = first::cancel;
-        stage.puppet.failure = ServingException.of(Code.CANCELLED, "stopped");
+        stage.puppet.failure = ServingException.of(ErrorCode.CANCELLED, "stopped");
         stage.runOne();
         stage.puppet.failure = null;
-        assertThat(first.code).isEqualTo(Code.CANCELLED);
-        assertThat(second.code).isEqualTo(Code.CANCELLED);
+        assertThat(first.code).isEqualTo(ErrorCode.CANCELLED);
+        assertThat(second.code).isEqualTo(ErrorCode.CANCELLED);
         stage.end(batcher);
     }
 
@@ -297,8 +297,8 @@ class SequenceLifeTest {
         Turn second = stage.submit(batcher, "1");
         stage.puppet.during = first::cancel;
         stage.runAll();
-        assertThat(first.code).isEqualTo(Code.OK);
-        assertThat(second.code).isEqualTo(Code.OK);
+        assertThat(first.code).isEqualTo(ErrorCode.OK);
+        assertThat(second.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -309,7 +309,7 @@ class SequenceLifeTest {
         gone.cancel();
         assertThatThrownBy(() -> batcher.submit(gone))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.CANCELLED));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.CANCELLED));
         gone.drop();
         stage.turns.clear();
         stage.end(batcher);
@@ -327,7 +327,7 @@ class SequenceLifeTest {
                         + " inference requests");
         assertThat(batcher.drained().toCompletableFuture()).isNotDone();
         stage.end(batcher);
-        assertThat(List.of(first, second, waits)).allMatch(t -> t.code == Code.OK);
+        assertThat(List.of(first, second, waits)).allMatch(t -> t.code == ErrorCode.OK);
     }
 
     @Test
@@ -350,9 +350,9 @@ class SequenceLifeTest {
             SequenceBatcher batcher = own.open();
             own.pool.close();
             Turn turn = own.submit(batcher, "1 S");
-            assertThat(turn.code).isEqualTo(Code.UNAVAILABLE);
+            assertThat(turn.code).isEqualTo(ErrorCode.UNAVAILABLE);
             Turn other = own.submit(batcher, "2 S");
-            assertThat(other.code).isEqualTo(Code.UNAVAILABLE);
+            assertThat(other.code).isEqualTo(ErrorCode.UNAVAILABLE);
             own.end(batcher);
         }
     }
@@ -396,7 +396,7 @@ class SequenceLifeTest {
             assertThat(batcher.batches()).isEqualTo(4);
             batcher.instances(2);
             own.runAll();
-            assertThat(own.turns.get(2).code).isEqualTo(Code.OK);
+            assertThat(own.turns.get(2).code).isEqualTo(ErrorCode.OK);
             assertThat(own.puppet.instances).endsWith(1);
             own.end(batcher);
         }
@@ -414,7 +414,7 @@ class SequenceLifeTest {
         stage.submit(batcher, "3 S");
         stage.runAll();
         assertThat(stage.puppet.retired).isEmpty();
-        assertThat(stage.turns).allMatch(t -> t.code == Code.OK);
+        assertThat(stage.turns).allMatch(t -> t.code == ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -444,7 +444,7 @@ class SequenceLifeTest {
         Turn turn = stage.submit(batcher, "1 S");
         assertThat(stage.runOne()).isFalse();
         stage.end(batcher);
-        assertThat(turn.code).isEqualTo(Code.OK);
+        assertThat(turn.code).isEqualTo(ErrorCode.OK);
     }
 
     @Test
@@ -458,7 +458,7 @@ class SequenceLifeTest {
         Turn turn = stage.submit(batcher, "1");
         stage.runAll();
         assertThat(stage.ran()).containsExactly(List.of("r1", "r3"), List.of("r2"), List.of("-", "r4"));
-        assertThat(turn.code).isEqualTo(Code.OK);
+        assertThat(turn.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 

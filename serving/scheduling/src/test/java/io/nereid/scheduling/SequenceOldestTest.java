@@ -5,7 +5,7 @@ package io.nereid.scheduling;
 import static io.nereid.scheduling.SequenceStage.oldest;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.SchedulerOptions.Inline;
 import io.nereid.spi.ModelConfig.Sequence.Oldest;
@@ -111,8 +111,8 @@ class SequenceOldestTest {
         stage.puppet.kept.get(1).complete(List.of(), Map.of());
         assertThat(second.ends.get()).isZero();
         stage.puppet.kept.get(0).complete(List.of(), Map.of());
-        assertThat(first.code).isEqualTo(Code.OK);
-        assertThat(second.code).isEqualTo(Code.OK);
+        assertThat(first.code).isEqualTo(ErrorCode.OK);
+        assertThat(second.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -121,13 +121,13 @@ class SequenceOldestTest {
         SequenceBatcher batcher = stage.open();
         stage.puppet.instead = job -> {
             stage.puppet.instead = null;
-            job.fail(ServingException.of(Code.INTERNAL, "no"));
+            job.fail(ServingException.of(ErrorCode.INTERNAL, "no"));
         };
         Turn first = stage.submit(batcher, "1 S");
         Turn second = stage.submit(batcher, "1");
         stage.runAll();
-        assertThat(first.code).isEqualTo(Code.INTERNAL);
-        assertThat(second.code).isEqualTo(Code.OK);
+        assertThat(first.code).isEqualTo(ErrorCode.INTERNAL);
+        assertThat(second.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -138,11 +138,11 @@ class SequenceOldestTest {
         Turn second = stage.submit(batcher, "1");
         Turn other = stage.submit(batcher, "2 S");
         first.cancel();
-        assertThat(first.code).isEqualTo(Code.CANCELLED);
-        assertThat(second.code).isEqualTo(Code.CANCELLED);
+        assertThat(first.code).isEqualTo(ErrorCode.CANCELLED);
+        assertThat(second.code).isEqualTo(ErrorCode.CANCELLED);
         assertThat(stage.refused(batcher, stage.turn("1"))).hasMessageContaining("must specify the START flag");
         stage.runAll();
-        assertThat(other.code).isEqualTo(Code.OK);
+        assertThat(other.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -152,8 +152,8 @@ class SequenceOldestTest {
         Turn first = stage.submit(batcher, stage.turn("1 S").until(stage.time.nanos() + 100));
         Turn second = stage.submit(batcher, "1");
         stage.time.advance(100);
-        assertThat(first.code).isEqualTo(Code.DEADLINE_EXCEEDED);
-        assertThat(second.code).isEqualTo(Code.CANCELLED);
+        assertThat(first.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
+        assertThat(second.code).isEqualTo(ErrorCode.CANCELLED);
         stage.end(batcher);
     }
 
@@ -186,9 +186,9 @@ class SequenceOldestTest {
         stage.options = new SchedulerOptions(100, Inline.ALWAYS);
         SequenceBatcher batcher = stage.open();
         Turn first = stage.submit(batcher, "1 S");
-        assertThat(first.code).isEqualTo(Code.OK);
+        assertThat(first.code).isEqualTo(ErrorCode.OK);
         Turn second = stage.submit(batcher, "1");
-        assertThat(second.code).isEqualTo(Code.OK);
+        assertThat(second.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 
@@ -198,7 +198,7 @@ class SequenceOldestTest {
         Turn first = stage.submit(batcher, stage.turn("1 S").timeout(100));
         stage.time.advance(1_000);
         stage.runAll();
-        assertThat(first.code).isEqualTo(Code.OK);
+        assertThat(first.code).isEqualTo(ErrorCode.OK);
         stage.end(batcher);
     }
 }

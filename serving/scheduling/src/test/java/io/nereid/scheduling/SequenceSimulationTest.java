@@ -5,7 +5,7 @@ package io.nereid.scheduling;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.scheduling.SchedulerOptions.Inline;
@@ -163,7 +163,7 @@ class SequenceSimulationTest {
         while (pool.runNext()) {
             time.advance(1_100);
         }
-        assertThat(fresh).as("seed %s: places were not freed", seed).allMatch(t -> t.code == Code.OK);
+        assertThat(fresh).as("seed %s: places were not freed", seed).allMatch(t -> t.code == ErrorCode.OK);
         batcher.close();
         assertThat(batcher.drained().toCompletableFuture()).as("seed %s", seed).isCompleted();
         assertThat(ledger.open()).as("seed %s: leak", seed).isZero();
@@ -295,7 +295,7 @@ class SequenceSimulationTest {
                 if (turn.ends.get() > 0 || turn.hasAction()) {
                     checker.wrong.add(turn + " was refused and not left alone");
                 }
-                if (e.code() == Code.INVALID_ARGUMENT) {
+                if (e.code() == ErrorCode.INVALID_ARGUMENT) {
                     generations.remove(id);
                 }
                 turn.drop();
@@ -315,9 +315,11 @@ class SequenceSimulationTest {
         int last;
         boolean first = true;
 
-        @Nullable String place;
+        @Nullable
+        String place;
 
-        @Nullable InferenceJob inFlight;
+        @Nullable
+        InferenceJob inFlight;
     }
 
     /** A model that adds up, and notes every broken promise. Thread-safe by a lock around what it knows. */
@@ -361,7 +363,7 @@ class SequenceSimulationTest {
                     job.complete(List.of(ledger.ints("OUT", Shape.of(1), 0)), Map.of());
                 } else if (how == 10) {
                     left(job, 0);
-                    job.fail(ServingException.of(Code.INTERNAL, "no"));
+                    job.fail(ServingException.of(ErrorCode.INTERNAL, "no"));
                 } else if (how == 11) {
                     later.add(job);
                 } else {

@@ -6,7 +6,7 @@ import static io.nereid.scheduling.SequenceStage.state;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig.InitialState;
 import io.nereid.spi.ModelConfig.State;
@@ -116,7 +116,7 @@ class SequenceStateTest {
         SequenceBatcher batcher = stage.open();
         stage.submit(batcher, "7 S");
         stage.runAll();
-        stage.puppet.failure = ServingException.of(Code.INTERNAL, "no");
+        stage.puppet.failure = ServingException.of(ErrorCode.INTERNAL, "no");
         stage.submit(batcher, "7");
         stage.runAll();
         stage.puppet.failure = null;
@@ -295,17 +295,17 @@ class SequenceStateTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
-                    '' | 2   | 2  | Field 'name' must be set when using initial_state for state input 'SIN'.
-                    a  | 2,2 | 2  | Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions for state input 'SIN'. 2 != 1
-                    a  | -1  | 2  | 'initial_state' field for state input name 'SIN' contains variable dimensions.
-                    a  | 3   | 2  | 'initial_state' dim for input name 'SIN' doesn't match 'state' dim description. 3 != 2
-                    """, quoteCharacter = '"')
+        '' | 2   | 2  | Field 'name' must be set when using initial_state for state input 'SIN'.
+        a  | 2,2 | 2  | Number of dimensions in 'initial_state' doesn't match the size of 'state' dimensions for state input 'SIN'. 2 != 1
+        a  | -1  | 2  | 'initial_state' field for state input name 'SIN' contains variable dimensions.
+        a  | 3   | 2  | 'initial_state' dim for input name 'SIN' doesn't match 'state' dim description. 3 != 2
+        """, quoteCharacter = '"')
     void refuseABeginningThatDoesNotMatch(String name, String initial, String dims, String text) {
         String given = name.equals("''") ? "" : name;
         stage.states = List.of(new State(
                 "SIN", "SOUT", DataType.INT32, shape(dims), new InitialState(given, shape(initial), ""), false));
         assertThatThrownBy(stage::open).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e).hasMessage(text);
         });
     }
@@ -329,7 +329,7 @@ class SequenceStateTest {
         stage.files = InitialStates.NONE;
         assertThatThrownBy(stage::open)
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND));
     }
 
     @Test
@@ -339,7 +339,7 @@ class SequenceStateTest {
         stage.puppet.instead = job -> job.complete(List.of(stage.ledger.ints("XOUT", Shape.of(1), 1)), Map.of());
         Turn turn = stage.submit(batcher, "7 S");
         stage.runAll();
-        assertThat(turn.code).isEqualTo(Code.INTERNAL);
+        assertThat(turn.code).isEqualTo(ErrorCode.INTERNAL);
         assertThat(turn.error).hasMessage("unable to add state 'XOUT'. State configuration is missing for model 'm'.");
         stage.end(batcher);
     }
@@ -356,7 +356,7 @@ class SequenceStateTest {
         Turn turn = stage.submit(batcher, "7 S");
         stage.submit(batcher, "7");
         stage.runAll();
-        assertThat(turn.code).isEqualTo(Code.INTERNAL);
+        assertThat(turn.code).isEqualTo(ErrorCode.INTERNAL);
         assertThat(stage.puppet.seen.get(1)).containsExactly("SIN=0");
         stage.end(batcher);
     }

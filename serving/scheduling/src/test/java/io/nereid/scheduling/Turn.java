@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.scheduling;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.InferenceRequest;
@@ -25,7 +25,7 @@ final class Turn implements InferenceJob {
     /** What the client got: {@code OUT=3}. */
     final List<String> answers = new ArrayList<>();
 
-    volatile @Nullable Code code;
+    volatile @Nullable ErrorCode code;
     volatile @Nullable ServingException error;
     Consumer<Turn> onEnd = turn -> {};
     /** When the batcher takes its action on cancellation back. */
@@ -35,7 +35,8 @@ final class Turn implements InferenceJob {
     long deadline = Long.MAX_VALUE;
     long timeout;
 
-    @Nullable Sequence sequence;
+    @Nullable
+    Sequence sequence;
 
     List<RequestedOutput> wanted = List.of();
     private final List<Tensor> inputs;
@@ -142,7 +143,7 @@ final class Turn implements InferenceJob {
     @Override
     public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
         note(outputs);
-        end(Code.OK);
+        end(ErrorCode.OK);
     }
 
     @Override
@@ -160,7 +161,7 @@ final class Turn implements InferenceJob {
         }
     }
 
-    private void end(Code how) {
+    private void end(ErrorCode how) {
         code = how;
         if (ends.incrementAndGet() == 1) {
             Tensor.closeAll(inputs);

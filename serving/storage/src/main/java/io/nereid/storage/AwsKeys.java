@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.net.URI;
@@ -53,7 +53,7 @@ final class AwsKeys {
             String file = settings.get("AWS_WEB_IDENTITY_TOKEN_FILE");
             if (file == null) {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         "the role " + role + " needs AWS_WEB_IDENTITY_TOKEN_FILE, which is not set",
                         "give keys in a secret, or a web identity token");
             }
@@ -68,7 +68,8 @@ final class AwsKeys {
         try {
             token = Files.readString(Path.of(file)).trim();
         } catch (IOException | RuntimeException e) {
-            throw ServingException.of(Code.FAILED_PRECONDITION, "AWS_WEB_IDENTITY_TOKEN_FILE cannot be read: " + file);
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION, "AWS_WEB_IDENTITY_TOKEN_FILE cannot be read: " + file);
         }
         URI endpoint = URI.create(settings.get("AWS_ENDPOINT_URL_STS", "https://sts." + region + ".amazonaws.com/"));
         HttpSession.Answer answer = session.expect(
@@ -94,7 +95,7 @@ final class AwsKeys {
                             + Xml.text(given, "SessionToken"),
                     Instant.parse(Xml.text(given, "Expiration")).toEpochMilli());
         } catch (IOException | DateTimeParseException e) {
-            throw ServingException.of(Code.UNAVAILABLE, "the role " + role + ": the answer holds no credentials");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "the role " + role + ": the answer holds no credentials");
         }
     }
 
@@ -133,7 +134,7 @@ final class AwsKeys {
                 }
             }
         } catch (IOException e) {
-            throw ServingException.of(Code.FAILED_PRECONDITION, "the file " + file + " cannot be read");
+            throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "the file " + file + " cannot be read");
         }
         String id = values.get("aws_access_key_id");
         String secret = values.get("aws_secret_access_key");
@@ -148,9 +149,9 @@ final class AwsKeys {
 
     private static ServingException noProfile(String profile, String file) {
         return ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "AWS_PROFILE is '" + profile + "', of which " + file + " has no keys",
-                "write aws_access_key_id and aws_secret_access_key there; profiles of ~/.aws/config with roles or single"
-                        + " sign-on are not read");
+                "write aws_access_key_id and aws_secret_access_key there; profiles of ~/.aws/config with roles or"
+                        + " single sign-on are not read");
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.net.URI;
@@ -142,7 +142,8 @@ final class AzureSource implements Source, Target {
         try {
             return Files.readString(Path.of(file)).trim();
         } catch (IOException | RuntimeException e) {
-            throw ServingException.of(Code.FAILED_PRECONDITION, "AZURE_FEDERATED_TOKEN_FILE cannot be read: " + file);
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION, "AZURE_FEDERATED_TOKEN_FILE cannot be read: " + file);
         }
     }
 

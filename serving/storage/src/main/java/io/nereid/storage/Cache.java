@@ -5,7 +5,7 @@ package io.nereid.storage;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -32,7 +32,8 @@ import org.slf4j.LoggerFactory;
 /**
  * What was brought, by the digest of its content: {@code content/DIGEST/{tree,about.json}}. {@code index/} says which
  * content a listing had, {@code partial/} holds what is half downloaded, {@code temp/} what is being put together.
- * Everything in {@code content} is whole: it comes there by one rename. Thread-safe: one lock, held for bookkeeping only.
+ * Everything in {@code content} is whole: it comes there by one rename. Thread-safe: one lock, held for bookkeeping
+ * only.
  */
 final class Cache implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Cache.class);
@@ -87,7 +88,7 @@ final class Cache implements AutoCloseable {
             FileLock held = tryLock(file);
             if (held == null) {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         "the storage cache " + root + " is in use by another process",
                         "give each server a cache directory of its own");
             }
@@ -303,7 +304,7 @@ final class Cache implements AutoCloseable {
             while (contentBytes + idleBytes + spaceBytes + more > options.quotaBytes()) {
                 if (!evictOne()) {
                     throw ServingException.of(
-                            Code.RESOURCE_EXHAUSTED,
+                            ErrorCode.RESOURCE_EXHAUSTED,
                             what + " needs " + Disk.shown(now + more) + ", and the storage cache of "
                                     + Disk.shown(options.quotaBytes()) + " holds "
                                     + Disk.shown(contentBytes + spaceBytes - now) + " that is in use",
@@ -314,7 +315,7 @@ final class Cache implements AutoCloseable {
             while (usable - options.keepFreeBytes() < unwritten) {
                 if (!evictOne()) {
                     throw ServingException.of(
-                            Code.RESOURCE_EXHAUSTED,
+                            ErrorCode.RESOURCE_EXHAUSTED,
                             what + " needs " + Disk.shown(unwritten) + " more on the disk of " + options.cache()
                                     + ", which has " + Disk.shown(usable) + " free, of which "
                                     + Disk.shown(options.keepFreeBytes()) + " stay free",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -11,7 +11,7 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
-/** Says once that something shall end, and ends what is registered with it. Thread-safe. */
+/** A cancellation token: cancelled at most once, runs the registered callbacks on cancellation. Thread-safe. */
 final class Cancel {
     private final CountDownLatch ended = new CountDownLatch(1);
     private final Set<Runnable> endings = new HashSet<>();
@@ -22,7 +22,7 @@ final class Cancel {
 
     void check() {
         if (cancelled()) {
-            throw ServingException.of(Code.CANCELLED, "the fetch was cancelled");
+            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was cancelled");
         }
     }
 
@@ -36,7 +36,7 @@ final class Cancel {
         now.forEach(Runnable::run);
     }
 
-    /** Runs at the cancellation, which may be at once, unless removed before. */
+    /** Registers a callback, which runs at once if the token is cancelled already. */
     void add(Runnable ending) {
         synchronized (endings) {
             if (!cancelled()) {
@@ -53,7 +53,7 @@ final class Cancel {
         }
     }
 
-    /** Waits, but not past the cancellation. */
+    /** Sleeps; a cancellation ends the wait with an exception. */
     void pause(long millis) {
         try {
             if (ended.await(millis, TimeUnit.MILLISECONDS)) {
@@ -61,7 +61,7 @@ final class Cancel {
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw ServingException.of(Code.CANCELLED, "the fetch was interrupted");
+            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was interrupted");
         }
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -56,7 +56,7 @@ class Disk {
 
     static ServingException failed(String what, IOException e) {
         return ServingException.wrap(
-                Code.INTERNAL, what + ": " + e.getClass().getSimpleName() + " " + e.getMessage(), e);
+                ErrorCode.INTERNAL, what + ": " + e.getClass().getSimpleName() + " " + e.getMessage(), e);
     }
 
     /** Makes what a directory lists survive a crash. */

@@ -3,7 +3,7 @@
 package io.nereid.storage;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
@@ -27,8 +27,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings all objects of a listing and puts them together. Parts of all downloads take turns on the same few threads, each
- * with one small buffer. {@link #run} is called once, on one thread; parts run on others.
+ * Brings all objects of a listing and puts them together. Parts of all downloads take turns on the same few threads,
+ * each with one small buffer. {@link #run} is called once, on one thread; parts run on others.
  */
 final class Download {
     static final long PART = 8 << 20;
@@ -72,7 +72,8 @@ final class Download {
         int left;
         boolean keyed;
 
-        @Nullable FileChannel channel;
+        @Nullable
+        FileChannel channel;
         /** What an earlier attempt had that did not agree. */
         String refused = "";
         /** Known once it is whole. */
@@ -127,7 +128,7 @@ final class Download {
             } catch (IOException e) {
                 throw told(e);
             } catch (ServingException e) {
-                keep = e.code() == Code.UNAVAILABLE || e.code() == Code.CANCELLED;
+                keep = e.code() == ErrorCode.UNAVAILABLE || e.code() == ErrorCode.CANCELLED;
                 throw e;
             } finally {
                 whole.remove(ending);
@@ -140,7 +141,7 @@ final class Download {
         if (Disk.full(e)) {
             long total = listing.bytes();
             return ServingException.wrap(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     "the disk is full: " + uri + " needs "
                             + (total < 0 ? "more than " + Disk.shown(bytes.get()) : Disk.shown(total)) + " in "
                             + shop.options().cache(),
@@ -260,7 +261,7 @@ final class Download {
             try {
                 shop.threads().execute(() -> work(part));
             } catch (java.util.concurrent.RejectedExecutionException e) {
-                fail(ServingException.of(Code.CANCELLED, "the storage is closed"));
+                fail(ServingException.of(ErrorCode.CANCELLED, "the storage is closed"));
                 synchronized (this) {
                     running--;
                 }
@@ -277,7 +278,7 @@ final class Download {
         try {
             done.await();
         } catch (InterruptedException e) {
-            fail(ServingException.of(Code.CANCELLED, "the fetch was interrupted"));
+            fail(ServingException.of(ErrorCode.CANCELLED, "the fetch was interrupted"));
             Thread.currentThread().interrupt();
         }
     }
@@ -383,7 +384,7 @@ final class Download {
         }
         if (!object.refused.isEmpty()) {
             throw ServingException.of(
-                    Code.DATA_LOSS,
+                    ErrorCode.DATA_LOSS,
                     uri + ": the content of '" + object.item.path()
                             + "' does not have the checksum that the store gives ("
                             + (wanted == null ? "" : wanted.algorithm() + " " + wanted.hex()) + ", found "

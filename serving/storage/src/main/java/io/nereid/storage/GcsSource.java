@@ -3,7 +3,7 @@
 package io.nereid.storage;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -155,7 +155,7 @@ final class GcsSource implements Source, Target {
         JsonNode given = Json.read(answer.text(), what);
         String token = given.path("access_token").asText();
         if (token.isEmpty()) {
-            throw ServingException.of(Code.UNAUTHENTICATED, what + ": the answer holds none");
+            throw ServingException.of(ErrorCode.UNAUTHENTICATED, what + ": the answer holds none");
         }
         return new Tokens.Token(
                 token, tokens.millis() + given.path("expires_in").asLong(300) * 1000);

@@ -3,7 +3,7 @@
 package io.nereid.storage;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.net.URI;
 import java.util.ArrayDeque;
@@ -105,15 +105,15 @@ final class HdfsSource implements Source {
                     throw failed;
                 }
             } catch (ServingException e) {
-                if (e.code() != Code.UNAVAILABLE && e != failed
+                if (e.code() != ErrorCode.UNAVAILABLE && e != failed
                         || i == namenodes.size() - 1
-                        || e == failed && e.code() != Code.PERMISSION_DENIED) {
+                        || e == failed && e.code() != ErrorCode.PERMISSION_DENIED) {
                     throw e;
                 }
                 failed = e;
             }
         }
-        throw failed == null ? ServingException.of(Code.UNAVAILABLE, what + ": there is no namenode") : failed;
+        throw failed == null ? ServingException.of(ErrorCode.UNAVAILABLE, what + ": there is no namenode") : failed;
     }
 
     @Override

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -189,9 +189,9 @@ final class HttpSession {
         } catch (InterruptedException e) {
             sent.cancel(true);
             Thread.currentThread().interrupt();
-            throw ServingException.of(Code.CANCELLED, "the fetch was interrupted");
+            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was interrupted");
         } catch (java.util.concurrent.CancellationException e) {
-            throw ServingException.of(Code.CANCELLED, "the fetch was cancelled");
+            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was cancelled");
         } finally {
             current.remove(ending);
         }
@@ -221,13 +221,13 @@ final class HttpSession {
     }
 
     ServingException failed(String what, int status, String reason, @Nullable String remedy) {
-        Code code = switch (status) {
-            case 401 -> Code.UNAUTHENTICATED;
-            case 403 -> Code.PERMISSION_DENIED;
-            case 404, 410 -> Code.NOT_FOUND;
-            case 412, 416 -> Code.ABORTED;
-            case 408, 425, 429 -> Code.UNAVAILABLE;
-            default -> status >= 500 ? Code.UNAVAILABLE : Code.FAILED_PRECONDITION;
+        ErrorCode code = switch (status) {
+            case 401 -> ErrorCode.UNAUTHENTICATED;
+            case 403 -> ErrorCode.PERMISSION_DENIED;
+            case 404, 410 -> ErrorCode.NOT_FOUND;
+            case 412, 416 -> ErrorCode.ABORTED;
+            case 408, 425, 429 -> ErrorCode.UNAVAILABLE;
+            default -> status >= 500 ? ErrorCode.UNAVAILABLE : ErrorCode.FAILED_PRECONDITION;
         };
         String next = remedy;
         if (next == null && (status == 401 || status == 403)) {
@@ -242,7 +242,7 @@ final class HttpSession {
         String kind = e.getClass().getSimpleName();
         boolean plain = e.getClass() == IOException.class || why.equals(kind);
         return ServingException.wrap(
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 settings.redact(what + ": the store cannot be reached"
                         + (attempts == 1 ? "" : " after " + attempts + " attempts") + ": "
                         + (plain ? why : kind + " " + why)),

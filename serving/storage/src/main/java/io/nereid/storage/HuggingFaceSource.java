@@ -3,7 +3,7 @@
 package io.nereid.storage;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.net.URI;
 import java.util.ArrayList;
@@ -52,7 +52,8 @@ final class HuggingFaceSource implements Source {
         JsonNode told = Json.read(answer.text(), "the answer of the Hub");
         String commit = told.path("sha").asText();
         if (commit.isEmpty()) {
-            throw ServingException.of(Code.UNAVAILABLE, Uris.shown(uri) + ": the Hub does not say which commit it has");
+            throw ServingException.of(
+                    ErrorCode.UNAVAILABLE, Uris.shown(uri) + ": the Hub does not say which commit it has");
         }
         List<Item> items = new ArrayList<>();
         for (JsonNode file : told.path("siblings")) {

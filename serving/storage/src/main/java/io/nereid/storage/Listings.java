@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -15,7 +15,9 @@ import org.jspecify.annotations.Nullable;
 final class Listings {
     private Listings() {}
 
-    /** The path of a key below a prefix, or null if it is not below it: {@code model} is no prefix of {@code model2/x}. */
+    /**
+     * The path of a key below a prefix, or null if it is not below it: {@code model} is no prefix of {@code model2/x}.
+     */
     static @Nullable String below(String key, String prefix) {
         if (prefix.isEmpty()) {
             return key;
@@ -74,7 +76,7 @@ final class Listings {
 
     static ServingException empty(String uri) {
         return ServingException.of(
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Failed to fetch model. No model found in " + Uris.shown(uri) + ".",
                 "check the path, and the patterns of what to bring");
     }

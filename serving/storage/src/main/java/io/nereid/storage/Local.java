@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.file.FileVisitOption;
@@ -18,8 +18,8 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What is on this machine already: a directory is used where it is; for a single file, an archive or a choice by patterns
- * a tree is made in the cache, of links or of what the archive holds. Stateless but for the cache.
+ * What is on this machine already: a directory is used where it is; for a single file, an archive or a choice by
+ * patterns a tree is made in the cache, of links or of what the archive holds. Stateless but for the cache.
  */
 final class Local {
     private final Download.Shop shop;
@@ -40,7 +40,7 @@ final class Local {
             String rest = Paths.safe(uri.substring("pvc://".length()), Uris.shown(uri));
             if (pvcRoot == null) {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         Uris.shown(uri) + " needs a directory of claims, and none is configured",
                         "configure the directory whose sub-directories are the claims");
             }
@@ -48,14 +48,14 @@ final class Local {
             Path claim = pvcRoot.resolve(slash < 0 ? rest : rest.substring(0, slash));
             if (!Files.isDirectory(claim)) {
                 throw ServingException.of(
-                        Code.NOT_FOUND,
+                        ErrorCode.NOT_FOUND,
                         Uris.shown(uri) + ": there is no directory " + claim,
                         "make the claim's directory");
             }
             Path path = slash < 0 ? claim : claim.resolve(rest.substring(slash + 1));
             if (Files.exists(path) && !path.toRealPath().startsWith(claim.toRealPath())) {
                 throw ServingException.of(
-                        Code.PERMISSION_DENIED, Uris.shown(uri) + " leads out of the claim through a link");
+                        ErrorCode.PERMISSION_DENIED, Uris.shown(uri) + " leads out of the claim through a link");
             }
             return path;
         } catch (InvalidPathException e) {
@@ -69,7 +69,7 @@ final class Local {
         String shown = Uris.shown(uri);
         if (!Files.exists(path)) {
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "Local path " + shown + " does not exist.",
                     "check the path; this server must see it");
         }

@@ -3,7 +3,7 @@
 package io.nereid.storage;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.net.URI;
@@ -18,9 +18,9 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Credentials that a machine of a cloud, or its container, has without being given any. Asked for only when there are no
- * others, only where the environment or the machine itself says that there is somebody to ask, and with little patience; who
- * is not there is not asked again for five minutes. Thread-safe: what is shared is in {@link Tokens}.
+ * Credentials that a machine of a cloud, or its container, has without being given any. Asked for only when there are
+ * no others, only where the environment or the machine itself says that there is somebody to ask, and with little
+ * patience; who is not there is not asked again for five minutes. Thread-safe: what is shared is in {@link Tokens}.
  */
 final class Metadata {
     private static final Duration PATIENCE = Duration.ofSeconds(1);
@@ -54,7 +54,7 @@ final class Metadata {
             try {
                 return question.get();
             } catch (ServingException e) {
-                if (e.code() == Code.CANCELLED) {
+                if (e.code() == ErrorCode.CANCELLED) {
                     throw e;
                 }
                 return new Tokens.Token("", tokens.millis() + UNASKED_MILLIS);
@@ -106,7 +106,8 @@ final class Metadata {
                 authorization = Files.readString(Path.of(file)).trim();
             } catch (IOException | RuntimeException e) {
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE cannot be read: " + file);
+                        ErrorCode.FAILED_PRECONDITION,
+                        "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE cannot be read: " + file);
             }
         }
         Map<String, String> headers = authorization == null ? Map.of() : Map.of("Authorization", authorization);
@@ -133,7 +134,7 @@ final class Metadata {
                 .orElse("")
                 .trim();
         if (role.isEmpty()) {
-            throw ServingException.of(Code.NOT_FOUND, what + ": the machine has no role");
+            throw ServingException.of(ErrorCode.NOT_FOUND, what + ": the machine has no role");
         }
         return keys(session.expect(
                 what, () -> HttpCall.get(URI.create(roles + HttpCall.encode(role, false)), headers)));
@@ -144,7 +145,7 @@ final class Metadata {
         String id = given.path("AccessKeyId").asText();
         String secret = given.path("SecretAccessKey").asText();
         if (id.isEmpty() || secret.isEmpty()) {
-            throw ServingException.of(Code.UNAVAILABLE, "the answer holds no AWS credentials");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "the answer holds no AWS credentials");
         }
         long expires;
         try {
@@ -162,8 +163,11 @@ final class Metadata {
 
     // ---- Azure ----
 
-    /** The token of the managed identity, of the client that the environment names or the machine's own; null for none. */
-    @Nullable String azure() {
+    /**
+     * The token of the managed identity, of the client that the environment names or the machine's own; null for none.
+     */
+    @Nullable
+    String azure() {
         if (!settings.ambient("AZURE_CLIENT_ID")) {
             return null;
         }
@@ -192,7 +196,8 @@ final class Metadata {
     // ---- Google ----
 
     /** The token of the machine's service account; null for none. */
-    @Nullable String google() {
+    @Nullable
+    String google() {
         if (!settings.ambient("GOOGLE_APPLICATION_CREDENTIALS") || settings.flag("NO_GCE_CHECK", false)) {
             return null;
         }
@@ -212,7 +217,7 @@ final class Metadata {
                 session.expect(what, () -> HttpCall.get(target, headers)).text(), what);
         String token = given.path("access_token").asText();
         if (token.isEmpty()) {
-            throw ServingException.of(Code.UNAUTHENTICATED, what + ": the answer holds none");
+            throw ServingException.of(ErrorCode.UNAUTHENTICATED, what + ": the answer holds none");
         }
         return new Tokens.Token(
                 token, tokens.millis() + given.path("expires_in").asLong(300) * 1000);

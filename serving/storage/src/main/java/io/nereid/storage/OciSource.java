@@ -3,7 +3,7 @@
 package io.nereid.storage;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.net.URI;
@@ -95,7 +95,7 @@ final class OciSource implements Source {
         if (asked.regionMatches(true, 0, "Basic", 0, 5)) {
             if (login == null) {
                 throw ServingException.of(
-                        Code.UNAUTHENTICATED,
+                        ErrorCode.UNAUTHENTICATED,
                         Uris.shown(uri) + ": the registry " + registry + " wants a user and a password",
                         "give a secret with .dockerconfigjson");
             }
@@ -109,7 +109,7 @@ final class OciSource implements Source {
         String realm = parameters.getOrDefault("realm", "");
         if (!asked.regionMatches(true, 0, "Bearer", 0, 6) || realm.isEmpty()) {
             throw ServingException.of(
-                    Code.UNAUTHENTICATED, Uris.shown(uri) + ": the registry wants a login of an unknown kind");
+                    ErrorCode.UNAUTHENTICATED, Uris.shown(uri) + ": the registry wants a login of an unknown kind");
         }
         String target = realm + (realm.contains("?") ? "&" : "?") + "service="
                 + HttpCall.encode(parameters.getOrDefault("service", ""), false) + "&scope="
@@ -123,7 +123,7 @@ final class OciSource implements Source {
         String what = "a token for " + Uris.shown(uri);
         if (login != null && root.startsWith("https://") && !"https".equals(target.getScheme())) {
             throw ServingException.of(
-                    Code.UNAUTHENTICATED, what + ": the registry wants the password sent without TLS");
+                    ErrorCode.UNAUTHENTICATED, what + ": the registry wants the password sent without TLS");
         }
         Map<String, String> headers = login == null ? Map.of() : Map.of("Authorization", "Basic " + login);
         HttpSession.Answer answer = session.expect(what, () -> HttpCall.get(target, headers));
@@ -174,7 +174,7 @@ final class OciSource implements Source {
         HttpSession.Answer answer = ask("/manifests/" + wanted);
         if (DIGEST.matcher(wanted).matches() && !wanted.equals("sha256:" + Digests.sha256(answer.body()))) {
             throw ServingException.of(
-                    Code.DATA_LOSS, Uris.shown(uri) + ": the manifest does not have the digest " + wanted);
+                    ErrorCode.DATA_LOSS, Uris.shown(uri) + ": the manifest does not have the digest " + wanted);
         }
         return Json.read(answer.text(), "the manifest of " + Uris.shown(uri));
     }
@@ -191,7 +191,7 @@ final class OciSource implements Source {
             items.add(layer(layer, next++));
         }
         if (items.isEmpty()) {
-            throw ServingException.of(Code.FAILED_PRECONDITION, Uris.shown(uri) + " has no layers");
+            throw ServingException.of(ErrorCode.FAILED_PRECONDITION, Uris.shown(uri) + " has no layers");
         }
         return new Listing("oci " + root, items, Shape.LAYERS);
     }
@@ -221,7 +221,7 @@ final class OciSource implements Source {
             return digests.get(0);
         }
         throw ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 Uris.shown(uri) + " has no image for linux/" + arch + "; it has " + seen,
                 "name the digest of the image to take");
     }

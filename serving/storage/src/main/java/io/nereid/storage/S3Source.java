@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.net.URI;
@@ -156,7 +156,7 @@ final class S3Source implements Source, Target {
         try {
             pages(directory, items);
         } catch (ServingException e) {
-            if (e.code() != Code.PERMISSION_DENIED || prefix.isEmpty() || prefix.endsWith("/")) {
+            if (e.code() != ErrorCode.PERMISSION_DENIED || prefix.isEmpty() || prefix.endsWith("/")) {
                 throw e;
             }
             // Who may read an object need not be allowed to list.

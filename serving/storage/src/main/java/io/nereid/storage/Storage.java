@@ -3,7 +3,7 @@
 package io.nereid.storage;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import java.util.ArrayList;
@@ -19,12 +19,21 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings models from where they are stored to a cache on this machine, which all share. Thread-safe; the work is done on
- * threads of its own.
+ * The storage initializer: downloads models from object stores, registries and web servers into a content-addressed
+ * cache on this machine, which all callers share. Thread-safe: listings and downloads run on threads of its own.
+ *
+ * <pre>{@code
+ * try (Storage storage = new Storage(StorageOptions.defaults(Path.of("/var/cache/models")), Clock.system())) {
+ *     storage.fetch(StorageRequest.of("s3://models/iris"), Progress.none())
+ *             .thenAccept(lease -> LOG.info("{} is in {}", lease.digest(), lease.path()));
+ * }
+ * }</pre>
  */
 public final class Storage implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Storage.class);
+    /** Attempts of a fetch whose objects change while they are downloaded. */
     private static final int CHANGES = 4;
+
     private static final int LISTERS = 8;
 
     private final StorageOptions options;
@@ -42,9 +51,9 @@ public final class Storage implements AutoCloseable {
     private boolean closed;
 
     /**
-     * Opens the cache, clearing what an earlier process left behind half done.
+     * Opens the cache and removes temporary files that an earlier process left behind.
      *
-     * @throws ServingException FAILED_PRECONDITION if another process uses the cache, INTERNAL if it cannot be made
+     * @throws ServingException FAILED_PRECONDITION if another process uses the cache, INTERNAL if it cannot be created
      */
     public Storage(StorageOptions options, Clock clock) {
         this(options, clock, new Disk());
@@ -62,7 +71,7 @@ public final class Storage implements AutoCloseable {
         this.local = new Local(shop);
     }
 
-    /** Whether a URI names a kind of store that is known. */
+    /** Whether a URI is valid and its kind of store is supported. */
     public static boolean supports(String uri) {
         try {
             check(uri);
@@ -73,7 +82,7 @@ public final class Storage implements AutoCloseable {
     }
 
     /**
-     * Refuses a URI that no store here can serve.
+     * Rejects an invalid URI, and one whose kind of store is not supported.
      *
      * @throws ServingException INVALID_ARGUMENT with the supported forms
      */
@@ -82,13 +91,15 @@ public final class Storage implements AutoCloseable {
     }
 
     /**
-     * Brings what a URI names, or finds it in the cache. The store is asked each time whether it is still the same; two
-     * requests for the same share one download. Cancelling the future of the stage
-     * ({@code toCompletableFuture().cancel(true)}) gives up; what was brought so far is kept for the next attempt.
+     * Downloads the objects that a URI names, or takes them from the cache. Each call lists the store, so a cached copy
+     * is used only while the store's content is unchanged. Concurrent requests for the same content share one download.
+     * Cancelling the future of the stage ({@code toCompletableFuture().cancel(true)}) stops the fetch; the parts
+     * downloaded so far are kept for the next attempt.
      *
-     * @return a lease, which the caller closes. Fails with a ServingException: INVALID_ARGUMENT (URI, settings, a hostile
-     *     archive), NOT_FOUND, UNAUTHENTICATED and PERMISSION_DENIED (the store said so), UNAVAILABLE (it cannot be
-     *     reached), RESOURCE_EXHAUSTED (disk or quota), DATA_LOSS (a checksum does not agree), FAILED_PRECONDITION
+     * @return a lease, which the caller closes. Fails with a ServingException: INVALID_ARGUMENT (URI, settings, an
+     *     unsafe archive), NOT_FOUND, UNAUTHENTICATED and PERMISSION_DENIED (from the store), UNAVAILABLE (the store
+     *     cannot be reached), RESOURCE_EXHAUSTED (disk or quota), DATA_LOSS (a checksum does not match),
+     *     FAILED_PRECONDITION
      */
     public CompletionStage<Stored> fetch(StorageRequest request, Progress progress) {
         Waiter waiter = new Waiter(request, progress);
@@ -102,15 +113,15 @@ public final class Storage implements AutoCloseable {
     }
 
     /**
-     * A place that objects are written to. Nothing is asked of the store before the first {@link Bucket#put}.
+     * Returns a writer of objects below a URI. The first request to the store is sent by the first {@link Bucket#put}.
      *
      * @param uri {@code s3://bucket/prefix}, {@code gs://bucket/prefix},
-     *     {@code abfss://container@account.dfs.core.windows.net/prefix} (or {@code abfs://}), or the https URL of an Azure blob
-     *     container; the prefix goes before all keys
-     * @param credentials settings as those of {@link StorageRequest#credentials()}, asked for at each write, so that they may
-     *     change; {@link StorageCredentials#writing} makes them from secrets. They go before
+     *     {@code abfss://container@account.dfs.core.windows.net/prefix} (or {@code abfs://}), or the https URL of an
+     *     Azure blob container; the prefix is prepended to all keys
+     * @param credentials settings like {@link StorageRequest#credentials()}, read at each write, so that they may
+     *     change; {@link StorageCredentials#writing} makes them from secrets. They override
      *     {@link StorageOptions#environment()}
-     * @throws ServingException INVALID_ARGUMENT for a URI that nothing can be written to
+     * @throws ServingException INVALID_ARGUMENT for a URI that cannot be written to
      */
     public Bucket bucket(String uri, Supplier<Map<String, String>> credentials) {
         return new Bucket(uri, credentials, options.environment(), sources, writes);
@@ -126,7 +137,7 @@ public final class Storage implements AutoCloseable {
                 }
             });
         } catch (RejectedExecutionException e) {
-            waiter.fail(ServingException.of(Code.CANCELLED, "the storage is closed"));
+            waiter.fail(ServingException.of(ErrorCode.CANCELLED, "the storage is closed"));
         }
     }
 
@@ -150,11 +161,11 @@ public final class Storage implements AutoCloseable {
                     opened.source().list(), patterns, uri, options.limits().entries());
             join(waiter, opened, listing, patterns, last, settings);
         } catch (ServingException e) {
-            if (e.code() != Code.UNAVAILABLE || !options.useStale()) {
+            if (e.code() != ErrorCode.UNAVAILABLE || !options.useStale()) {
                 throw e;
             }
             Stored stale = shop.cache().find(last, false).orElseThrow(() -> e);
-            LOG.warn("{}; what was there the last time is used", e.getMessage());
+            LOG.warn("{}; the copy of the last successful fetch is used", e.getMessage());
             waiter.give(stale);
         }
     }
@@ -183,13 +194,13 @@ public final class Storage implements AutoCloseable {
                     .append('\n');
         }
         if (!listing.versioned()) {
-            // What the store does not name may be another for who asks with other credentials.
+            // Without versions, equal listings do not prove equal content: other credentials may see other objects.
             all.append(settings.identity());
         }
         String key = Digests.sha256(all.toString());
         synchronized (lock) {
             if (closed) {
-                throw ServingException.of(Code.CANCELLED, "the storage is closed");
+                throw ServingException.of(ErrorCode.CANCELLED, "the storage is closed");
             }
             if (waiter.cancel.cancelled()) {
                 return;
@@ -220,12 +231,15 @@ public final class Storage implements AutoCloseable {
                 downloaders.execute(fresh);
             } catch (RejectedExecutionException e) {
                 jobs.remove(key);
-                throw ServingException.of(Code.CANCELLED, "the storage is closed");
+                throw ServingException.of(ErrorCode.CANCELLED, "the storage is closed");
             }
         }
     }
 
-    /** Stops what is under way; leases stay usable as paths but protect nothing any more. */
+    /**
+     * Cancels running fetches and writes. The paths of open leases stay readable but are no longer protected from
+     * eviction.
+     */
     @Override
     public void close() {
         List<Job> running;
@@ -239,7 +253,7 @@ public final class Storage implements AutoCloseable {
         downloaders.shutdown();
         try {
             if (!downloaders.awaitTermination(10, java.util.concurrent.TimeUnit.SECONDS)) {
-                LOG.warn("downloads do not end");
+                LOG.warn("downloads did not stop within 10 seconds");
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -249,12 +263,12 @@ public final class Storage implements AutoCloseable {
         shop.cache().close();
     }
 
-    /** Bytes that the cache holds; for tests and metrics of this package. */
+    /** Bytes that the cache holds. */
     long held() {
         return shop.cache().held();
     }
 
-    /** One who waits for a fetch. Thread-safe. */
+    /** A caller's pending fetch. Thread-safe. */
     private final class Waiter {
         final StorageRequest request;
         final Progress progress;
@@ -289,8 +303,8 @@ public final class Storage implements AutoCloseable {
             }
             if (t instanceof Changed) {
                 result.completeExceptionally(ServingException.of(
-                        Code.ABORTED,
-                        Uris.shown(request.uri()) + " changes while it is brought, again and again",
+                        ErrorCode.ABORTED,
+                        Uris.shown(request.uri()) + " keeps changing while it is downloaded",
                         "try again when the upload is complete"));
                 return;
             }
@@ -301,7 +315,7 @@ public final class Storage implements AutoCloseable {
         }
     }
 
-    /** A download that some wait for. Thread-safe: the storage's lock. */
+    /** A download shared by all fetches of the same content. Thread-safe: guarded by the storage's lock. */
     private final class Job implements Runnable {
         private final String key;
         private final Sources.Opened opened;
@@ -323,7 +337,8 @@ public final class Storage implements AutoCloseable {
         void join(Waiter waiter, String last) {
             synchronized (lock) {
                 if (cancel.cancelled()) {
-                    // Two must not work on the same files: this one begins anew when the other has ended.
+                    // Two downloads must not write the same partial files, so this fetch restarts after the cancelled
+                    // job.
                     late.add(waiter);
                 } else {
                     waiters.put(waiter, last);
@@ -364,7 +379,7 @@ public final class Storage implements AutoCloseable {
             try {
                 return download(listing, key);
             } catch (Download.NoRangesHere e) {
-                LOG.info("{}: the store ignores ranges; every object is brought in one piece", uri);
+                LOG.info("{}: the store ignores range requests; every object is downloaded with one request", uri);
                 List<Item> whole = new ArrayList<>();
                 listing.items().forEach(item -> whole.add(item.without(Item.Ranges.NONE)));
                 return download(new Source.Listing(listing.place(), whole, listing.shape()), key);

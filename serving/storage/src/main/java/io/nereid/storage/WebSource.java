@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.storage;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.net.URI;
 import java.net.URLDecoder;
@@ -28,7 +28,10 @@ final class WebSource implements Source {
         this.headers = headers(target, settings);
     }
 
-    /** Headers of the setting {@code {host}-headers}, or {@code {host}:{port}-headers}, as JSON or lines of {@code Name: value}. */
+    /**
+     * Headers of the setting {@code {host}-headers}, or {@code {host}:{port}-headers}, as JSON or lines of
+     * {@code Name: value}.
+     */
     private static Map<String, String> headers(URI target, Settings settings) {
         Map<String, String> headers = new LinkedHashMap<>();
         String user = target.getRawUserInfo();
@@ -93,7 +96,7 @@ final class WebSource implements Source {
         }
         if (type.startsWith("text/html") && !name.toLowerCase(Locale.ROOT).endsWith(".html")) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "URI: " + what + " did not respond with 'Content-Type': 'application/octet-stream'"
                             + ", but with a page of HTML",
                     "give the URL of the file itself, and the headers that it needs in a secret with https-host");

@@ -5,7 +5,7 @@ package io.nereid.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -105,7 +105,7 @@ class BucketTest {
         "403, PERMISSION_DENIED",
         "404, NOT_FOUND"
     })
-    void anObjectIsSentOnceAndWhatTheStoreSaidIsTold(int status, Code code) {
+    void anObjectIsSentOnceAndWhatTheStoreSaidIsTold(int status, ErrorCode code) {
         take("/upload/storage/v1/b/logs/o", status, "{\"error\": {\"message\": \"because\"}}");
         Bucket bucket = storage.bucket("gs://logs/", () -> Map.of("STORAGE_EMULATOR_HOST", server.url()));
         assertThatThrownBy(() -> bucket.put("k.json", bytes("{}")))
@@ -122,7 +122,7 @@ class BucketTest {
         Bucket bucket = storage.bucket("gs://logs/", () -> Map.of("STORAGE_EMULATOR_HOST", url));
         assertThatThrownBy(() -> bucket.put("k.json", bytes("{}")))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNAVAILABLE))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
                 .hasMessageContaining("the store cannot be reached: ");
     }
 
@@ -185,7 +185,7 @@ class BucketTest {
     })
     void aPlaceThatNothingCanBeWrittenToIsRefusedWithWhatCan(String uri, String expected) {
         assertThatThrownBy(() -> storage.bucket(uri, Map::of)).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.describe()).contains(expected).doesNotContain("sv=1");
         });
     }
@@ -202,7 +202,7 @@ class BucketTest {
         assertThat(StorageCredentials.writing("s3://b/x", entry, List.of(secret), Map.of(), region, names))
                 .isEqualTo(Map.of("AWS_ACCESS_KEY_ID", "e", "AWS_SECRET_ACCESS_KEY", "f", "AWS_DEFAULT_REGION", "eu"));
         assertThatThrownBy(() -> StorageCredentials.writing("s3://b", "no", List.of(), Map.of(), Map.of(), names))
-                .hasMessageContaining("no JSON object");
+                .hasMessageContaining("not a JSON object");
     }
 
     @ParameterizedTest

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -84,7 +84,7 @@ class CacheTest {
             Stored b = Given.fetch(storage, server.url() + "/b");
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/c"))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.RESOURCE_EXHAUSTED))
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED))
                     .hasMessageContaining("needs 1000 B")
                     .hasMessageContaining("2.4 KiB");
             b.close();
@@ -133,7 +133,7 @@ class CacheTest {
         Storage storage = storage(5000);
         assertThatThrownBy(() -> storage(5000))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION));
         storage.close();
         storage(5000).close();
     }
@@ -149,7 +149,7 @@ class CacheTest {
         try (Storage storage = new Storage(Given.options(directory), clock, full)) {
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/a"))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.RESOURCE_EXHAUSTED))
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED))
                     .hasMessageContaining("needs 1000 B more on the disk")
                     .hasMessageContaining("999 B free");
             assertThat(server.count("GET", "/a")).isZero();
@@ -172,7 +172,7 @@ class CacheTest {
         try (Storage storage = new Storage(Given.options(directory), clock, filling)) {
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/big"))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.RESOURCE_EXHAUSTED))
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED))
                     .hasMessageContaining("the disk is full")
                     .hasMessageContaining("needs 20.0 MiB");
             assertThat(storage.held()).isZero();

@@ -5,7 +5,7 @@ package io.nereid.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
@@ -173,11 +173,11 @@ class S3Test {
     void emptyIsAnErrorThatNamesTheUri() {
         assertThatThrownBy(() -> Given.fetch(storage, "s3://bucket/mode", credentials()))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND))
                 .hasMessage("Failed to fetch model. No model found in s3://bucket/mode.");
         assertThatThrownBy(() -> Given.fetch(storage, "s3://nobucket/model", credentials()))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND))
                 .hasMessageContaining("NoSuchBucket");
     }
 
@@ -187,7 +187,7 @@ class S3Test {
         wrong.put("AWS_SECRET_ACCESS_KEY", "not-the-secret");
         assertThatThrownBy(() -> Given.fetch(storage, "s3://bucket/model", wrong))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.PERMISSION_DENIED))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.PERMISSION_DENIED))
                 .hasMessageContaining("SignatureDoesNotMatch")
                 .hasMessageNotContaining("not-the-secret");
     }
@@ -227,7 +227,7 @@ class S3Test {
         Bucket bucket = storage.bucket("s3://bucket/late", () -> Map.copyOf(given));
         assertThatThrownBy(() -> bucket.put("a.json", new byte[] {1}))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.PERMISSION_DENIED);
+                    assertThat(e.code()).isEqualTo(ErrorCode.PERMISSION_DENIED);
                     assertThat(e.remedy()).contains("may write");
                 })
                 .hasMessageContaining("s3://bucket/late/a.json")
@@ -239,11 +239,11 @@ class S3Test {
         assertThatThrownBy(() ->
                         storage.bucket("s3://nobucket/x", S3Test::credentials).put("a", new byte[] {1}))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.NOT_FOUND));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND));
         storage.close();
         assertThatThrownBy(() -> bucket.put("b.json", new byte[] {1}))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.CANCELLED));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.CANCELLED));
     }
 
     @Test

@@ -5,7 +5,7 @@ package io.nereid.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
@@ -120,7 +120,7 @@ class StoresTest {
                 Map.of("m/a", crc32c("other".getBytes(StandardCharsets.UTF_8))));
         assertThatThrownBy(() -> Given.fetch(storage, "gs://bucket/m", Map.of("STORAGE_EMULATOR_HOST", server.url())))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.DATA_LOSS))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.DATA_LOSS))
                 .hasMessageContaining("'a' does not have the checksum");
         assertThat(server.count("GET", "/download/storage/v1/b/bucket/o/m/a")).isEqualTo(2);
         assertThat(storage.held()).isZero();
@@ -250,7 +250,7 @@ class StoresTest {
         principal.put("AZ_CLIENT_SECRET", "wrong-secret");
         assertThatThrownBy(() -> Given.fetch(storage, uri, principal))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNAUTHENTICATED))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAUTHENTICATED))
                 .hasMessageNotContaining("wrong-secret");
     }
 

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -185,7 +185,7 @@ class UnpackTest {
     void hostileArchivesAreRefusedAndLeaveNothing(String name, byte[] archive, String why) throws Exception {
         assertThatThrownBy(() -> unpack(name, archive))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                 .hasMessageContaining(why);
         assertThat(storage.held()).isZero();
         try (var left = Files.list(directory.resolve("cache/temp"))) {

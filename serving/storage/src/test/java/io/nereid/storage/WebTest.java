@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -117,7 +117,7 @@ class WebTest {
         }
         assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/m.bin"))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNAVAILABLE))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
                 .hasMessageContaining("/m.bin")
                 .hasMessageContaining("500");
         assertThat(storage.held()).isZero();
@@ -125,15 +125,15 @@ class WebTest {
 
     @Test
     void statusesBecomeCodes() {
-        Map<Integer, Code> codes = Map.of(
+        Map<Integer, ErrorCode> codes = Map.of(
                 401,
-                Code.UNAUTHENTICATED,
+                ErrorCode.UNAUTHENTICATED,
                 403,
-                Code.PERMISSION_DENIED,
+                ErrorCode.PERMISSION_DENIED,
                 404,
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 418,
-                Code.FAILED_PRECONDITION);
+                ErrorCode.FAILED_PRECONDITION);
         codes.forEach((status, code) -> {
             server.handlers.put("/s" + status, exchange -> TestServer.status(exchange, status));
             assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/s" + status))
@@ -178,8 +178,8 @@ class WebTest {
         });
         assertThatThrownBy(() -> Given.fetch(storage, server.url() + "/m.bin"))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.ABORTED))
-                .hasMessageContaining("changes while it is brought");
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.ABORTED))
+                .hasMessageContaining("keeps changing while it is downloaded");
     }
 
     @Test
@@ -318,7 +318,7 @@ class WebTest {
         }
         assertThatThrownBy(() -> Given.fetch(storage, uri, Map.of("127.0.0.1-headers", "{\"A\": \"other-user\"}")))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.UNAVAILABLE));
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE));
         storage.close();
         storage = new Storage(Given.options(directory).withStale(false), Clock.system());
         assertThatThrownBy(() -> Given.fetch(storage, uri)).hasMessageContaining("cannot be reached");

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tracing;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -73,18 +73,18 @@ record TraceSettings(Set<Level> levels, long rate, long count, long logFrequency
                             values == null ? fallback.logFrequency : number("log_frequency", values, 0));
                 case "trace_file" ->
                     throw ServingException.of(
-                            Code.UNIMPLEMENTED,
+                            ErrorCode.UNIMPLEMENTED,
                             "trace file location can not be updated through network protocol",
                             "start the server with --trace-config triton,file=PATH");
                 case "trace_mode" ->
                     throw ServingException.of(
-                            Code.UNIMPLEMENTED,
+                            ErrorCode.UNIMPLEMENTED,
                             "trace mode can not be updated through network protocol",
                             "start the server with --trace-config mode=MODE");
                 default ->
                     throw ServingException.invalidArgument(
                             "unknown trace setting '" + e.getKey() + "'",
-                            Suggestions.didYouMean(
+                            NameSuggestions.didYouMean(
                                     e.getKey(),
                                     List.of("trace_level", "trace_rate", "trace_count", "log_frequency"),
                                     "expected trace_level, trace_rate, trace_count or log_frequency"));

@@ -3,9 +3,9 @@
 package io.nereid.tracing;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.observe.RequestTrace;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -69,7 +69,7 @@ public final class Tracing implements AutoCloseable {
             if (!known.contains(name)) {
                 throw ServingException.invalidArgument(
                         "unknown " + what + " '" + name + "'",
-                        Suggestions.didYouMean(name, known, "expected one of " + known));
+                        NameSuggestions.didYouMean(name, known, "expected one of " + known));
             }
         }
     }
@@ -121,7 +121,7 @@ public final class Tracing implements AutoCloseable {
             @Nullable String model, Map<String, ? extends @Nullable List<String>> changes) {
         if (otlp != null && !changes.isEmpty()) {
             throw ServingException.of(
-                    Code.UNIMPLEMENTED,
+                    ErrorCode.UNIMPLEMENTED,
                     "trace settings can not be updated while traces go to OpenTelemetry",
                     "start the server with --trace-config mode=triton, or with the settings wanted");
         }

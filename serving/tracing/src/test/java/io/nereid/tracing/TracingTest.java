@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.sun.net.httpserver.HttpServer;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
@@ -149,7 +149,7 @@ class TracingTest {
                     .hasMessageContaining("Expect only one trace level 'OFF' is specified");
             assertThatThrownBy(() -> tracing.update(null, Map.of("trace_file", List.of("/x"))))
                     .hasMessageContaining("trace file location can not be updated through network protocol")
-                    .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(Code.UNIMPLEMENTED));
+                    .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(ErrorCode.UNIMPLEMENTED));
             assertThatThrownBy(() -> tracing.update(null, Map.of("trace_rate", List.of("0"))))
                     .hasMessageContaining("got: 0");
             assertThatThrownBy(() -> tracing.update(null, Map.of("trace_rat", List.of("1"))))

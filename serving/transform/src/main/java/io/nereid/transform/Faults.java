@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,11 +50,11 @@ final class Faults {
         }
         if (e instanceof IllegalArgumentException) {
             return ServingException.wrap(
-                    Code.INVALID_ARGUMENT, e.getMessage() == null ? step + " refused it" : e.getMessage(), e);
+                    ErrorCode.INVALID_ARGUMENT, e.getMessage() == null ? step + " refused it" : e.getMessage(), e);
         }
         LOG.warn("{} of the transformer of model '{}' failed", step, modelName, e);
         String why = e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage());
         return ServingException.wrap(
-                Code.INTERNAL, step + " of the transformer of model '" + modelName + "' failed: " + why, e);
+                ErrorCode.INTERNAL, step + " of the transformer of model '" + modelName + "' failed: " + why, e);
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
-import io.nereid.base.JarClasses;
+import io.nereid.base.IsolatedJar;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.endpoint.ProtocolCodec;
@@ -31,14 +31,14 @@ public final class JavaTransformer implements AutoCloseable {
     private static final List<String> SHOWN =
             List.of("io.nereid.base.", "io.nereid.tensor.", "io.nereid.spi.", "io.nereid.transform.");
 
-    private static final JarClasses.Words WORDS = new JarClasses.Words(
+    private static final IsolatedJar.Words WORDS = new IsolatedJar.Words(
             "transformer", "spec.transformer.nereid.class", "the packages io.nereid.base, tensor, spi and transform");
 
     private static final long END_SECONDS = 60;
 
     private static final Class<?>[] TYPES = {Transformer.class, JsonTransformer.class};
 
-    private final JarClasses classes;
+    private final IsolatedJar classes;
     private final Object transformer;
     private final String modelName;
     private final ThreadPoolExecutor pool;
@@ -58,7 +58,7 @@ public final class JavaTransformer implements AutoCloseable {
                 String method, String target, List<Upstream.Header> headers, MemoryRegion body);
     }
 
-    private JavaTransformer(JarClasses classes, Object transformer, String modelName, ThreadPoolExecutor pool) {
+    private JavaTransformer(IsolatedJar classes, Object transformer, String modelName, ThreadPoolExecutor pool) {
         this.classes = classes;
         this.transformer = transformer;
         this.modelName = modelName;
@@ -75,7 +75,7 @@ public final class JavaTransformer implements AutoCloseable {
      */
     public static JavaTransformer load(
             Path jar, String className, Transformer.Settings settings, Path scratch, int threads) {
-        JarClasses classes = JarClasses.open(jar, scratch, SHOWN, Transformer.class.getClassLoader(), WORDS);
+        IsolatedJar classes = IsolatedJar.open(jar, scratch, SHOWN, Transformer.class.getClassLoader(), WORDS);
         Thread thread = Thread.currentThread();
         ClassLoader before = thread.getContextClassLoader();
         thread.setContextClassLoader(classes.loader());

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
@@ -81,7 +81,7 @@ final class JsonCodec implements ProtocolCodec {
         try {
             executor.execute(() -> guarded(x, task));
         } catch (RejectedExecutionException e) {
-            x.fail(ServingException.of(Code.UNAVAILABLE, "the transformer is ending", "try again"));
+            x.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the transformer is ending", "try again"));
         }
     }
 
@@ -132,7 +132,7 @@ final class JsonCodec implements ProtocolCodec {
         try {
             tree = JsonTree.read(result);
         } catch (ServingException e) {
-            throw ServingException.wrap(Code.INTERNAL, "the predictor's answer is no JSON: " + e.getMessage(), e);
+            throw ServingException.wrap(ErrorCode.INTERNAL, "the predictor's answer is no JSON: " + e.getMessage(), e);
         }
         Written made = faults.step(
                 "postprocess", () -> Written.of(tree == null ? null : transformer.postprocess(tree, headers), false));

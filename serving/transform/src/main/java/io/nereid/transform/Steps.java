@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.TensorSpec;
@@ -56,7 +56,7 @@ final class Steps {
             return faults.step(method, () -> List.copyOf(step.run()));
         } catch (ServingException e) {
             // what a client asks has no part in it
-            throw e.code() == Code.INVALID_ARGUMENT ? ServingException.internal(e.getMessage(), e) : e;
+            throw e.code() == ErrorCode.INVALID_ARGUMENT ? ServingException.internal(e.getMessage(), e) : e;
         }
     }
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transform;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -72,7 +72,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
     }
 
     private static ServingException ending() {
-        return ServingException.of(Code.UNAVAILABLE, "the transformer is ending", "try again");
+        return ServingException.of(ErrorCode.UNAVAILABLE, "the transformer is ending", "try again");
     }
 
     private void before() {
@@ -80,7 +80,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
         ServingException failure = null;
         synchronized (this) {
             if (cancelled) {
-                failure = ServingException.of(Code.CANCELLED, "the request was cancelled");
+                failure = ServingException.of(ErrorCode.CANCELLED, "the request was cancelled");
             }
         }
         Field.Scope scope = new Field.Scope();

@@ -5,7 +5,7 @@ package io.nereid.transform;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.Upstream.Answer;
@@ -133,7 +133,7 @@ class JsonCodecTest {
         answer = () -> answered(418, "teapot");
         assertThat(post(new Words(), "/v1/models/m:predict", "{\"text\":\"a\"}").answer())
                 .isEqualTo("418 teapot");
-        answer = () -> CompletableFuture.failedStage(ServingException.of(Code.UNAVAILABLE, "away"));
+        answer = () -> CompletableFuture.failedStage(ServingException.of(ErrorCode.UNAVAILABLE, "away"));
         assertThat(post(new Words(), "/v1/models/m:predict", "{\"text\":\"a\"}").answer())
                 .contains("503", "away");
         answer = () -> answered(200, "no json");

@@ -5,7 +5,7 @@ package io.nereid.transform;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.InferenceRequest;
@@ -219,7 +219,7 @@ class TransformedModelsTest {
         assertThat(refused(new Words(), Payload.of("text", new float[] {1})))
                 .hasMessage("input 'text' of model 'm' is of type FP32, expected BYTES")
                 .extracting(ServingException::code)
-                .isEqualTo(Code.INVALID_ARGUMENT);
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(refused(new Words(), Payload.of("text", new String[][] {{"a"}})))
                 .hasMessage("input 'text' of model 'm' has the shape [1,1], expected [-1]");
         assertThat(refused(new Words(), Payload.of("words", "a"))).hasMessage("model 'm' has no input 'words'");
@@ -231,7 +231,7 @@ class TransformedModelsTest {
         assertThat(refused(new Words(), Payload.of("text", "abc")))
                 .hasMessage("For input string: \"abc\"")
                 .extracting(ServingException::code)
-                .isEqualTo(Code.INVALID_ARGUMENT);
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
         Transformer broken = new Transformer() {
             @Override
             public Payload preprocess(Payload request) {
@@ -241,14 +241,14 @@ class TransformedModelsTest {
         assertThat(refused(broken, Payload.of("x", 1f)))
                 .hasMessage("preprocess of the transformer of model 'm' failed: IllegalStateException: no store")
                 .extracting(ServingException::code)
-                .isEqualTo(Code.INTERNAL);
+                .isEqualTo(ErrorCode.INTERNAL);
         Transformer away = new Transformer() {
             @Override
             public Payload preprocess(Payload request) {
-                throw ServingException.of(Code.UNAVAILABLE, "the store is away");
+                throw ServingException.of(ErrorCode.UNAVAILABLE, "the store is away");
             }
         };
-        assertThat(refused(away, Payload.of("x", 1f)).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(refused(away, Payload.of("x", 1f)).code()).isEqualTo(ErrorCode.UNAVAILABLE);
         Transformer missing = new Transformer() {
             @Override
             public Payload preprocess(Payload request) {
@@ -282,7 +282,7 @@ class TransformedModelsTest {
         Client client = new Client();
         Call unused = models(new After()).infer(request(Payload.of("x", 1f)), client);
         predictor.asked(0).x();
-        ServingException failure = ServingException.of(Code.DEADLINE_EXCEEDED, "late");
+        ServingException failure = ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "late");
         predictor.asked(0).sink().fail(failure);
         run();
         assertThat(client.failure).isSameAs(failure);
@@ -316,7 +316,7 @@ class TransformedModelsTest {
         Call first = models(new Words()).infer(request(Payload.of("text", "1")), early);
         first.cancel();
         run();
-        assertThat(Objects.requireNonNull(early.failure).code()).isEqualTo(Code.CANCELLED);
+        assertThat(Objects.requireNonNull(early.failure).code()).isEqualTo(ErrorCode.CANCELLED);
         assertThat(predictor.asked).isEmpty();
 
         Call second = models(new Words()).infer(request(Payload.of("text", "1")), new Client());
@@ -324,7 +324,7 @@ class TransformedModelsTest {
         second.cancel();
         assertThat(predictor.cancelled).hasValue(1);
         predictor.asked(0).x();
-        predictor.asked(0).sink().fail(ServingException.of(Code.CANCELLED, "cancelled"));
+        predictor.asked(0).sink().fail(ServingException.of(ErrorCode.CANCELLED, "cancelled"));
         run();
     }
 
@@ -352,7 +352,7 @@ class TransformedModelsTest {
         ending = true;
         Client client = new Client();
         Call unused = models(new Words()).infer(request(Payload.of("text", "1")), client);
-        assertThat(Objects.requireNonNull(client.failure).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(Objects.requireNonNull(client.failure).code()).isEqualTo(ErrorCode.UNAVAILABLE);
 
         ending = false;
         Client late = new Client();
@@ -360,7 +360,7 @@ class TransformedModelsTest {
         predictor.asked(0).x();
         ending = true;
         predictor.asked(0).answer(true, 1);
-        assertThat(Objects.requireNonNull(late.failure).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(Objects.requireNonNull(late.failure).code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(more).isNotSameAs(unused);
     }
 }

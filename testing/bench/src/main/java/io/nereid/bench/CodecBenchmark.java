@@ -4,7 +4,7 @@ package io.nereid.bench;
 
 import io.nereid.backends.java.JavaBackend;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
@@ -14,7 +14,7 @@ import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.HttpStream;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.tensor.MemoryRegion;
@@ -62,7 +62,7 @@ public class CodecBenchmark {
         engine = new Engine(EngineOptions.of(Bodies.identity(directory)), List.of(new JavaBackend()), CLOCK);
         engine.start().toCompletableFuture().join();
         V2Codec codec = new V2Codec(
-                engine, engine, Observation.NONE, CLOCK, Runnable::run, V2Options.defaults("bench", 64 << 20));
+                engine, engine, Observability.NONE, CLOCK, Runnable::run, V2Options.defaults("bench", 64 << 20));
         rest = codec.httpRoutes().stream()
                 .filter(r -> r.template().equals("/v2/models/{model}/infer"))
                 .findFirst()
@@ -233,8 +233,8 @@ public class CodecBenchmark {
         }
 
         @Override
-        public void close(Code code, @Nullable String text) {
-            if (code != Code.OK) {
+        public void close(ErrorCode code, @Nullable String text) {
+            if (code != ErrorCode.OK) {
                 throw new IllegalStateException(code + ": " + text);
             }
         }

@@ -11,7 +11,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.ModelConfig;
@@ -270,7 +270,7 @@ public abstract class BackendContract {
                         .load(source, config(source.id().model()), context())
                         .close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.remedy()).isNotBlank();
                 });
     }
@@ -369,7 +369,7 @@ public abstract class BackendContract {
                 }
             } catch (ServingException e) {
                 assertThat(e.getMessage()).isNotBlank();
-                if (e.code() == Code.INTERNAL) {
+                if (e.code() == ErrorCode.INTERNAL) {
                     assertThat(e)
                             .as("an INTERNAL error comes from a run, not from loading")
                             .hasMessageContaining("model");
@@ -457,7 +457,7 @@ public abstract class BackendContract {
 
     private void refused(String what, ModelSource variant, Path file) {
         assertThatThrownBy(() -> load(variant).close()).as(what).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).as(what).isIn(Code.INVALID_ARGUMENT, Code.FAILED_PRECONDITION);
+            assertThat(e.code()).as(what).isIn(ErrorCode.INVALID_ARGUMENT, ErrorCode.FAILED_PRECONDITION);
             if (!NAMELESS.contains(backend().name())) {
                 assertThat(e).as(what).hasMessageContaining(file.getFileName().toString());
             }

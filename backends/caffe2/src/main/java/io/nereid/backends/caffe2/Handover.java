@@ -7,7 +7,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.io.IOException;
@@ -47,7 +47,7 @@ record Handover(String name, String platform, List<Backend> others) {
             return new ForwardingModel(model, complete);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "cannot write the converted model into " + context.scratch() + ": "
                             + e.getClass().getSimpleName(),
                     "check that the server may write there and that there is room",
@@ -77,12 +77,12 @@ record Handover(String name, String platform, List<Backend> others) {
                     return backend;
                 }
                 throw ServingException.of(
-                        Code.FAILED_PRECONDITION,
+                        ErrorCode.FAILED_PRECONDITION,
                         "model '" + config.name() + "' runs on ONNX Runtime, which cannot work here: " + unavailable);
             }
         }
         throw ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "model '" + config.name() + "' runs on the backend '" + RUNNER + "', and this server has none",
                 "use the server's full distribution");
     }

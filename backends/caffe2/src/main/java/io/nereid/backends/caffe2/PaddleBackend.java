@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.io.IOException;
@@ -85,7 +85,7 @@ public final class PaddleBackend implements Backend {
         byte[] bytes = Caffe2Backend.bytes(file, "put NAME" + PROGRAM + " and NAME.pdiparams there");
         if (file.getFileName().toString().endsWith(".json")) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "model '" + config.name() + "': '" + file.getFileName()
                             + "' is a program of PaddlePaddle 3, which this server does not run",
                     export(file) + ", or save it as a program of PaddlePaddle 2: set FLAGS_enable_pir_api=0");

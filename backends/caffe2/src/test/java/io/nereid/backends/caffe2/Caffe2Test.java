@@ -9,7 +9,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.backends.onnx.OnnxBackend;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -135,7 +135,7 @@ class Caffe2Test {
     @Test
     void unknownOperatorsAreRefusedByName() {
         ServingException e = refused(NetCase.of("unknown").layOut(directory), ModelConfig.unspecified("unknown"));
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("'ChannelShuffle'").contains("model.netdef");
         assertThat(e.remedy()).contains("ONNX");
     }
@@ -193,7 +193,7 @@ class Caffe2Test {
                     try {
                         load(source, net.config()).close();
                     } catch (ServingException e) {
-                        assertThat(e.code()).as(e.describe()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).as(e.describe()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     }
                 }
                 Files.write(path, whole);

@@ -9,7 +9,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.backends.onnx.OnnxBackend;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -81,7 +81,7 @@ class MxnetTest {
     void unknownOperatorsAreRefusedByName() {
         NetCase net = NetCase.of("mx_unknown");
         ServingException e = refused(net.layOut(directory), net.config());
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("'erf'").contains("model-symbol.json");
         assertThat(e.remedy()).contains("ONNX");
     }
@@ -119,7 +119,7 @@ class MxnetTest {
                 try {
                     load(source, net.config()).close();
                 } catch (ServingException e) {
-                    assertThat(e.code()).as(e.describe()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).as(e.describe()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 }
             }
             Files.write(path, whole);

@@ -9,7 +9,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.backends.onnx.OnnxBackend;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -113,7 +113,7 @@ class PaddleTest {
     @Test
     void unknownOperatorsAreRefusedByNameWithTheCommandThatExports() {
         ServingException e = refused(NetCase.of("pp_unknown").layOut(directory), ModelConfig.unspecified("m"));
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("'cumsum'").contains("model.pdmodel");
         assertThat(e.remedy())
                 .contains("paddle2onnx --model_dir")
@@ -130,7 +130,7 @@ class PaddleTest {
                 .isFalse();
         ServingException e = refused(
                 new ModelSource(new ServableId("p", 1), directory.resolve("p"), version), ModelConfig.unspecified("p"));
-        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.describe())
                 .contains("PaddlePaddle 3")
                 .contains("FLAGS_enable_pir_api=0")
@@ -177,7 +177,7 @@ class PaddleTest {
                 try {
                     load(source, ModelConfig.unspecified("m")).close();
                 } catch (ServingException e) {
-                    assertThat(e.code()).as(e.describe()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).as(e.describe()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 }
             }
             Files.write(path, whole);

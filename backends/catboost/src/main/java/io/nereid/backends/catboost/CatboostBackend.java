@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.spi.ModelConfig;
@@ -93,7 +93,7 @@ public final class CatboostBackend implements Backend {
             length = in.readNBytes(bytes, 0, (int) size);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
+                    ErrorCode.INVALID_ARGUMENT,
                     "cannot read model file '" + file + "': " + e.getClass().getSimpleName(),
                     "check that the server may read it",
                     e);

@@ -3,7 +3,7 @@
 package io.nereid.backends.catboost;
 
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -82,7 +82,7 @@ final class CatboostInvocation implements Invocation {
         }
         for (int row = 0; row < rows; row++) {
             if ((row & 1023) == 0 && cancelled) {
-                throw ServingException.of(Code.CANCELLED, "the run was stopped");
+                throw ServingException.of(ErrorCode.CANCELLED, "the run was stopped");
             }
             for (Column column : columns) {
                 read(column, row);

@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -42,7 +42,7 @@ class CatboostBackendTest {
                         .load(source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))
                         .close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.getMessage() + " " + e.remedy()).contains(words);
                 });
     }
@@ -102,8 +102,8 @@ class CatboostBackendTest {
                     .isEqualTo("margin");
             assertThat(model.signatures()).containsOnlyKeys("margin", "predict");
             assertThatThrownBy(() -> model.signature(Map.of("prediction_type", "Probability")))
-                    .hasMessage(
-                            "parameter 'prediction_type' is 'Probability' (expected for model 'm': RawFormulaVal or none)");
+                    .hasMessage("parameter 'prediction_type' is 'Probability' (expected for model 'm': RawFormulaVal or"
+                            + " none)");
             assertThatThrownBy(() -> model.newInvocation("other").close())
                     .hasMessageContaining("has no signature 'other' (expected: margin, predict)");
         }
@@ -218,7 +218,7 @@ class CatboostBackendTest {
                             .load(source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))
                             .close();
                 } catch (ServingException e) {
-                    assertThat(e.code()).as(e.toString()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).as(e.toString()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 }
             }
         }
@@ -275,7 +275,7 @@ class CatboostBackendTest {
                             .load(source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))
                             .close();
                 } catch (ServingException e) {
-                    assertThat(e.code()).as(e.toString()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).as(e.toString()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 }
             }
         }

@@ -4,8 +4,8 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import java.util.List;
 
@@ -42,7 +42,7 @@ final class BuiltIns {
                                 + String.join(", ", NAMES) + ")",
                         name.length() > 64
                                 ? null
-                                : Suggestions.didYouMean(name, NAMES, "correct the parameter 'model'"));
+                                : NameSuggestions.didYouMean(name, NAMES, "correct the parameter 'model'"));
         };
         return new LoadedJavaModel(model.config(), backend, backend, model, Delays.read(config), () -> {});
     }

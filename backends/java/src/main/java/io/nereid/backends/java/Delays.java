@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.java;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.time.Duration;
@@ -63,11 +63,11 @@ record Delays(Duration creation, Duration run, boolean byInstance) {
     static void await(Semaphore cancelled, Duration delay, String interrupted) {
         try {
             if (cancelled.tryAcquire(delay.toNanos(), TimeUnit.NANOSECONDS)) {
-                throw ServingException.of(Code.CANCELLED, "the request was cancelled");
+                throw ServingException.of(ErrorCode.CANCELLED, "the request was cancelled");
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw ServingException.of(Code.CANCELLED, interrupted);
+            throw ServingException.of(ErrorCode.CANCELLED, interrupted);
         }
     }
 }

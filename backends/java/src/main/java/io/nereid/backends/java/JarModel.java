@@ -5,7 +5,7 @@ package io.nereid.backends.java;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.JarClasses;
+import io.nereid.base.IsolatedJar;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -29,7 +29,7 @@ final class JarModel {
             JavaModel.class.getName(),
             JavaRequestModel.class.getName());
 
-    private static final JarClasses.Words WORDS = new JarClasses.Words(
+    private static final IsolatedJar.Words WORDS = new IsolatedJar.Words(
             "model",
             "the parameter 'class'",
             "the packages io.nereid.base, tensor, spi and backend and the interface JavaModel");
@@ -45,7 +45,7 @@ final class JarModel {
                             + "' in " + source.versionDirectory(),
                     "add it, or set the parameter 'model' to a built-in one: " + String.join(", ", BuiltIns.NAMES));
         }
-        JarClasses opened = JarClasses.open(jar, context.scratch(), SHOWN, JavaModel.class.getClassLoader(), WORDS);
+        IsolatedJar opened = IsolatedJar.open(jar, context.scratch(), SHOWN, JavaModel.class.getClassLoader(), WORDS);
         try {
             JavaModel model = (JavaModel) opened.make(config.parameters().getOrDefault("class", ""), JavaModel.class);
             return ready(model, source, config, opened);
@@ -58,7 +58,7 @@ final class JarModel {
         }
     }
 
-    private static BackendModel ready(JavaModel model, ModelSource source, ModelConfig config, JarClasses opened)
+    private static BackendModel ready(JavaModel model, ModelSource source, ModelConfig config, IsolatedJar opened)
             throws Exception {
         try {
             model.load(source.versionDirectory(), config.parameters());

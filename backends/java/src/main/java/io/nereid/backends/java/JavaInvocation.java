@@ -4,7 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelRequest;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
@@ -54,7 +54,7 @@ final class JavaInvocation implements Invocation {
             String gave = results.toString();
             Tensor.closeAll(results);
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "model '" + name + "' answered " + gave + " (expected: outputs " + outputs + " in this order)");
         }
     }

@@ -3,7 +3,7 @@
 package io.nereid.backends.java;
 
 import io.nereid.backend.ModelRequest;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.ModelConfig;
@@ -153,7 +153,8 @@ final class RepeatModel extends BuiltInRequestModel {
                 if (next != null) {
                     next.cancel(false);
                 }
-                request.fail(ServingException.of(Code.UNAVAILABLE, "model '" + config().name() + "' was unloaded"));
+                request.fail(
+                        ServingException.of(ErrorCode.UNAVAILABLE, "model '" + config().name() + "' was unloaded"));
             }
         }
     }

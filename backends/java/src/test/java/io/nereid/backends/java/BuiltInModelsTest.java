@@ -11,7 +11,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.ModelConfig;
@@ -205,7 +205,7 @@ class BuiltInModelsTest {
                 Tensor b = Tensor.allocate("INPUT1", DataType.FP32, Shape.of(1, 2))) {
             assertThatThrownBy(() -> invocation.run(List.of(a, b), List.of("OUTPUT0")))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                     .hasMessageContaining("expected: equal shapes");
         }
     }
@@ -243,10 +243,10 @@ class BuiltInModelsTest {
                         new IdentityBackend(), config(Map.of("execute_delay_ms", "60000"), -1, List.of(), List.of()));
                 Invocation invocation = model.newInvocation();
                 Tensor in = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1))) {
-            Future<Code> code = thread.submit(() -> {
+            Future<ErrorCode> code = thread.submit(() -> {
                 try {
                     Tensor.closeAll(invocation.run(List.of(in), List.of("OUTPUT0")));
-                    return Code.OK;
+                    return ErrorCode.OK;
                 } catch (ServingException e) {
                     return e.code();
                 }
@@ -255,7 +255,7 @@ class BuiltInModelsTest {
                 invocation.cancel();
                 Thread.onSpinWait();
             }
-            assertThat(code.get(1, TimeUnit.SECONDS)).isEqualTo(Code.CANCELLED);
+            assertThat(code.get(1, TimeUnit.SECONDS)).isEqualTo(ErrorCode.CANCELLED);
         } finally {
             thread.shutdown();
         }

@@ -9,7 +9,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -159,8 +159,8 @@ class JarModelTest {
                 Jars.DOUBLER.replace(
                         "throws Exception {",
                         "throws Exception { for (String c : List.of(\"io.nereid.backends.java.JavaBackend\","
-                                + " \"org.junit.jupiter.api.Test\", \"io.netty.buffer.ByteBuf\")) try {"
-                                + " Class.forName(c); throw new Exception(c); } catch (ClassNotFoundException right) {}"));
+                            + " \"org.junit.jupiter.api.Test\", \"io.netty.buffer.ByteBuf\")) try { Class.forName(c);"
+                            + " throw new Exception(c); } catch (ClassNotFoundException right) {}"));
         try (BackendModel model = load()) {
             assertThat(run(model, 1)).isEqualTo(2);
         }
@@ -169,7 +169,7 @@ class JarModelTest {
     @Test
     void aMissingJarIsTold() {
         assertThatThrownBy(this::load).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e).hasMessageContaining("has no file 'model.jar'");
             assertThat(e.remedy()).contains("a built-in one: identity, add_sub");
         });
@@ -207,7 +207,7 @@ class JarModelTest {
 
     private void refused(String message, String remedy) {
         assertThatThrownBy(this::load).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e).hasMessageContaining("model.jar").hasMessageContaining(message);
             assertThat(e.remedy()).contains(remedy);
         });
@@ -228,7 +228,7 @@ class JarModelTest {
         for (String name : List.of("Doubler", "Hidden")) {
             assertThatThrownBy(() -> load(config(Map.of("class", "com.example." + name))))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e)
                                 .hasMessageContaining("class 'com.example." + name + "' in "
                                         + version.resolve("model.jar") + " cannot be made");
@@ -298,7 +298,7 @@ class JarModelTest {
                         "return List.of(new TensorSpec(\"x\", DataType.FP32, Shape.of(-1)));", "return null;"));
         assertThatThrownBy(this::load)
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                 .hasMessage("the class of model 'm' gives null for its inputs");
         assertThat(scratch).isEmptyDirectory();
     }
@@ -314,7 +314,7 @@ class JarModelTest {
                                 + " throw new java.io.IOException(\"no weights\"); } public List<TensorSpec> inputs"));
         assertThatThrownBy(this::load)
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                 .hasMessageContaining("no weights");
         assertThat(scratch).isEmptyDirectory();
     }
@@ -343,7 +343,7 @@ class JarModelTest {
         try (BackendModel model = load()) {
             assertThatThrownBy(() -> run(model, 1))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL))
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
                     .hasMessageContaining("expected: outputs [y]");
         }
     }
@@ -351,30 +351,30 @@ class JarModelTest {
     @Test
     void aJarMayBringAModelThatTakesRequests() throws Exception {
         jar(List.of("com.example.CountTo"), "com.example.CountTo", """
-                package com.example;
-                import io.nereid.backend.ModelRequest;
-                import io.nereid.backends.java.JavaRequestModel;
-                import io.nereid.spi.TensorSpec;
-                import io.nereid.tensor.*;
-                import java.util.*;
-                public class CountTo implements JavaRequestModel {
-                    public List<TensorSpec> inputs() { return List.of(new TensorSpec("n", DataType.INT32, Shape.of(1))); }
-                    public List<TensorSpec> outputs() { return List.of(new TensorSpec("i", DataType.INT32, Shape.of(1))); }
-                    public boolean decoupled() { return true; }
-                    public void execute(List<ModelRequest> requests) {
-                        for (ModelRequest r : requests) {
-                            int n = r.request().inputs().get(0).buffer().getInt();
-                            if (n < 0) throw new IllegalStateException("below zero");
-                            for (int i = 1; i <= n; i++) {
-                                Tensor t = Tensor.allocate("i", DataType.INT32, Shape.of(1));
-                                t.buffer().putInt(i);
-                                r.respond(List.of(t), Map.of("of", (long) n));
-                            }
-                            r.finish();
+            package com.example;
+            import io.nereid.backend.ModelRequest;
+            import io.nereid.backends.java.JavaRequestModel;
+            import io.nereid.spi.TensorSpec;
+            import io.nereid.tensor.*;
+            import java.util.*;
+            public class CountTo implements JavaRequestModel {
+                public List<TensorSpec> inputs() { return List.of(new TensorSpec("n", DataType.INT32, Shape.of(1))); }
+                public List<TensorSpec> outputs() { return List.of(new TensorSpec("i", DataType.INT32, Shape.of(1))); }
+                public boolean decoupled() { return true; }
+                public void execute(List<ModelRequest> requests) {
+                    for (ModelRequest r : requests) {
+                        int n = r.request().inputs().get(0).buffer().getInt();
+                        if (n < 0) throw new IllegalStateException("below zero");
+                        for (int i = 1; i <= n; i++) {
+                            Tensor t = Tensor.allocate("i", DataType.INT32, Shape.of(1));
+                            t.buffer().putInt(i);
+                            r.respond(List.of(t), Map.of("of", (long) n));
                         }
+                        r.finish();
                     }
                 }
-                """);
+            }
+            """);
         try (BackendModel model = load();
                 Invocation invocation = model.newInvocation();
                 RecordingRequest request = new RecordingRequest(List.of(number(3)), List.of("i"));
@@ -389,7 +389,7 @@ class JarModelTest {
             assertThat(request.answers().get(0).parameters()).containsEntry("of", 3L);
             assertThatThrownBy(() -> invocation.execute(List.of(bad)))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL))
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL))
                     .hasMessage("model 'm' failed: below zero");
         }
     }

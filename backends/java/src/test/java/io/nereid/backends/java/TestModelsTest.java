@@ -12,7 +12,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelConfig;
@@ -254,7 +254,7 @@ class TestModelsTest {
         ModelConfig config = OPEN.toBuilder().inputs(swapped).build();
         assertThatThrownBy(() -> load(new RepeatBackend(), config))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                 .hasMessageContaining("expected input 1 to be IN INT32[-1], got DELAY UINT32[-1]");
         assertThatThrownBy(() -> load(
                         new RepeatBackend(), OPEN.toBuilder().maxBatchSize(4).build()))

@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.io.IOException;
@@ -74,7 +74,7 @@ abstract class RefusingBackend implements Backend {
         }
         String onnx = onnxBeside(directory);
         throw ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "model '" + config.name() + "': '" + file.getFileName() + "' " + refusal(file, head),
                 onnx == null
                         ? remedy(file)

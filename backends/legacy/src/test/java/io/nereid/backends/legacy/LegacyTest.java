@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -63,7 +63,7 @@ class LegacyTest {
         put("model.plan", "ftrt\0\0\0\0 and more");
         Path root = Files.createDirectories(directory.resolve("root"));
         ServingException e = refused(new TensorrtBackend(root, ""), "");
-        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage())
                 .contains("'model.plan' is a TensorRT plan")
                 .contains("lacks NVIDIA's driver (libcuda.so.1) and TensorRT's runtime (libnvinfer.so)");
@@ -102,14 +102,14 @@ class LegacyTest {
         assertThat(refused(new TensorrtBackend(), "").getMessage()).contains("empty (0 bytes)");
         put("model.plan", "version https://git-lfs.github.com/spec/v1\n");
         ServingException e = refused(new TensorrtBackend(), "");
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("Git LFS pointer");
     }
 
     @Test
     void aBackendChosenForNothingSaysWhatItLooksFor() {
         ServingException e = refused(new TensorrtBackend(), "");
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("has none of model.plan");
         assertThat(refused(new TensorrtBackend(), "../../x").getMessage()).contains("has none of");
     }

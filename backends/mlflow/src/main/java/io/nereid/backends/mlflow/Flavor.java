@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.mlflow;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -63,14 +63,14 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
         List<String> found = model.flavors().keySet().stream().sorted().toList();
         boolean function = found.equals(List.of("python_function"));
         throw ServingException.of(
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "model '" + modelName + "' was saved by MLflow "
                         + (function
                                 ? "as a Python function only"
                                 : "in the flavours " + String.join(", ", found) + ", none of which is served")
                         + " (expected: one of " + String.join(", ", BACKENDS.keySet()) + ")",
-                "log it in a native flavour, such as with mlflow.onnx.log_model or mlflow.sklearn.log_model, or serve its"
-                        + " code with the backend 'python'");
+                "log it in a native flavour, such as with mlflow.onnx.log_model or mlflow.sklearn.log_model, or serve"
+                        + " its code with the backend 'python'");
     }
 
     private static Flavor of(
@@ -89,8 +89,8 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
                 if (!modelClass.isEmpty() && !modelClass.endsWith(".Booster")) {
                     throw ServingException.invalidArgument(
                             "model '" + modelName + "' is a " + modelClass
-                                    + ", saved as a Python object (expected: lightgbm.Booster, or one of its classes for scikit-learn"
-                                    + " in the format skops)",
+                                    + ", saved as a Python object (expected: lightgbm.Booster, or one of its classes"
+                                    + " for scikit-learn in the format skops)",
                             "log the booster inside it: mlflow.lightgbm.log_model(model.booster_, …)");
                 }
                 return new Flavor(name, backend, or(data, "model.lgb"), Map.of(), false);
@@ -127,7 +127,8 @@ record Flavor(String name, String backend, String modelFile, Map<String, String>
             throw ServingException.invalidArgument(
                     "model '" + modelName + "' is a model of Keras in the format '"
                             + (format.isEmpty() ? "keras" : format) + "' (expected: a SavedModel)",
-                    "write it with model.export(DIRECTORY), and log that: mlflow.tensorflow.log_model(tf.saved_model.load(…))");
+                    "write it with model.export(DIRECTORY), and log that:"
+                            + " mlflow.tensorflow.log_model(tf.saved_model.load(…))");
         }
         return or(data, "data") + "/model";
     }

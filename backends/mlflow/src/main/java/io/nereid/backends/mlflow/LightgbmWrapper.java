@@ -4,7 +4,7 @@ package io.nereid.backends.mlflow;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ForwardingModel;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import java.io.IOException;
@@ -200,7 +200,7 @@ final class LightgbmWrapper {
         } catch (IOException e) {
             delete(directory);
             throw ServingException.of(
-                    Code.INTERNAL, "cannot write a model's booster into " + scratch + ": " + e.getMessage());
+                    ErrorCode.INTERNAL, "cannot write a model's booster into " + scratch + ": " + e.getMessage());
         }
     }
 

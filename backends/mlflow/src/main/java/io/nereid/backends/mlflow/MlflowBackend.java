@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -93,7 +93,7 @@ public final class MlflowBackend implements Backend {
                 String unavailable = backend.unavailable();
                 if (unavailable != null) {
                     throw ServingException.of(
-                            Code.FAILED_PRECONDITION,
+                            ErrorCode.FAILED_PRECONDITION,
                             "model '" + config.name() + "' has the flavour '" + flavor.name() + "', and the backend '"
                                     + backend.name() + "' cannot work here: " + unavailable);
                 }
@@ -101,7 +101,7 @@ public final class MlflowBackend implements Backend {
             }
         }
         throw ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "model '" + config.name() + "' has the flavour '" + flavor.name() + "', which needs the backend '"
                         + flavor.backend() + "', and this server has none",
                 "see 'nereid plugins list', or log the model in the flavour onnx");

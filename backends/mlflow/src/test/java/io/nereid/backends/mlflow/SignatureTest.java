@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -168,14 +168,14 @@ class SignatureTest {
                         "\"name\": \"petal width\"",
                         "\"name\": \"nothing\"}, {\"type\": \"double\", \"name\": \"more\""),
                 OPEN);
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("its signature's columns");
     }
 
     @Test
     void aPythonFunctionIsRefusedWithAdvice() {
         ServingException e = refusal(Models.ROOT.resolve("pyfunc"), OPEN);
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("as a Python function only", "onnx");
         assertThat(e.remedy()).contains("python");
     }
@@ -190,7 +190,7 @@ class SignatureTest {
     @Test
     void aClassifierOfLightgbmWhoseClassesAreNoNumbersIsRefusedWithAdvice() {
         ServingException e = refusal(Models.ROOT.resolve("lightgbm-truth"), OPEN);
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("model.skops' holds a classifier whose classes are not the whole numbers");
         assertThat(e.remedy()).contains("booster_");
     }
@@ -201,7 +201,7 @@ class SignatureTest {
         byte[] bytes = Files.readAllBytes(copy.resolve("model.skops"));
         Files.write(copy.resolve("model.skops"), Arrays.copyOf(bytes, bytes.length / 2));
         ServingException e = refusal(copy, OPEN);
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage()).contains("cannot be read as a file of skops");
     }
 
@@ -244,7 +244,7 @@ class SignatureTest {
     void aTagOfPythonIsNotFollowed() {
         Path copy = Models.copy("pyfunc", directory);
         Models.write(copy.resolve("MLmodel"), "flavors: !!python/object/apply:os.system ['true']\n");
-        assertThat(refusal(copy, OPEN).code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(refusal(copy, OPEN).code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     @Test
@@ -255,7 +255,7 @@ class SignatureTest {
                                 OPEN,
                                 new BackendContext(1, directory, Map.of())))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+                    assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                     assertThat(e.getMessage()).contains("needs the backend 'onnxruntime'");
                 });
     }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.onnx;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.TensorSpec;
@@ -175,8 +175,8 @@ final class ConfigCompletion {
         }
         throw ServingException.invalidArgument(
                 "model '" + config.name() + "', tensor '" + port.name()
-                        + "': for the model to support batching the shape should have at least 1 dimension and the first "
-                        + "dimension must be -1; but shape expected by the model is " + port.shape(),
+                        + "': for the model to support batching the shape should have at least 1 dimension and the"
+                        + " first dimension must be -1; but shape expected by the model is " + port.shape(),
                 remedy);
     }
 
@@ -225,7 +225,7 @@ final class ConfigCompletion {
                                                 + "' has a default value, which ONNX Runtime's Java interface "
                                                 + "cannot replace"
                                         : ""),
-                        Suggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
+                        NameSuggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
             }
             if (!seen.add(spec.name())) {
                 throw ServingException.invalidArgument(

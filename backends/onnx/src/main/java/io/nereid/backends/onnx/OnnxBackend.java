@@ -8,9 +8,9 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import java.util.List;
 import java.util.Map;
@@ -82,7 +82,7 @@ public final class OnnxBackend implements Backend {
         OrtRuntime started = runtime;
         if (started == null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     String.valueOf(reason),
                     "the engine needs Linux with glibc 2.27 or newer on x86-64 or arm64; musl (Alpine) does not do");
         }
@@ -138,7 +138,7 @@ public final class OnnxBackend implements Backend {
                 throw ServingException.invalidArgument(
                         "unknown setting '" + key + "' of the onnxruntime backend (known: "
                                 + String.join(", ", SETTINGS) + ")",
-                        Suggestions.didYouMean(key, SETTINGS, "remove it"));
+                        NameSuggestions.didYouMean(key, SETTINGS, "remove it"));
             }
         }
         String pool = settings.getOrDefault(GLOBAL_POOL, "0").strip();

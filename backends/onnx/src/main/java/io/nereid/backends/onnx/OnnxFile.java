@@ -3,8 +3,8 @@
 package io.nereid.backends.onnx;
 
 import io.nereid.backend.ModelSource;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -77,7 +77,7 @@ final class OnnxFile {
             return new OnnxFile(path, bytes, facts);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    io.nereid.base.Code.INVALID_ARGUMENT,
+                    io.nereid.base.ErrorCode.INVALID_ARGUMENT,
                     "cannot read model file '" + path + "': " + e.getClass().getSimpleName(),
                     "check that the server may read it",
                     e);
@@ -95,7 +95,7 @@ final class OnnxFile {
         String there = present.isEmpty() ? directory + " is empty" : directory + " has " + String.join(", ", present);
         return ServingException.invalidArgument(
                 "unable to find '" + path + "' (" + there + ")",
-                Suggestions.didYouMean(
+                NameSuggestions.didYouMean(
                         path.getFileName().toString(),
                         present,
                         "put the model there under this name, or name its file in the configuration"));

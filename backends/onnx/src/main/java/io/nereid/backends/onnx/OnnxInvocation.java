@@ -11,7 +11,7 @@ import ai.onnxruntime.OrtSession.Result;
 import ai.onnxruntime.OrtSession.RunOptions;
 import ai.onnxruntime.OrtUtil;
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -68,7 +68,7 @@ final class OnnxInvocation implements Invocation {
             synchronized (this) {
                 if (cancelled) {
                     throw ServingException.of(
-                            Code.CANCELLED,
+                            ErrorCode.CANCELLED,
                             "the run of model '" + model.config().name() + "' was cancelled");
                 }
             }
@@ -252,7 +252,7 @@ final class OnnxInvocation implements Invocation {
             region = MemoryRegion.empty();
         } else if (bytes > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     "output '" + plan.port().name() + "' takes " + bytes + " bytes (expected: < 2 GiB)");
         } else {
             ByteBuffer memory = model.runtime().view(tensor);

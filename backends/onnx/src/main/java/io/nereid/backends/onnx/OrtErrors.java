@@ -4,7 +4,7 @@ package io.nereid.backends.onnx;
 
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtException.OrtErrorCode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -25,9 +25,9 @@ final class OrtErrors {
         String lower = text.toLowerCase(Locale.ROOT);
         String remedy;
         if (lower.contains("not a registered function/op") || lower.contains("is not a registered")) {
-            remedy =
-                    "the model uses an operator this server does not have; export it with standard operators, or put the "
-                            + "library that has it beside the model and name it in model_operations { op_library_filename }";
+            remedy = "the model uses an operator this server does not have; export it with standard operators, or put"
+                    + " the library that has it beside the model and name it in model_operations {"
+                    + " op_library_filename }";
         } else if (lower.contains("ir version") || lower.contains("opset")) {
             remedy = "export the model for an older opset or IR version";
         } else if (lower.contains("external")
@@ -41,13 +41,16 @@ final class OrtErrors {
         }
         if (outOfMemory(lower)) {
             return ServingException.wrap(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     "not enough memory to load model '" + model + "' from '" + file + "': " + text,
                     "free memory or serve fewer models",
                     e);
         }
         return ServingException.wrap(
-                Code.INVALID_ARGUMENT, "unable to load model '" + model + "' from '" + file + "': " + text, remedy, e);
+                ErrorCode.INVALID_ARGUMENT,
+                "unable to load model '" + model + "' from '" + file + "': " + text,
+                remedy,
+                e);
     }
 
     /** A run failed. */
@@ -56,12 +59,12 @@ final class OrtErrors {
         String lower = text.toLowerCase(Locale.ROOT);
         if (outOfMemory(lower)) {
             return ServingException.wrap(
-                    Code.RESOURCE_EXHAUSTED, "not enough memory to run model '" + model + "': " + text, e);
+                    ErrorCode.RESOURCE_EXHAUSTED, "not enough memory to run model '" + model + "': " + text, e);
         }
         // A node fails on what it was given: shapes that do not fit together, indices out of range.
         boolean refused = e.getCode() == OrtErrorCode.ORT_INVALID_ARGUMENT || lower.contains("while running ");
         return ServingException.wrap(
-                refused ? Code.INVALID_ARGUMENT : Code.INTERNAL,
+                refused ? ErrorCode.INVALID_ARGUMENT : ErrorCode.INTERNAL,
                 refused
                         ? "model '" + model + "' refused the input: " + text
                         : "onnx runtime error in model '" + model + "': " + text,

@@ -6,8 +6,8 @@ import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession.SessionOptions;
 import ai.onnxruntime.OrtSession.SessionOptions.ExecutionMode;
 import ai.onnxruntime.OrtSession.SessionOptions.OptLevel;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -100,7 +100,7 @@ record OrtSettings(
                 LOG.warn(
                         "parameter '{}' means nothing to the onnxruntime backend; {}",
                         key,
-                        Suggestions.didYouMean(key, KNOWN, "it knows " + String.join(", ", KNOWN)));
+                        NameSuggestions.didYouMean(key, KNOWN, "it knows " + String.join(", ", KNOWN)));
             }
         }
         for (String flag : FLAGS) {

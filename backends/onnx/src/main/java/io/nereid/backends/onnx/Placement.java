@@ -6,7 +6,7 @@ import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtProvider;
 import ai.onnxruntime.OrtSession.SessionOptions;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Accelerator;
@@ -140,12 +140,13 @@ record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> librari
             } catch (OrtException e) {
                 String text = OrtErrors.text(e);
                 throw ServingException.wrap(
-                        Code.INVALID_ARGUMENT,
+                        ErrorCode.INVALID_ARGUMENT,
                         "cannot load the operators in '" + library + "': " + text,
                         pythonModule(library, text)
-                                ? "the library is a module for Python; take the one for Java "
-                                        + "(libonnxruntime_extensions4j_jni.so in the jar "
-                                        + "com.microsoft.onnxruntime:onnxruntime-extensions), or one built from its sources"
+                                ? "the library is a module for Python; take the one for Java"
+                                        + " (libonnxruntime_extensions4j_jni.so in the jar"
+                                        + " com.microsoft.onnxruntime:onnxruntime-extensions), or one built from its"
+                                        + " sources"
                                 : "the library must be built for this machine and for ONNX Runtime "
                                         + OrtLibrary.VERSION + " or older",
                         e);

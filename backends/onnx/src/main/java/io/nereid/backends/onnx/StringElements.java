@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.onnx;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -85,7 +85,7 @@ final class StringElements {
         }
         if (size > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED, "output '" + name + "' takes " + size + " bytes (expected: < 2 GiB)");
+                    ErrorCode.RESOURCE_EXHAUSTED, "output '" + name + "' takes " + size + " bytes (expected: < 2 GiB)");
         }
         MemoryRegion region = MemoryRegion.allocate((int) size);
         int at = 0;
@@ -107,7 +107,7 @@ final class StringElements {
             char next = text.charAt(i + 1);
             if (c >= 0xf0 && c <= 0xf4 && next >= 0x80 && next <= 0xbf) {
                 throw ServingException.of(
-                        Code.UNIMPLEMENTED,
+                        ErrorCode.UNIMPLEMENTED,
                         "element " + index + " of output '" + output
                                 + "' has a character beyond U+FFFF, such as an emoji, "
                                 + "which ONNX Runtime's Java interface cannot hand over",

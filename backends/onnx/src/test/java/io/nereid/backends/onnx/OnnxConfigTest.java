@@ -14,7 +14,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelSource;
 import io.nereid.backends.onnx.Fixtures.Answer;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Accelerator;
@@ -69,7 +69,7 @@ class OnnxConfigTest {
 
     private static void assertRefused(ThrowingCallable call, String... texts) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.describe()).contains(texts);
         });
     }

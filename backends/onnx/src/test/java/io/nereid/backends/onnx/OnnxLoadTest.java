@@ -12,7 +12,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
@@ -48,7 +48,7 @@ class OnnxLoadTest {
 
     private static void assertRefused(ThrowingCallable call, String... texts) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.describe()).contains(texts);
         });
     }
@@ -306,7 +306,7 @@ class OnnxLoadTest {
                     Fixtures.BACKEND.load(source, ModelConfig.unspecified("cut"), f.context(Map.of()))) {
                 assertThat(model.config().name()).isEqualTo("cut");
             } catch (ServingException e) {
-                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             }
         }
     }

@@ -11,7 +11,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.backends.onnx.Fixtures.Answer;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.tensor.DataType;
@@ -166,7 +166,7 @@ class OnnxPackagesTest {
         }
         assertThatThrownBy(() -> load(source, ModelConfig.unspecified(name)).close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e).hasMessageContaining("model.onnx");
                     assertThat(e.remedy()).contains("op_library_filename");
                 });

@@ -15,7 +15,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backends.onnx.Fixtures.Answer;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.tensor.DataType;
@@ -103,7 +103,7 @@ class OnnxRunTest {
 
     private static void assertRefused(BackendModel model, Tensor input, String text) {
         assertThatThrownBy(() -> run(model, List.of(input))).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.getMessage()).contains(text);
         });
     }
@@ -112,7 +112,7 @@ class OnnxRunTest {
     void emojiInAModelsOwnStringsAreNotHandedOverDamaged() {
         try (BackendModel model = fixtures().load("string_constant")) {
             assertThatThrownBy(() -> run(model, List.of())).isInstanceOfSatisfying(ServingException.class, e -> {
-                assertThat(e.code()).isEqualTo(Code.UNIMPLEMENTED);
+                assertThat(e.code()).isEqualTo(ErrorCode.UNIMPLEMENTED);
                 assertThat(e.getMessage()).contains("element 1", "emoji");
             });
         }
@@ -274,7 +274,7 @@ class OnnxRunTest {
         try (BackendModel model = fixtures().load("fill")) {
             assertThatThrownBy(() -> run(model, List.of(longs("SHAPE", Shape.of(2), 1L << 22, 1L << 22))))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.RESOURCE_EXHAUSTED));
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED));
             assertThat(run(model, List.of(longs("SHAPE", Shape.of(2), 1, 2)))
                             .get(0)
                             .floats())
@@ -300,7 +300,7 @@ class OnnxRunTest {
             assertThatThrownBy(() -> run.get(10, TimeUnit.SECONDS))
                     .cause()
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.CANCELLED));
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.CANCELLED));
             assertThat(clock.nanos() - cancelled).isLessThan(1_000_000_000L);
             assertThat(run(invocation, List.of(longs("ITERATIONS", Shape.of(1), 3)), List.of("COUNT"))
                             .get(0)

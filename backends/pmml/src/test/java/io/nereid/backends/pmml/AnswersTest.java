@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -152,7 +152,7 @@ class AnswersTest {
     private void refused(String name, List<Tensor> inputs, String... words) {
         try (BackendModel model = Documents.load(directory, Documents.text(name), OPEN)) {
             assertThatThrownBy(() -> run(model, inputs)).isInstanceOfSatisfying(ServingException.class, e -> {
-                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 assertThat(e.getMessage()).contains(words);
             });
         }

@@ -5,7 +5,7 @@ package io.nereid.backends.pmml;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -30,7 +30,7 @@ class RefusalTest {
     private void refused(String document, ModelConfig config, String... words) {
         assertThatThrownBy(() -> Documents.load(directory, document, config).close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.getMessage()).contains(words);
                     assertThat(e.remedy()).isNotBlank();
                 });

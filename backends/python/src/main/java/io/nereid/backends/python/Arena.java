@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -139,7 +139,7 @@ final class Arena {
         int wanted = slabs.isEmpty() ? settings.initialBytes() : settings.growthBytes();
         int size = Math.max(wanted, (int) Math.min(Integer.MAX_VALUE - PAGE, (least + PAGE - 1L) / PAGE * PAGE));
         if (closed) {
-            throw ServingException.of(Code.UNAVAILABLE, "the Python process has ended");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "the Python process has ended");
         }
         IOException problem = null;
         for (Path directory : settings.directories()) {
@@ -168,7 +168,7 @@ final class Arena {
             }
         }
         throw ServingException.of(
-                Code.RESOURCE_EXHAUSTED,
+                ErrorCode.RESOURCE_EXHAUSTED,
                 "no room for " + size + " bytes of tensors for a Python model: "
                         + (problem == null ? "no directory" : problem.getMessage()),
                 "make /dev/shm larger (docker run --shm-size)");

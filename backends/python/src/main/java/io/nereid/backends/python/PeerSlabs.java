@@ -3,7 +3,7 @@
 package io.nereid.backends.python;
 
 import io.nereid.backends.python.Arena.Chunk;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -97,7 +97,7 @@ final class PeerSlabs {
         int at = number(t, 4);
         int length = number(t, 6);
         if (type == null) {
-            throw ServingException.of(Code.INTERNAL, "output '" + name + "' is of type " + t.get(1));
+            throw ServingException.of(ErrorCode.INTERNAL, "output '" + name + "' is of type " + t.get(1));
         }
         long[] shape = new long[dims.size()];
         for (int i = 0; i < shape.length; i++) {
@@ -106,7 +106,7 @@ final class PeerSlabs {
         Shape of = Shape.of(shape);
         if (type.isFixedSize() && of.byteSize(type) != length) {
             throw ServingException.of(
-                    Code.INTERNAL, "output '" + name + "' " + type + of + " has " + length + " bytes");
+                    ErrorCode.INTERNAL, "output '" + name + "' " + type + of + " has " + length + " bytes");
         }
         if (length == 0) {
             return Tensor.over(name, type, of, MemoryRegion.empty(), 0, 0);
@@ -119,7 +119,7 @@ final class PeerSlabs {
             Chunk chunk = arena.at(number, at);
             if (chunk == null || !chunk.retain()) {
                 throw ServingException.of(
-                        Code.INTERNAL, "a tensor lies where a request was that has been answered before");
+                        ErrorCode.INTERNAL, "a tensor lies where a request was that has been answered before");
             }
             try {
                 return MemoryRegion.ofForeign(chunk.slice(skip, length), chunk::release);
@@ -130,7 +130,7 @@ final class PeerSlabs {
         }
         Slab slab = slabs.get(number);
         if (slab == null) {
-            throw ServingException.of(Code.INTERNAL, "a tensor lies in an unknown file");
+            throw ServingException.of(ErrorCode.INTERNAL, "a tensor lies in an unknown file");
         }
         ByteBuffer memory = slab.slice(at, length);
         slab.retain();

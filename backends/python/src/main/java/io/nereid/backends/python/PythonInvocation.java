@@ -5,7 +5,7 @@ package io.nereid.backends.python;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.Tensor;
 import java.time.Duration;
@@ -116,7 +116,7 @@ final class PythonInvocation implements Invocation {
             wait = pausedUntil - now();
             if (!future.isDone() && wait > 0) {
                 throw ServingException.of(
-                        Code.UNAVAILABLE,
+                        ErrorCode.UNAVAILABLE,
                         "model '" + model.config().name() + "' has no Python process: it died " + deaths
                                 + " times in a row, last: "
                                 + (lastFailure == null ? "unknown" : lastFailure.getMessage()),
@@ -127,13 +127,13 @@ final class PythonInvocation implements Invocation {
             return future.get(model.plan().settings().loadTimeout().toMillis(), TimeUnit.MILLISECONDS);
         } catch (ExecutionException e) {
             ServingException cause = ServingException.from(e.getCause() == null ? e : e.getCause());
-            throw ServingException.of(Code.UNAVAILABLE, cause.getMessage(), cause.remedy());
+            throw ServingException.of(ErrorCode.UNAVAILABLE, cause.getMessage(), cause.remedy());
         } catch (TimeoutException e) {
             throw ServingException.of(
-                    Code.UNAVAILABLE, "model '" + model.config().name() + "' has no Python process yet");
+                    ErrorCode.UNAVAILABLE, "model '" + model.config().name() + "' has no Python process yet");
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw ServingException.of(Code.UNAVAILABLE, "waiting for the Python process was interrupted");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "waiting for the Python process was interrupted");
         }
     }
 

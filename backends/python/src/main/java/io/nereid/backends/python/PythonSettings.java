@@ -4,9 +4,9 @@ package io.nereid.backends.python;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -60,7 +60,7 @@ record PythonSettings(
             if (!KEYS.contains(key)) {
                 throw ServingException.invalidArgument(
                         "unknown setting '" + key + "' of the python backend (known: " + String.join(", ", KEYS) + ")",
-                        Suggestions.didYouMean(key, KEYS, "remove it"));
+                        NameSuggestions.didYouMean(key, KEYS, "remove it"));
             }
         }
         List<Path> directories = new ArrayList<>();
@@ -130,7 +130,7 @@ record PythonSettings(
 
     private static ServingException environment(ModelSource source, Path path, String problem) {
         return ServingException.of(
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "the " + ENVIRONMENT + " of model '" + source.id().model() + "', " + path + ", " + problem
                         + " (expected: the directory of a virtual or conda environment)",
                 "make one with python3 -m venv, or unpack the archive, and name its directory");

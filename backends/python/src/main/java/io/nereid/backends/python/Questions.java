@@ -4,7 +4,7 @@ package io.nereid.backends.python;
 
 import io.nereid.backends.python.Arena.Chunk;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceEngine;
@@ -31,15 +31,15 @@ import org.jspecify.annotations.Nullable;
 /** What a model asks the server: other models' answers, and to load and unload them. Thread-safe. */
 final class Questions {
     /** Codes of a TritonError by number. */
-    private static final List<Code> CODES = List.of(
-            Code.UNKNOWN,
-            Code.INTERNAL,
-            Code.NOT_FOUND,
-            Code.INVALID_ARGUMENT,
-            Code.UNAVAILABLE,
-            Code.UNIMPLEMENTED,
-            Code.ALREADY_EXISTS,
-            Code.CANCELLED);
+    private static final List<ErrorCode> CODES = List.of(
+            ErrorCode.UNKNOWN,
+            ErrorCode.INTERNAL,
+            ErrorCode.NOT_FOUND,
+            ErrorCode.INVALID_ARGUMENT,
+            ErrorCode.UNAVAILABLE,
+            ErrorCode.UNIMPLEMENTED,
+            ErrorCode.ALREADY_EXISTS,
+            ErrorCode.CANCELLED);
 
     private final Worker worker;
     private final @Nullable InferenceEngine engine;
@@ -68,12 +68,12 @@ final class Questions {
     }
 
     /** The number of a code, or that of the nearest. */
-    private static int number(Code code) {
+    private static int number(ErrorCode code) {
         int i = CODES.indexOf(code);
         return switch (code) {
-            case FAILED_PRECONDITION, OUT_OF_RANGE -> CODES.indexOf(Code.INVALID_ARGUMENT);
-            case RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED -> CODES.indexOf(Code.UNAVAILABLE);
-            default -> i < 0 ? CODES.indexOf(Code.INTERNAL) : i;
+            case FAILED_PRECONDITION, OUT_OF_RANGE -> CODES.indexOf(ErrorCode.INVALID_ARGUMENT);
+            case RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED -> CODES.indexOf(ErrorCode.UNAVAILABLE);
+            default -> i < 0 ? CODES.indexOf(ErrorCode.INTERNAL) : i;
         };
     }
 
@@ -91,7 +91,7 @@ final class Questions {
         }
         if (engine == null) {
             Tensor.closeAll(inputs);
-            question.fail(ServingException.of(Code.FAILED_PRECONDITION, "there is no server around this model"));
+            question.fail(ServingException.of(ErrorCode.FAILED_PRECONDITION, "there is no server around this model"));
             return;
         }
         long now = Clock.system().nanos();
@@ -160,7 +160,7 @@ final class Questions {
     void control(Map<String, Object> frame) {
         try {
             if (control == null) {
-                throw ServingException.of(Code.FAILED_PRECONDITION, "there is no server around this model");
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "there is no server around this model");
             }
             String model = Frames.string(frame, "m");
             switch (Frames.string(frame, "op")) {

@@ -4,7 +4,7 @@ package io.nereid.backends.python;
 
 import io.nereid.backend.ModelRequest;
 import io.nereid.backends.python.Arena.Chunk;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.json.JsonReader;
@@ -136,14 +136,14 @@ final class Worker {
                     "model '" + model + "' failed to " + what + ": " + Frames.string(got, "m"), remedy(got));
         } catch (TimeoutException e) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "model '" + model + "' took longer than " + timeout.toSeconds() + " s to " + what,
                     "give it longer with --backend-config python,initialize-timeout-seconds=N");
         } catch (ExecutionException e) {
             throw ServingException.from(e.getCause() == null ? e : e.getCause());
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw ServingException.of(Code.UNAVAILABLE, "starting model '" + model + "' was interrupted");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "starting model '" + model + "' was interrupted");
         } finally {
             reply = null;
         }
@@ -175,7 +175,7 @@ final class Worker {
     }
 
     private ServingException unloaded() {
-        return ServingException.of(Code.UNAVAILABLE, "model '" + model + "' was unloaded");
+        return ServingException.of(ErrorCode.UNAVAILABLE, "model '" + model + "' was unloaded");
     }
 
     boolean alive() {
@@ -200,7 +200,7 @@ final class Worker {
             String how = process.exit();
             LOG.log(System.Logger.Level.ERROR, label + ": its process " + process.pid() + " ended: " + how);
             reason = ServingException.of(
-                    Code.UNAVAILABLE,
+                    ErrorCode.UNAVAILABLE,
                     "the Python process of model '" + model + "' ended (" + how + ") before it had answered",
                     "the server's log has what it printed; a new process is started");
         }
@@ -381,7 +381,7 @@ final class Worker {
     private void done(Map<String, Object> frame) {
         String error = Frames.string(frame, "e");
         for (Object key : Frames.list(frame, "ks")) {
-            end((Long) key, o -> o.fail(ServingException.of(Code.INTERNAL, error)));
+            end((Long) key, o -> o.fail(ServingException.of(ErrorCode.INTERNAL, error)));
         }
         for (Object key : Frames.list(frame, "again")) {
             end((Long) key, o -> o.end(o.request()::reschedule));
@@ -408,7 +408,7 @@ final class Worker {
         try {
             outputs = peers.tensors(Frames.list(a, "o"));
         } catch (ServingException e) {
-            o.fail(ServingException.of(Code.INTERNAL, "model '" + model + "': " + e.getMessage()));
+            o.fail(ServingException.of(ErrorCode.INTERNAL, "model '" + model + "': " + e.getMessage()));
             return;
         }
         Map<String, Object> parameters = Frames.map(a.get("p"));

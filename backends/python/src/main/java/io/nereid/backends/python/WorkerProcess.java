@@ -3,7 +3,7 @@
 package io.nereid.backends.python;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import java.io.BufferedReader;
@@ -75,7 +75,7 @@ final class WorkerProcess {
         } catch (IOException e) {
             abandon(started);
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "the Python interpreter '" + interpreter + "' cannot be run: " + e.getMessage(),
                     "install Python 3.8 or newer, or name its interpreter with --backend-config python,python=PATH",
                     e);
@@ -134,13 +134,13 @@ final class WorkerProcess {
                 if (!process.isAlive()) {
                     settle();
                     throw ServingException.of(
-                            Code.FAILED_PRECONDITION,
+                            ErrorCode.FAILED_PRECONDITION,
                             "the Python interpreter '" + interpreter + "' ended at once (" + exit() + ")" + last(),
                             "see that it is Python 3.8 or newer and works");
                 }
                 if (Clock.system().nanos() - until > 0) {
                     throw ServingException.of(
-                            Code.FAILED_PRECONDITION,
+                            ErrorCode.FAILED_PRECONDITION,
                             "the Python interpreter '" + interpreter + "' did not start within " + timeout.toSeconds()
                                     + " s",
                             "give it longer with --backend-config python,stub-timeout-seconds=N");

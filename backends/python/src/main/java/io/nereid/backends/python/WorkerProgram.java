@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -47,7 +47,7 @@ final class WorkerProgram {
             return directory.resolve(MAIN);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "the Python worker's program cannot be written to " + scratch + ": " + e.getMessage(),
                     "let the server write there, or set XDG_CACHE_HOME to another directory",
                     e);

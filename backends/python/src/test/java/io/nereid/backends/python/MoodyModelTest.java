@@ -9,7 +9,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceRequest.Sequence;
@@ -138,14 +138,14 @@ class MoodyModelTest {
     @Test
     void anErrorOfTheModelKeepsItsCodeAndItsWords() {
         ServingException e = failure("error");
-        assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+        assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
         assertThat(e.getMessage()).isEqualTo("I do not like it");
     }
 
     @Test
     void anExceptionSaysWhereButNotTheWholeTrace() {
         ServingException e = failure("raises");
-        assertThat(e.code()).isEqualTo(Code.INTERNAL);
+        assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL);
         assertThat(e.getMessage())
                 .startsWith("Failed to process the request(s) for model instance 'moody_0', message: ValueError: what"
                         + " a day (model.py:")
@@ -190,7 +190,7 @@ class MoodyModelTest {
             CompletableFuture<Void> run = CompletableFuture.runAsync(() -> invocation.execute(List.of(request)));
             request.cancel();
             run.get(15, TimeUnit.SECONDS);
-            assertThat(request.failure().code()).isEqualTo(Code.CANCELLED);
+            assertThat(request.failure().code()).isEqualTo(ErrorCode.CANCELLED);
         }
     }
 
@@ -201,7 +201,7 @@ class MoodyModelTest {
             before = said(request);
         }
         ServingException e = failure("crash");
-        assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(e.getMessage()).contains("ended (signal 9) before it had answered");
         try (RecordingRequest request = mood("pid")) {
             assertThat(said(request)).isNotEqualTo(before);
@@ -248,7 +248,7 @@ class MoodyModelTest {
         try (RecordingRequest request = mood("pid")) {
             assertThatThrownBy(() -> invocation.execute(List.of(request)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.UNAVAILABLE);
+                        assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE);
                         assertThat(e.remedy()).startsWith("the next one starts in ");
                     });
         }

@@ -9,7 +9,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelRequest;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -337,7 +337,7 @@ class NumpyModelTest {
             if (!request.model().model().equals("other")) {
                 request.release();
                 sink.fail(ServingException.of(
-                        Code.NOT_FOUND, "no model '" + request.model().model() + "'"));
+                        ErrorCode.NOT_FOUND, "no model '" + request.model().model() + "'"));
                 return () -> {};
             }
             for (int i = 0; i < answers; i++) {
@@ -383,7 +383,7 @@ class NumpyModelTest {
             assertThat(asked.options().sequence()).isEqualTo(new InferenceRequest.Sequence("seq", true, false));
             try (RecordingRequest r = ask(invocation, tensor(DataType.FP32, values, 100), asking("ask", "nobody"))) {
                 assertThat(r.failure()).isNotNull();
-                assertThat(r.failure().code()).isEqualTo(Code.NOT_FOUND);
+                assertThat(r.failure().code()).isEqualTo(ErrorCode.NOT_FOUND);
                 assertThat(r.failure().getMessage()).isEqualTo("no model 'nobody'");
             }
         }

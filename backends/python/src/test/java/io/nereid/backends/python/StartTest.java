@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -65,7 +65,7 @@ class StartTest {
                 "class TritonPythonModel:\n    def initialize(self, args):\n        self.x = {}['weights']\n" + EXECUTE,
                 config(),
                 Map.of());
-        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(e.getMessage())
                 .startsWith("model 'm' failed to initialize model.py: ")
                 .contains("line 3, in initialize")
@@ -137,7 +137,7 @@ class StartTest {
     @Test
     void anUnknownInterpreterIsNamed() {
         ServingException e = refused("", config(), Map.of("python", "/no/such/python"));
-        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.getMessage()).contains("'/no/such/python' cannot be run");
     }
 

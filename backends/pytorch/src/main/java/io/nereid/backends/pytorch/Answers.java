@@ -3,7 +3,7 @@
 package io.nereid.backends.pytorch;
 
 import ai.djl.pytorch.jni.IValue;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -42,7 +42,7 @@ final class Answers {
             return Texts.encode(name, Shape.of(texts.size()), texts);
         }
         throw ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "output '" + name + "' of model '" + model + "' is " + value.getType() + ", which cannot be a tensor",
                 "let the model return tensors");
     }

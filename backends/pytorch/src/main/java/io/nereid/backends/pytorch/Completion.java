@@ -6,8 +6,8 @@ import io.nereid.backends.pytorch.Script.Argument;
 import io.nereid.backends.pytorch.Wiring.Answer;
 import io.nereid.backends.pytorch.Wiring.Slot;
 import io.nereid.backends.pytorch.Wiring.Style;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -292,7 +292,7 @@ final class Completion {
                 throw refused(
                         "not all of its inputs are arguments of its method 'forward' (" + String.join(", ", names)
                                 + ")",
-                        Suggestions.didYouMean(
+                        NameSuggestions.didYouMean(
                                 feeds.stream()
                                         .map(TensorSpec::name)
                                         .filter(n -> !names.contains(n))
@@ -385,7 +385,7 @@ final class Completion {
         return refused(
                 "its configuration has output '" + name + "', which the model does not give (it gives "
                         + String.join(", ", script.names()) + ")",
-                Suggestions.didYouMean(name, script.names(), "correct the name, or leave outputs out"));
+                NameSuggestions.didYouMean(name, script.names(), "correct the name, or leave outputs out"));
     }
 
     private ServingException refused(String what, String remedy) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.pytorch;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -26,7 +26,7 @@ final class PtErrors {
             remedy = "load the file with torch.jit.load in Python, and save it again";
         }
         return ServingException.wrap(
-                memory(text) ? Code.RESOURCE_EXHAUSTED : Code.INVALID_ARGUMENT,
+                memory(text) ? ErrorCode.RESOURCE_EXHAUSTED : ErrorCode.INVALID_ARGUMENT,
                 "unable to load model '" + model + "' from '" + file + "': " + text,
                 remedy,
                 e);
@@ -37,7 +37,7 @@ final class PtErrors {
         String text = last(e);
         return memory(text)
                 ? ServingException.of(
-                        Code.RESOURCE_EXHAUSTED, "not enough memory to run model '" + model + "': " + text)
+                        ErrorCode.RESOURCE_EXHAUSTED, "not enough memory to run model '" + model + "': " + text)
                 : ServingException.invalidArgument("model '" + model + "' refused the input: " + text);
     }
 

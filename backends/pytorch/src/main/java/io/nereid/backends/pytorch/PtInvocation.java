@@ -10,7 +10,7 @@ import ai.djl.pytorch.jni.JniUtils;
 import io.nereid.backend.Invocation;
 import io.nereid.backends.pytorch.Wiring.Answer;
 import io.nereid.backends.pytorch.Wiring.Slot;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -85,7 +85,8 @@ final class PtInvocation implements Invocation {
             return all;
         }
 
-        @Nullable Tensor input(@Nullable String name) {
+        @Nullable
+        Tensor input(@Nullable String name) {
             for (Tensor input : inputs) {
                 if (input.name().equals(name)) {
                     return input;
@@ -250,7 +251,7 @@ final class PtInvocation implements Invocation {
             long size = input.shape().elementCount() * type.crossing().getNumOfBytes();
             if (size > Integer.MAX_VALUE - 64) {
                 throw ServingException.of(
-                        Code.RESOURCE_EXHAUSTED,
+                        ErrorCode.RESOURCE_EXHAUSTED,
                         "input '" + input.name() + "' takes " + size + " bytes for the engine (expected: < 2 GiB)");
             }
             ByteBuffer wide = fresh(request, (int) size);
@@ -317,7 +318,7 @@ final class PtInvocation implements Invocation {
         DataType promised = model.promised().get(name);
         if (promised != null && promised != given) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "output '" + name + "' of model '" + model.config().name() + "' is of type " + given
                             + ", its configuration says " + promised,
                     "set its type to " + (given == DataType.BYTES ? "TYPE_STRING" : "TYPE_" + given));
@@ -366,7 +367,7 @@ final class PtInvocation implements Invocation {
 
     private ServingException absent(String output, String more) {
         return ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "model '" + model.config().name() + "' gave no output '" + output + "'" + more,
                 "do not ask for it, or correct the outputs of the configuration");
     }
@@ -375,7 +376,7 @@ final class PtInvocation implements Invocation {
         ElementType type = ElementType.numbered(number);
         if (type == null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "output '" + name + "' of model '" + model.config().name()
                             + "' is of a type that no client has a name for (libtorch's number " + number + ")",
                     "let the model convert it, to float32 for example");
@@ -384,7 +385,8 @@ final class PtInvocation implements Invocation {
         long crossing = shape.elementCount() * type.crossing().getNumOfBytes();
         if (crossing > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED, "output '" + name + "' takes " + crossing + " bytes (expected: < 2 GiB)");
+                    ErrorCode.RESOURCE_EXHAUSTED,
+                    "output '" + name + "' takes " + crossing + " bytes (expected: < 2 GiB)");
         }
         int size = (int) shape.byteSize(type.dataType());
         if (size == 0) {

@@ -203,7 +203,7 @@ final class PtRuntime {
 
     static ServingException missing(@Nullable String reason) {
         return ServingException.of(
-                io.nereid.base.Code.FAILED_PRECONDITION,
+                io.nereid.base.ErrorCode.FAILED_PRECONDITION,
                 String.valueOf(reason),
                 "the engine needs Linux with glibc 2.29 or newer on x86-64, and 500 MB of disk in the user's cache"
                         + " directory; 'nereid plugins install pytorch' mends a damaged installation");

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.pytorch;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.util.List;
 import java.util.Map;
 
@@ -39,7 +39,7 @@ record PtSettings(int intraThreads, int interThreads, boolean optimize) {
                 throw ServingException.invalidArgument(
                         "unknown setting '" + key + "' of the pytorch backend (known: " + String.join(", ", SETTINGS)
                                 + ")",
-                        Suggestions.didYouMean(key, SETTINGS, "remove it"));
+                        NameSuggestions.didYouMean(key, SETTINGS, "remove it"));
             }
         }
         for (String key : REFUSED) {

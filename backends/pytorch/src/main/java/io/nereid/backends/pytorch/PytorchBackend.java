@@ -7,7 +7,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.io.IOException;
@@ -106,7 +106,7 @@ public final class PytorchBackend implements Backend {
                     complete, completion.wiring(complete), engine, block, settings.optimize(), Files.size(file));
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
+                    ErrorCode.INVALID_ARGUMENT,
                     "cannot read '" + file + "' of model '" + config.name() + "': "
                             + e.getClass().getSimpleName(),
                     "check that the server may read it",

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.pytorch;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.EOFException;
 import java.io.IOException;
@@ -191,6 +191,6 @@ final class TorchArchive {
         String remedy = "copy the file again, and compare its length and checksum with the original's";
         return cause == null
                 ? ServingException.invalidArgument(message, remedy)
-                : ServingException.wrap(Code.INVALID_ARGUMENT, message, remedy, cause);
+                : ServingException.wrap(ErrorCode.INVALID_ARGUMENT, message, remedy, cause);
     }
 }

@@ -11,7 +11,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -122,7 +122,7 @@ class ModelsOfManyKindsTest {
                     .containsExactly(0.5f, 1f);
             assertThatThrownBy(() -> ask(run, "OUTPUT__0", floats("x", 1), longs("times", Shape.of(2), 1, 2)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage()).contains("'times'").contains("one element");
                     });
         }
@@ -171,7 +171,7 @@ class ModelsOfManyKindsTest {
             Tensor.closeAll(all);
             assertThatThrownBy(() -> answers(run, List.of("OUTPUT__0"), Models.texts("texts", Models.utf8("😀"))))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT));
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
         }
         try (BackendModel model = load("numbers");
                 Invocation run = model.newInvocation()) {
@@ -285,7 +285,7 @@ class ModelsOfManyKindsTest {
                 Invocation run = model.newInvocation()) {
             assertThatThrownBy(() -> ask(run, "OUTPUT__0", floats("x", Shape.of(1, 3), 1, 2, 3)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage())
                                 .contains("'net'")
                                 .contains("mat1 and mat2 shapes cannot be multiplied (1x3 and 4x3)")
@@ -305,7 +305,7 @@ class ModelsOfManyKindsTest {
                 Invocation run = model.newInvocation()) {
             assertThatThrownBy(() -> ask(run, "label", floats("logits", 1, 2)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.FAILED_PRECONDITION);
+                        assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
                         assertThat(e.describe()).contains("INT64").contains("TYPE_INT64");
                     });
         }

@@ -5,7 +5,7 @@ package io.nereid.backends.pytorch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -103,7 +103,7 @@ class RecognitionTest {
     void whatIsNotTorchScriptIsRefusedByName(String file, String what, String advice) {
         Path path = Models.root().resolveSibling(file);
         assertThatThrownBy(() -> TorchArchive.read("m", path)).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.getMessage()).contains("'m'").contains(what);
             assertThat(e.remedy()).contains(advice);
         });
@@ -157,7 +157,7 @@ class RecognitionTest {
                 TorchArchive.read("m", file);
             } catch (ServingException e) {
                 refused++;
-                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 assertThat(e.remedy()).isNotBlank();
             }
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.sklearn;
 
-import io.nereid.base.Suggestions;
+import io.nereid.base.NameSuggestions;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -10,8 +10,11 @@ import java.util.Map;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 
-/** Makes estimators of what a file holds. Bounded in depth and number, for a file may nest one in itself. Confined to one thread. */
-final class Assembly {
+/**
+ * Makes estimators of what a file holds. Bounded in depth and number, for a file may nest one in itself. Confined to
+ * one thread.
+ */
+final class Assembly implements Estimator.Factory {
     private static final int MAX_DEPTH = 24;
     private static final int MAX_ESTIMATORS = 100_000;
 
@@ -124,7 +127,8 @@ final class Assembly {
      *
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for what is none, or none that is known
      */
-    Estimator build(Object value) {
+    @Override
+    public Estimator build(Object value) {
         if (!(value instanceof PyObject object)) {
             throw Refusal.unsupported("it holds " + Values.kind(value) + " (expected: a fitted estimator)");
         }
@@ -132,7 +136,7 @@ final class Assembly {
         BiFunction<Fields, Assembly, Estimator> maker = object.type().isOf("sklearn") ? KNOWN.get(f.type()) : null;
         if (maker == null) {
             String near = object.type().isOf("sklearn") && f.type().length() < 64
-                    ? Suggestions.didYouMean(f.type(), List.copyOf(KNOWN.keySet()), "")
+                    ? NameSuggestions.didYouMean(f.type(), List.copyOf(KNOWN.keySet()), "")
                     : "";
             throw Refusal.unsupported("estimator " + f.path() + " is not supported"
                     + (near.isEmpty() || f.type().length() < 4 ? "" : "; of those near it, " + near));
@@ -193,15 +197,5 @@ final class Assembly {
         return f.any("transformer_weights") instanceof PyDict d && d.items().get(name) != null
                 ? Values.number(d.items().get(name))
                 : 1;
-    }
-
-    /** Places of columns, if they are some. */
-    static int[] within(int[] places, int columns) {
-        for (int place : places) {
-            if (place < 0 || (columns >= 0 && place >= columns)) {
-                throw Refusal.corrupt("column " + place + " is asked for (expected: 0 to " + (columns - 1) + ")");
-            }
-        }
-        return places;
     }
 }

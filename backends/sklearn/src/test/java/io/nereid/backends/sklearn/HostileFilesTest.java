@@ -5,7 +5,7 @@ package io.nereid.backends.sklearn;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -56,7 +56,7 @@ class HostileFilesTest {
 
     private static void refused(byte[] file, String... words) {
         assertThatThrownBy(() -> read(file)).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.remedy()).isNotBlank();
             assertThat(e.getMessage()).isNotBlank();
             for (String word : words) {
@@ -313,7 +313,7 @@ class HostileFilesTest {
                 try {
                     Models.load(Models.ofBytes(directory, "fuzz", changed)).close();
                 } catch (ServingException e) {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 }
             }
         }

@@ -10,7 +10,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -128,7 +128,7 @@ class SklearnBackendTest {
         ModelConfig config = Models.with("m", Map.of("method", "predict_proba"));
         assertThatThrownBy(() -> Models.load(Models.of(directory, "linear"), config))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.getMessage()).contains("predict_proba", "LinearRegression", "predict");
                 });
     }
@@ -301,7 +301,7 @@ class SklearnBackendTest {
             assertThatThrownBy(() -> Models.load(
                             source, config.toBuilder().maxBatchSize(8).build()))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.remedy()).isNotBlank();
                     });
         }
@@ -314,13 +314,13 @@ class SklearnBackendTest {
             assertThatThrownBy(() -> Models.run(
                             model, "predict", Models.doubles("input-0", Shape.of(1, 4), 1, Double.NaN, 1, 1)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage()).contains("LogisticRegression", "NaN");
                     });
             assertThatThrownBy(
                             () -> Models.run(encoder, "transform", Models.doubles("input-0", Shape.of(1, 3), 1, 77, 1)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage()).contains("unknown category", "77");
                     });
         }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tensorflow;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.TensorSpec;
@@ -189,7 +189,7 @@ final class Completion {
                         "unable to load model '" + config.name() + "', configuration has " + side + " '" + spec.name()
                                 + "' which signature '" + signature.name() + "' does not have (it has "
                                 + String.join(", ", known) + ")",
-                        Suggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
+                        NameSuggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
             }
             if (!seen.add(spec.name())) {
                 throw ServingException.invalidArgument(

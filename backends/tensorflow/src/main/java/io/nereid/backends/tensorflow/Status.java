@@ -7,7 +7,7 @@ import static org.tensorflow.internal.c_api.global.tensorflow.TF_GetCode;
 import static org.tensorflow.internal.c_api.global.tensorflow.TF_Message;
 import static org.tensorflow.internal.c_api.global.tensorflow.TF_NewStatus;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import java.nio.charset.StandardCharsets;
 import org.bytedeco.javacpp.BytePointer;
 import org.tensorflow.internal.c_api.TF_Status;
@@ -25,10 +25,10 @@ final class Status implements AutoCloseable {
     }
 
     /** The code, whose numbers are those of the engine. */
-    Code code() {
+    ErrorCode code() {
         int number = TF_GetCode(status);
-        Code[] codes = Code.values();
-        return number >= 0 && number < codes.length ? codes[number] : Code.UNKNOWN;
+        ErrorCode[] codes = ErrorCode.values();
+        return number >= 0 && number < codes.length ? codes[number] : ErrorCode.UNKNOWN;
     }
 
     /** The engine's words in one line. */

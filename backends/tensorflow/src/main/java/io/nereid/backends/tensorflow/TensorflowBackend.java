@@ -8,9 +8,9 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
 import io.nereid.backends.tensorflow.SavedModelFile.MetaGraph;
 import io.nereid.backends.tensorflow.SavedModelFile.SignatureFacts;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -111,7 +111,7 @@ public final class TensorflowBackend implements Backend {
         TfRuntime started = runtime;
         if (started == null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     String.valueOf(reason),
                     "the engine needs Linux with glibc 2.34 or newer on x86-64, and 700 MB of disk in the user's cache"
                             + " directory; 'nereid plugins install tensorflow' mends a damaged installation");
@@ -129,7 +129,7 @@ public final class TensorflowBackend implements Backend {
                     : graphDef(source, config, context, settings, place);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
+                    ErrorCode.INVALID_ARGUMENT,
                     "cannot read '" + place + "' of model '" + config.name() + "': "
                             + e.getClass().getSimpleName(),
                     "check that the server may read it",
@@ -300,7 +300,7 @@ public final class TensorflowBackend implements Backend {
             throw ServingException.invalidArgument(
                     "unable to load model '" + config.name() + "' from '" + file + "': it has no signature '"
                             + settings.signature() + "' (it has " + String.join(", ", there.keySet()) + ")",
-                    Suggestions.didYouMean(settings.signature(), there.keySet(), "correct TF_SIGNATURE_DEF"));
+                    NameSuggestions.didYouMean(settings.signature(), there.keySet(), "correct TF_SIGNATURE_DEF"));
         }
         if (there.containsKey(ModelMetadata.DEFAULT_SIGNATURE)) {
             return ModelMetadata.DEFAULT_SIGNATURE;

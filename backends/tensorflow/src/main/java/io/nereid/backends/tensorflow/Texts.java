@@ -5,7 +5,7 @@ package io.nereid.backends.tensorflow;
 import static org.tensorflow.internal.c_api.global.tensorflow.TF_TString_Copy;
 import static org.tensorflow.internal.c_api.global.tensorflow.TF_TString_Dealloc;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -99,7 +99,7 @@ final class Texts {
     static Tensor decode(String name, Shape shape, long address) {
         if (shape.elementCount() * ELEMENT > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     "output '" + name + "' has " + shape.elementCount() + " elements (expected: < 89 million)");
         }
         int count = (int) shape.elementCount();
@@ -113,7 +113,7 @@ final class Texts {
         }
         if (size > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED, "output '" + name + "' takes " + size + " bytes (expected: < 2 GiB)");
+                    ErrorCode.RESOURCE_EXHAUSTED, "output '" + name + "' takes " + size + " bytes (expected: < 2 GiB)");
         }
         MemoryRegion region = MemoryRegion.allocate((int) size);
         ByteBuffer target = region.nio(0, (int) size);

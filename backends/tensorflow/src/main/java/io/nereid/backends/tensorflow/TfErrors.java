@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tensorflow;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -14,9 +14,9 @@ final class TfErrors {
     /** The engine could not load a model. */
     static ServingException loading(String model, Path file, Status status) {
         String text = status.text();
-        if (status.code() == Code.RESOURCE_EXHAUSTED) {
+        if (status.code() == ErrorCode.RESOURCE_EXHAUSTED) {
             return ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     "not enough memory to load model '" + model + "' from '" + file + "': " + text,
                     "free memory or serve fewer models");
         }
@@ -38,7 +38,7 @@ final class TfErrors {
 
     /** A run failed. */
     static ServingException running(String model, Status status) {
-        Code code = status.code();
+        ErrorCode code = status.code();
         String text = status.text();
         return switch (code) {
             // Operators say so of what they are given: shapes that do not fit together, indices out of range.
@@ -48,7 +48,7 @@ final class TfErrors {
                 ServingException.of(code, "not enough memory to run model '" + model + "': " + text);
             case CANCELLED, DEADLINE_EXCEEDED, ABORTED, UNAVAILABLE ->
                 ServingException.of(code, "the run of model '" + model + "' was ended: " + text);
-            default -> ServingException.of(Code.INTERNAL, "tensorflow error in model '" + model + "': " + text);
+            default -> ServingException.of(ErrorCode.INTERNAL, "tensorflow error in model '" + model + "': " + text);
         };
     }
 }

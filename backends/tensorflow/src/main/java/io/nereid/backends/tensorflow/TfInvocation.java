@@ -13,7 +13,7 @@ import static org.tensorflow.internal.c_api.global.tensorflow.TF_TensorData;
 import static org.tensorflow.internal.c_api.global.tensorflow.TF_TensorType;
 
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -266,7 +266,7 @@ final class TfInvocation implements Invocation {
             long size = TF_TensorByteSize(tensor);
             if (size > Integer.MAX_VALUE - 64) {
                 throw ServingException.of(
-                        Code.RESOURCE_EXHAUSTED,
+                        ErrorCode.RESOURCE_EXHAUSTED,
                         "output '" + port.name() + "' takes " + size + " bytes (expected: < 2 GiB)");
             }
             MemoryRegion region;

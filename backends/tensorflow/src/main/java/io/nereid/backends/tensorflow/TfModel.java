@@ -5,7 +5,7 @@ package io.nereid.backends.tensorflow;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.IoTraits;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
@@ -91,7 +91,7 @@ final class TfModel implements BackendModel {
         SignaturePorts wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "Serving signature key \"" + signature + "\" not found.",
                     "this model has " + String.join(", ", ports.keySet()));
         }

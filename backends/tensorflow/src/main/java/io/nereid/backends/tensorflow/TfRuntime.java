@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tensorflow;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.lang.System.Logger;
@@ -97,7 +97,7 @@ final class TfRuntime {
         try (Status status = new Status()) {
             tensorflow.TF_LoadLibrary(library.toString(), status.handle());
             // Loaded for another model before: its operators are there.
-            if (status.failed() && status.code() != Code.ALREADY_EXISTS) {
+            if (status.failed() && status.code() != ErrorCode.ALREADY_EXISTS) {
                 throw ServingException.invalidArgument(
                         "unable to load operator library '" + library + "' of model '" + model + "': " + status.text(),
                         "build it for TensorFlow " + version + " on this machine");

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tensorflow;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.wire.WireWriter;
 import java.util.Arrays;
 import java.util.List;
@@ -46,7 +46,7 @@ record TfSettings(
                 throw ServingException.invalidArgument(
                         "unknown setting '" + key + "' of the tensorflow backend (known: " + String.join(", ", SETTINGS)
                                 + ")",
-                        Suggestions.didYouMean(key, SETTINGS, "remove it"));
+                        NameSuggestions.didYouMean(key, SETTINGS, "remove it"));
             }
         }
         int intra = number(settings, INTRA, 1, 0);

@@ -13,7 +13,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backends.tensorflow.Models.Answer;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.TensorSpec;
@@ -104,7 +104,7 @@ class GoldenAnswersTest {
                 Invocation run = model.newInvocation("regress_x_to_y")) {
             assertThatThrownBy(() -> ask(run, "outputs", texts("inputs", example(Map.of("z", 1f)))))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage()).contains("Feature: x").doesNotContain("\n");
                     });
             // A failed run harms no later one.

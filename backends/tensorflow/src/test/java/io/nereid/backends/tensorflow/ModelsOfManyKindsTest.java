@@ -12,7 +12,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -53,7 +53,7 @@ class ModelsOfManyKindsTest {
                     .containsExactly(3, 2);
             assertThatThrownBy(() -> ask(run, "product", floats("x", Shape.of(2, 4), 1, 1, 1, 0, 0, 2, 1, 1)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage()).contains("[2,4]").contains("[-1,3]");
                     });
         }
@@ -86,7 +86,7 @@ class ModelsOfManyKindsTest {
             assertThat(ask(positive, "root", floats("x", 4)).values()).containsExactly(2);
             assertThatThrownBy(() -> ask(positive, "root", floats("x", -4)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage()).contains("x must be positive");
                     });
         }
@@ -313,7 +313,7 @@ class ModelsOfManyKindsTest {
     void aModelThatCannotBeBatchedSaysWhy() {
         ModelConfig config = ModelConfig.builder("counter").maxBatchSize(8).build();
         assertThatThrownBy(() -> load("counter", config)).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.describe()).contains("get_counter").contains("max_batch_size");
         });
         ModelConfig unchecked =
@@ -348,7 +348,7 @@ class ModelsOfManyKindsTest {
                         ModelConfig.unspecified("half"),
                         new io.nereid.backend.BackendContext(2, directory, Map.of())))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.describe()).contains("variables");
                 });
     }

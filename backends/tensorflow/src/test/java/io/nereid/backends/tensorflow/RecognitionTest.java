@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.BackendContext;
 import io.nereid.backends.tensorflow.SavedModelFile.MetaGraph;
 import io.nereid.backends.tensorflow.SavedModelFile.TensorFacts;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.tensor.Shape;
@@ -74,7 +74,7 @@ class RecognitionTest {
             try {
                 SavedModelFile.read(file);
             } catch (ServingException e) {
-                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 assertThat(e.remedy()).isNotBlank();
             }
         }
@@ -89,7 +89,7 @@ class RecognitionTest {
                                 ModelConfig.unspecified("bad"),
                                 new BackendContext(1, directory, Map.of())))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.describe()).contains("model.savedmodel").contains("saved_model.pb");
                 });
     }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tflite;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.TensorSpec;
@@ -119,7 +119,8 @@ final class Completion {
                     if (!port.batchable() && !one) {
                         throw ServingException.invalidArgument(
                                 "model '" + config.name()
-                                        + "' does not support batching while non-zero max_batch_size is specified: tensor '"
+                                        + "' does not support batching while non-zero max_batch_size is specified:"
+                                        + " tensor '"
                                         + port.name() + "' has shape " + port.shape()
                                         + " (expected: a first dimension of any size)",
                                 "set max_batch_size: 0, or convert the model with a first dimension of any size");
@@ -138,7 +139,7 @@ final class Completion {
                 throw ServingException.invalidArgument(
                         "unable to load model '" + config.name() + "', configuration has " + side + " '" + spec.name()
                                 + "' which the model does not have (it has " + String.join(", ", known) + ")",
-                        Suggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
+                        NameSuggestions.didYouMean(spec.name(), known, "correct the name, or leave " + side + "s out"));
             }
             if (!seen.add(spec.name()) || spec.optional()) {
                 throw ServingException.invalidArgument(

@@ -9,7 +9,7 @@ import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteCancelled
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteOk;
 
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -99,7 +99,7 @@ final class LiteInvocation implements Invocation {
                 synchronized (this) {
                     if (cancelled) {
                         throw ServingException.of(
-                                Code.CANCELLED,
+                                ErrorCode.CANCELLED,
                                 "the run of model '" + model.config().name() + "' was cancelled");
                     }
                 }
@@ -146,7 +146,7 @@ final class LiteInvocation implements Invocation {
         }
         if (status == kTfLiteCancelled || stopped) {
             return ServingException.of(
-                    Code.CANCELLED, "the run of model '" + model.config().name() + "' was cancelled");
+                    ErrorCode.CANCELLED, "the run of model '" + model.config().name() + "' was cancelled");
         }
         return ServingException.invalidArgument("model '" + model.config().name() + "' refused the input: "
                 + (said.isEmpty() ? "the engine does not say why" : said));
@@ -243,7 +243,7 @@ final class LiteInvocation implements Invocation {
         DataType type = signature.outputs().get(at).dataType();
         if (ElementTypes.numbered(TfLiteTensorType(tensor)) != type) {
             throw ServingException.of(
-                    Code.INTERNAL,
+                    ErrorCode.INTERNAL,
                     "output '" + output + "' is of type " + ElementTypes.name(TfLiteTensorType(tensor)) + " instead of "
                             + type);
         }

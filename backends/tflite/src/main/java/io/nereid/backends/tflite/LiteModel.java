@@ -5,7 +5,7 @@ package io.nereid.backends.tflite;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.IoTraits;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
@@ -89,7 +89,7 @@ final class LiteModel implements BackendModel {
         SignaturePorts wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "Serving signature key \"" + signature + "\" not found.",
                     "this model has " + String.join(", ", ports.keySet()));
         }
@@ -110,7 +110,7 @@ final class LiteModel implements BackendModel {
         Runner runner = Runner.open(runtime, file, threads, signature.key());
         if (runner == null) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED, "no interpreter can be made for model '" + config.name() + "'");
+                    ErrorCode.RESOURCE_EXHAUSTED, "no interpreter can be made for model '" + config.name() + "'");
         }
         return runner;
     }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tflite;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.util.List;
 import java.util.Map;
 
@@ -29,7 +29,7 @@ record LiteSettings(int defaultMaxBatchSize, int threads) {
                 throw ServingException.invalidArgument(
                         "unknown setting '" + key + "' of the tflite backend (known: " + String.join(", ", SETTINGS)
                                 + ")",
-                        Suggestions.didYouMean(key, SETTINGS, "remove it"));
+                        NameSuggestions.didYouMean(key, SETTINGS, "remove it"));
             }
         }
         return new LiteSettings(

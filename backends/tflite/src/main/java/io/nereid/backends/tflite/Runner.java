@@ -4,7 +4,7 @@ package io.nereid.backends.tflite;
 
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.*;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -196,7 +196,8 @@ final class Runner implements AutoCloseable {
     }
 
     static ServingException tooLarge(String what, long size) {
-        return ServingException.of(Code.RESOURCE_EXHAUSTED, what + " takes " + size + " bytes (expected: < 2 GiB)");
+        return ServingException.of(
+                ErrorCode.RESOURCE_EXHAUSTED, what + " takes " + size + " bytes (expected: < 2 GiB)");
     }
 
     @Override

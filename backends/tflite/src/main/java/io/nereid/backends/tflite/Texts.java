@@ -7,7 +7,7 @@ import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorData
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorRealloc;
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteOk;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -45,7 +45,7 @@ final class Texts {
         }
         out.putInt(4 + 4 * count, at);
         if (TfLiteTensorRealloc(size, tensor) != kTfLiteOk) {
-            throw ServingException.of(Code.INTERNAL, "no memory for input '" + input.name() + "'");
+            throw ServingException.of(ErrorCode.INTERNAL, "no memory for input '" + input.name() + "'");
         }
         new Address(TfLiteTensorData(tensor).address()).bytes().put(out.array());
     }
@@ -66,7 +66,7 @@ final class Texts {
         int count = in.getInt(0);
         if (count != elements) {
             throw ServingException.of(
-                    Code.INTERNAL, "output '" + name + "' of shape " + shape + " has " + count + " texts");
+                    ErrorCode.INTERNAL, "output '" + name + "' of shape " + shape + " has " + count + " texts");
         }
         ByteBuffer out = ByteBuffer.allocate(all.length).order(ByteOrder.LITTLE_ENDIAN);
         for (int i = 0; i < count; i++) {

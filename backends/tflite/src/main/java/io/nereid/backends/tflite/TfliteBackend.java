@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata;
@@ -76,7 +76,7 @@ public final class TfliteBackend implements Backend {
         LiteRuntime started = runtime;
         if (started == null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     String.valueOf(reason),
                     "the engine needs Linux with glibc 2.34 or newer on x86-64; 'nereid plugins install tflite' mends a"
                             + " damaged installation");
@@ -103,7 +103,7 @@ public final class TfliteBackend implements Backend {
             content = Files.readAllBytes(file);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
+                    ErrorCode.INVALID_ARGUMENT,
                     "cannot read '" + file + "' of model '" + config.name() + "': "
                             + e.getClass().getSimpleName(),
                     "check that the server may read it",

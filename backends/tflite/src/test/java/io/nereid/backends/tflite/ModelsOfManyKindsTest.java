@@ -10,7 +10,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.ModelConfig;
@@ -203,7 +203,7 @@ class ModelsOfManyKindsTest {
                 Invocation run = model.newInvocation()) {
             assertThatThrownBy(() -> ask(run, "scores", floats("rows", Shape.of(1, 3), 1, 2, 3)))
                     .isInstanceOfSatisfying(ServingException.class, e -> {
-                        assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                        assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                         assertThat(e.getMessage())
                                 .contains("'several' refused the input: ")
                                 .doesNotContain("\n");
@@ -242,7 +242,7 @@ class ModelsOfManyKindsTest {
                     .isInstanceOf(ExecutionException.class)
                     .cause()
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.CANCELLED));
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.CANCELLED));
             assertThat(ask(run, "sum", ints("times", Shape.SCALAR, 0)).values()).containsExactly(0f);
         } finally {
             pool.shutdown();

@@ -3,7 +3,7 @@
 package io.nereid.backends.tokenizer;
 
 import ai.djl.huggingface.tokenizers.jni.TokenizersLibrary;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -73,7 +73,7 @@ final class NativeTokenizer implements AutoCloseable {
             return new NativeTokenizer(TokenizersLibrary.LIB.createTokenizerFromString(json));
         } catch (RuntimeException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
+                    ErrorCode.INVALID_ARGUMENT,
                     "the tokenizer of model '" + model + "' cannot be loaded from '" + file + "': " + e.getMessage(),
                     "put the tokenizer.json that Hugging Face's library wrote there",
                     e);

@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.io.IOException;
@@ -81,7 +81,7 @@ public final class TokenizerBackend implements Backend {
         String reason = unavailable();
         if (reason != null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     reason,
                     "the library needs Linux with glibc 2.34 or newer on x86-64 or arm64, or macOS on arm64");
         }
@@ -123,7 +123,7 @@ public final class TokenizerBackend implements Backend {
                     "put the tokenizer's tokenizer.json there");
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
+                    ErrorCode.INVALID_ARGUMENT,
                     "cannot read model file '" + file + "': " + e.getClass().getSimpleName(),
                     "check that the server may read it",
                     e);

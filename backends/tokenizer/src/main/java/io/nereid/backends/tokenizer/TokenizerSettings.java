@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tokenizer;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.spi.ModelConfig;
 import java.util.Arrays;
 import java.util.List;
@@ -33,7 +33,7 @@ record TokenizerSettings(int maxLength, String truncation, String padding, int m
                 throw ServingException.invalidArgument(
                         "unknown parameter '" + key + "' of model '" + config.name() + "' (the tokenizer backend knows "
                                 + String.join(", ", KNOWN) + ")",
-                        Suggestions.didYouMean(key, KNOWN, "remove it"));
+                        NameSuggestions.didYouMean(key, KNOWN, "remove it"));
             }
         }
         return new TokenizerSettings(

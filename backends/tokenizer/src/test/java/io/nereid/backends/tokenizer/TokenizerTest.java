@@ -9,7 +9,7 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -211,7 +211,7 @@ class TokenizerTest {
             Tensor bad = Tensor.over("TEXT", DataType.BYTES, Shape.of(1, 1), MemoryRegion.copyOf(latin, 0, 5), 0, 5);
             assertThatThrownBy(() -> run(model, bad))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                     .hasMessage("element 0 of input 'TEXT' is not text in UTF-8");
             Tensor wide = Texts.texts("TEXT", Shape.of(1, 2), "a", "b");
             assertThatThrownBy(() -> run(model, wide)).hasMessageContaining("expected: one text in each row");
@@ -232,7 +232,7 @@ class TokenizerTest {
             })
     void parametersThatMeanNothingAreRefused(String key, String value, String text) {
         assertThatThrownBy(() -> load(Map.of(key, value))).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.describe()).contains(text);
         });
     }

@@ -3,7 +3,7 @@
 package io.nereid.backends.trees;
 
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.TensorSpec;
@@ -112,7 +112,7 @@ final class Explanations {
             }
             if (covers && tree.cover() == null) {
                 return "its file does not tell how much of the training data came by each node of tree " + i
-                        + (model.format().equals(XgboostBackend.NAME)
+                        + (model.format().equals(ParsedModel.XGBOOST)
                                 ? " (sum_hessian)"
                                 : " (internal_count, leaf_count)");
             }
@@ -154,7 +154,7 @@ final class Explanations {
     private TreeShap read() {
         if (!Origin.of(origin.file(), origin.backend()).equals(origin)) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "model '" + config.config().name() + "' cannot be explained: its file '" + origin.file()
                             + "' is not the one any more that was loaded",
                     "load the model again");
@@ -169,7 +169,7 @@ final class Explanations {
 
     private ServingException refused(String why) {
         return ServingException.of(
-                Code.UNIMPLEMENTED,
+                ErrorCode.UNIMPLEMENTED,
                 "signature '" + SIGNATURE + "' of model '" + config.config().name() + "' is not there: " + why,
                 "ask for an explanation that needs nothing but predictions, such as method kernel");
     }

@@ -3,7 +3,7 @@
 package io.nereid.backends.trees;
 
 import io.nereid.backend.Invocation;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -45,7 +45,7 @@ final class ShapInvocation implements Invocation {
         long bytes = (long) rows * shap.width() * type.size();
         if (bytes > Integer.MAX_VALUE - 64) {
             throw ServingException.of(
-                    Code.RESOURCE_EXHAUSTED,
+                    ErrorCode.RESOURCE_EXHAUSTED,
                     "the contributions of " + rows + " rows are " + bytes + " bytes (expected: < 2 GiB)",
                     "ask for fewer rows at once");
         }
@@ -74,7 +74,7 @@ final class ShapInvocation implements Invocation {
             }
             shap.explain(row, contributions, room, () -> cancelled);
             if (cancelled) {
-                throw ServingException.of(Code.CANCELLED, "the run was stopped");
+                throw ServingException.of(ErrorCode.CANCELLED, "the run was stopped");
             }
             for (double value : contributions) {
                 if (type == DataType.FP32) {

@@ -3,7 +3,7 @@
 package io.nereid.backends.trees;
 
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.spi.ModelConfig;
@@ -35,7 +35,7 @@ final class TreeFile {
             return false;
         }
         boolean lightgbm = LightgbmReader.recognises(head, head.length);
-        if (!backend.equals(XgboostBackend.NAME)) {
+        if (!backend.equals(ParsedModel.XGBOOST)) {
             return lightgbm;
         }
         // Files of other endings than JSON's are XGBoost's whatever they hold, which it tells about.
@@ -103,7 +103,7 @@ final class TreeFile {
             }
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
+                    ErrorCode.INVALID_ARGUMENT,
                     "cannot read model file '" + file + "': " + e.getClass().getSimpleName(),
                     "check that the server may read it",
                     e);
@@ -113,7 +113,7 @@ final class TreeFile {
 
     /** The model in the first {@code length} bytes, behind which there are {@link JsonReader#SLACK} more. */
     static ParsedModel read(Path file, byte[] bytes, int length, String backend, boolean covers) {
-        boolean xgboost = backend.equals(XgboostBackend.NAME);
+        boolean xgboost = backend.equals(ParsedModel.XGBOOST);
         String remedy = xgboost ? SAVE_XGBOOST : SAVE_LIGHTGBM;
         // Both write .bst, and what it is stands in it.
         boolean either = String.valueOf(file.getFileName()).endsWith(".bst");

@@ -5,7 +5,7 @@ package io.nereid.backends.trees;
 import io.nereid.backend.Invocation;
 import io.nereid.backends.trees.TreeConfig.Output;
 import io.nereid.backends.trees.TreeModel.Port;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -44,7 +44,7 @@ final class TreeInvocation implements Invocation {
         int size = Math.max(stride, facts.outputs());
         this.block = Math.max(Forest.LANES, Math.min(BLOCK, BLOCK_NUMBERS / size & -Forest.LANES));
         this.numbers = new int[Math.multiplyExact(block, stride)];
-        this.sums = new Sums(facts.format().equals(XgboostBackend.NAME), block * facts.outputs());
+        this.sums = new Sums(facts.format().equals(ParsedModel.XGBOOST), block * facts.outputs());
         this.row = new double[facts.outputs()];
         this.answers = new double[Math.max(2, facts.outputs())];
     }
@@ -134,7 +134,7 @@ final class TreeInvocation implements Invocation {
     private void score(Rows rows, int count, Writer[] writers) {
         for (int first = 0; first < count; first += block) {
             if (cancelled) {
-                throw ServingException.of(Code.CANCELLED, "the run was stopped");
+                throw ServingException.of(ErrorCode.CANCELLED, "the run was stopped");
             }
             int n = Math.min(block, count - first);
             sum(rows, first, n);

@@ -9,7 +9,7 @@ import static org.assertj.core.api.Assertions.within;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backends.trees.References.Expected;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -146,7 +146,7 @@ class MarginTest {
 
     private static void refused(ThrowingCallable call, String why) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.getMessage()).contains(why);
         });
     }

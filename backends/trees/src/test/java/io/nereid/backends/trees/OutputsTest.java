@@ -9,7 +9,7 @@ import static org.assertj.core.api.Assertions.within;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.Invocation;
 import io.nereid.backends.trees.References.Expected;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -36,7 +36,7 @@ class OutputsTest {
     private static void refused(Path model, ModelConfig config, String why) {
         assertThatThrownBy(() -> References.load(model, config).close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.getMessage()).contains(why);
                     assertThat(e.remedy()).isNotBlank();
                 });
@@ -176,7 +176,7 @@ class OutputsTest {
                 Tensor input = References.rows("x", DataType.FP32, new double[10], 0, 2, 5)) {
             assertThatThrownBy(() -> invocation.run(List.of(input), List.of("predict")))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                     .hasMessageContaining("[2,5]")
                     .hasMessageContaining("[-1,6]");
         }

@@ -9,7 +9,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelSource;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.nio.charset.StandardCharsets;
@@ -29,7 +29,7 @@ class RefusalTest {
         assertThatThrownBy(() ->
                         load(backend, source, ModelConfig.unspecified("m")).close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                    assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                     assertThat(e.getMessage()).contains(file).contains(why);
                     assertThat(e.remedy()).contains(remedy);
                 });

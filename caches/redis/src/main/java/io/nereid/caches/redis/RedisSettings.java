@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.caches.redis;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -50,7 +50,7 @@ record RedisSettings(
                         "the redis cache has no setting '" + key + "'",
                         key.startsWith("tls_")
                                 ? "connections to Redis are not encrypted here; use a tunnel"
-                                : Suggestions.didYouMean(key, KNOWN, "it has " + String.join(", ", KNOWN)));
+                                : NameSuggestions.didYouMean(key, KNOWN, "it has " + String.join(", ", KNOWN)));
             }
         }
         if (Boolean.parseBoolean(settings.getOrDefault("tls_enabled", "false"))) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api;
 
-import io.nereid.base.Suggestions;
+import io.nereid.base.NameSuggestions;
 import io.nereid.control.api.InferenceService.LoggerSpec;
 import io.nereid.control.api.InferenceService.StorageSpec;
 import java.util.ArrayList;
@@ -68,7 +68,7 @@ final class LoggerRules {
                 problems.add(
                         at,
                         "not a setting of a logger; "
-                                + Suggestions.didYouMean(
+                                + NameSuggestions.didYouMean(
                                         name, known, "there are " + ANNOTATION + String.join(", -", known)));
             } else if (range[0] < range[1] && !within(value, range, name.equals("sampling"))) {
                 problems.add(

@@ -5,8 +5,8 @@ package io.nereid.control.api;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -253,7 +253,8 @@ abstract class Schema {
                     return "unknown field; did you mean '" + known + "'?";
                 }
             }
-            String suggestion = name.length() > LONGEST_NAME ? "" : Suggestions.didYouMean(name, fields.keySet(), "");
+            String suggestion =
+                    name.length() > LONGEST_NAME ? "" : NameSuggestions.didYouMean(name, fields.keySet(), "");
             if (!suggestion.isEmpty()) {
                 return "unknown field; " + suggestion;
             }
@@ -284,14 +285,14 @@ abstract class Schema {
     }
 
     static String unknownValue(String value, Collection<String> known) {
-        String suggestion = value.length() > LONGEST_NAME ? "" : Suggestions.didYouMean(value, known, "");
+        String suggestion = value.length() > LONGEST_NAME ? "" : NameSuggestions.didYouMean(value, known, "");
         return "\"" + clip(value) + "\" is not one of " + String.join(", ", known)
                 + (suggestion.isEmpty() ? "" : "; " + suggestion);
     }
 
     /** The names near to one, as a sentence's end, or nothing. */
     static String didYouMean(String name, Collection<String> known) {
-        String suggestion = name.length() > LONGEST_NAME ? "" : Suggestions.didYouMean(name, known, "");
+        String suggestion = name.length() > LONGEST_NAME ? "" : NameSuggestions.didYouMean(name, known, "");
         return suggestion.isEmpty() ? "" : "; " + suggestion;
     }
 

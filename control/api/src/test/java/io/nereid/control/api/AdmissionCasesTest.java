@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Admission.Admitted;
 import java.util.Arrays;
@@ -43,7 +43,7 @@ class AdmissionCasesTest {
             ServingException refusal = catchThrowableOfType(
                     ServingException.class, () -> one.admission().admit(kind, one.input(), one.old()));
             assertThat(refusal).as("refused").isNotNull();
-            assertThat(refusal.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(refusal.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(new TreeSet<>(lines(refusal))).isEqualTo(new TreeSet<>(one.lines("problems")));
         } else {
             Admitted admitted = one.admission().admit(kind, one.input(), one.old());

@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,7 +40,7 @@ class AdmissionFuzzTest {
                 admission.admit(kind, one.input(), first);
                 admitted++;
             } catch (ServingException e) {
-                assertThat(e.code()).as("%s of %s", e.getMessage(), resource).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).as("%s of %s", e.getMessage(), resource).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 refused++;
             } catch (RuntimeException e) {
                 throw new AssertionError("of " + resource, e);
@@ -57,17 +57,17 @@ class AdmissionFuzzTest {
         int read = 0;
         for (int round = 0; round < 15_000; round++) {
             StringBuilder text = new StringBuilder("""
-                    apiVersion: serving.kserve.io/v1beta1
-                    kind: InferenceService
-                    metadata: &m {name: iris, labels: {a: "b"}}
-                    spec:
-                      predictor:
-                        minReplicas: 1
-                        model: {modelFormat: {name: sklearn}, <<: *m, args: [a, 'b', "c"]}
-                    ---
-                    - text: |
-                        more
-                    """);
+                apiVersion: serving.kserve.io/v1beta1
+                kind: InferenceService
+                metadata: &m {name: iris, labels: {a: "b"}}
+                spec:
+                  predictor:
+                    minReplicas: 1
+                    model: {modelFormat: {name: sklearn}, <<: *m, args: [a, 'b', "c"]}
+                ---
+                - text: |
+                    more
+                """);
             for (int i = random.nextInt(6); i >= 0; i--) {
                 int at = random.nextInt(text.length());
                 char some = alphabet.charAt(random.nextInt(alphabet.length()));
@@ -81,7 +81,7 @@ class AdmissionFuzzTest {
                 ResourceTexts.parse(text.toString(), "fuzz");
                 read++;
             } catch (ServingException e) {
-                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 assertThat(e.getMessage()).startsWith("fuzz");
             } catch (RuntimeException e) {
                 throw new AssertionError("of " + text, e);

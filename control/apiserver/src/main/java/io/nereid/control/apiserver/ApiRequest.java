@@ -5,7 +5,7 @@ package io.nereid.control.apiserver;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ResourceTexts;
 import io.nereid.endpoint.HttpExchange;
@@ -50,7 +50,8 @@ final class ApiRequest {
         return path;
     }
 
-    @Nullable String query(String name) {
+    @Nullable
+    String query(String name) {
         return exchange.queryParameter(name);
     }
 
@@ -170,6 +171,6 @@ final class ApiRequest {
     }
 
     static ServingException notFound() {
-        return ServingException.of(Code.NOT_FOUND, "the server could not find the requested resource");
+        return ServingException.of(ErrorCode.NOT_FOUND, "the server could not find the requested resource");
     }
 }

@@ -5,7 +5,7 @@ package io.nereid.control.apiserver;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.Admission;
@@ -77,7 +77,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         /** No logs and no explanations; for tests. */
         public static Options plain(Clock clock) {
             return new Options(Set.of(), "test", clock, (namespace, service, component, most) -> List.of(), service -> {
-                throw ServingException.of(Code.UNIMPLEMENTED, "no runtimes are known here");
+                throw ServingException.of(ErrorCode.UNIMPLEMENTED, "no runtimes are known here");
             });
         }
     }
@@ -134,7 +134,8 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     @FunctionalInterface
     public interface Selection {
         /** The decision for an InferenceService that was admitted; null when it brings its own containers. */
-        @Nullable RuntimeSelection explain(ObjectNode service);
+        @Nullable
+        RuntimeSelection explain(ObjectNode service);
     }
 
     /** Answers nothing until its routes are served; what belongs to owners that are gone is deleted from now on. */
@@ -196,7 +197,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         } catch (ApiRequest.Unsupported e) {
             answer = Answer.failure(415, "UnsupportedMediaType", String.valueOf(e.getMessage()));
         } catch (ServingException e) {
-            if (e.code() == Code.INTERNAL) {
+            if (e.code() == ErrorCode.INTERNAL) {
                 LOG.error("{} {} failed", exchange.method(), exchange.path(), e);
             }
             answer = Answer.ofStatus(Answer.failureStatus(e));
@@ -253,7 +254,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         try {
             return resource(target, request);
         } catch (ServingException e) {
-            if (e.code() == Code.INTERNAL || e.code() == Code.INVALID_ARGUMENT) {
+            if (e.code() == ErrorCode.INTERNAL || e.code() == ErrorCode.INVALID_ARGUMENT) {
                 throw e;
             }
             return Answer.ofStatus(Answer.about(Answer.failureStatus(e), target.kind(), target.name()));
@@ -269,7 +270,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
 
     private static ServingException notAllowed(ApiRequest request) {
         return ServingException.of(
-                Code.UNIMPLEMENTED,
+                ErrorCode.UNIMPLEMENTED,
                 "the server does not allow this method on the requested resource: " + request.method());
     }
 
@@ -369,7 +370,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private @Nullable Answer pods(Target target, ApiRequest request) {
         if (!request.method().equals("GET") && !request.method().equals("HEAD")) {
             throw ServingException.of(
-                    Code.UNIMPLEMENTED,
+                    ErrorCode.UNIMPLEMENTED,
                     "the server does not allow this method on the requested resource: pods only show what runs",
                     "change or delete the InferenceService instead");
         }

@@ -5,7 +5,7 @@ package io.nereid.control.apiserver;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.api.Kind;
@@ -105,7 +105,7 @@ final class Collector implements AutoCloseable {
                     target, now.path("metadata").path("resourceVersion").asText());
         } catch (ServingException e) {
             // A newer version is looked at when its change is told.
-            if (e.code() != Code.NOT_FOUND && e.code() != Code.ABORTED) {
+            if (e.code() != ErrorCode.NOT_FOUND && e.code() != ErrorCode.ABORTED) {
                 LOG.warn("{} {} cannot be deleted: {}", target.kind().kind(), target.name(), e.describe());
             }
         } catch (RuntimeException e) {

@@ -4,7 +4,7 @@ package io.nereid.control.apiserver;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Kind;
 import io.nereid.control.api.Kinds;
@@ -40,7 +40,7 @@ final class Namespaces {
             store.create(TYPE, namespace);
             return true;
         } catch (ServingException e) {
-            if (e.code() != Code.ALREADY_EXISTS) {
+            if (e.code() != ErrorCode.ALREADY_EXISTS) {
                 throw e;
             }
             return false;
@@ -68,7 +68,7 @@ final class Namespaces {
             }
         } else if (found.path("metadata").has("deletionTimestamp")) {
             throw ServingException.of(
-                    Code.PERMISSION_DENIED,
+                    ErrorCode.PERMISSION_DENIED,
                     "unable to create new content in namespace " + name + " because it is being terminated");
         }
     }
@@ -82,7 +82,7 @@ final class Namespaces {
         }
         if (name.equals(DEFAULT)) {
             throw ServingException.of(
-                    Code.PERMISSION_DENIED,
+                    ErrorCode.PERMISSION_DENIED,
                     "namespaces \"default\" is forbidden: this namespace may not be deleted",
                     "delete what is in it: nereid delete isvc --all");
         }
@@ -115,7 +115,7 @@ final class Namespaces {
         try {
             store.delete(key, null);
         } catch (ServingException e) {
-            if (e.code() != Code.NOT_FOUND) {
+            if (e.code() != ErrorCode.NOT_FOUND) {
                 throw e;
             }
         }
@@ -145,7 +145,7 @@ final class Namespaces {
         try {
             store.update(TYPE, found, null);
         } catch (ServingException e) {
-            if (e.code() != Code.NOT_FOUND) {
+            if (e.code() != ErrorCode.NOT_FOUND) {
                 throw e;
             }
         }

@@ -4,7 +4,7 @@ package io.nereid.control.apiserver;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Kind;
 import io.nereid.control.api.Kind.Column;
@@ -252,7 +252,8 @@ final class Pods {
     }
 
     /** One of them; null when there is none. */
-    @Nullable ObjectNode get(String namespace, String name) {
+    @Nullable
+    ObjectNode get(String namespace, String name) {
         return look().pods().get(namespace + "\u0000" + name);
     }
 
@@ -264,7 +265,7 @@ final class Pods {
         }
         if (before == null) {
             throw ServingException.of(
-                    Code.OUT_OF_RANGE, "too old resource version: " + from, "list the pods and watch from there");
+                    ErrorCode.OUT_OF_RANGE, "too old resource version: " + from, "list the pods and watch from there");
         }
         Watching watching = new Watching(namespace, before, listener);
         Future<?> looks = timer.scheduleWithFixedDelay(watching::look, 0, POLL_MILLIS, TimeUnit.MILLISECONDS);

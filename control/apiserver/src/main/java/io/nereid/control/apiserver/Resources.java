@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Admission;
 import io.nereid.control.api.Kind;
@@ -112,7 +112,7 @@ final class Resources {
         try {
             return Answer.of(201, create(target, resource, request, "Update", warnings), warnings);
         } catch (ServingException e) {
-            if (e.code() == Code.ALREADY_EXISTS) {
+            if (e.code() == ErrorCode.ALREADY_EXISTS) {
                 throw new Refused(Answer.ofStatus(Answer.about(Answer.failureStatus(e), target.kind(), target.name())));
             }
             throw e;
@@ -153,8 +153,8 @@ final class Resources {
                     kind,
                     name,
                     "metadata.name: Invalid value: \"" + name
-                            + "\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-'"
-                            + " or '.', and must start and end with an alphanumeric character"));
+                            + "\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters,"
+                            + " '-' or '.', and must start and end with an alphanumeric character"));
         }
         metadata.put("name", name);
         String namespace = metadata.path("namespace").asText("");
@@ -216,7 +216,8 @@ final class Resources {
         if (request.dryRun()) {
             if (store.get(target.key()) != null) {
                 throw ServingException.of(
-                        Code.ALREADY_EXISTS, resourceName(target.kind()) + " \"" + target.name() + "\" already exists");
+                        ErrorCode.ALREADY_EXISTS,
+                        resourceName(target.kind()) + " \"" + target.name() + "\" already exists");
             }
             admittedMetadata.put("uid", UUID.randomUUID().toString()).put("creationTimestamp", now());
             return admitted;
@@ -259,7 +260,7 @@ final class Resources {
             try {
                 return apply ? apply(target, request) : patch(target, type, request);
             } catch (ServingException e) {
-                boolean raced = e.code() == Code.ABORTED || apply && e.code() == Code.ALREADY_EXISTS;
+                boolean raced = e.code() == ErrorCode.ABORTED || apply && e.code() == ErrorCode.ALREADY_EXISTS;
                 if (!raced || attempt == TRIES || e.remedy() != null) {
                     throw e;
                 }
@@ -402,7 +403,7 @@ final class Resources {
         JsonNode before = old.path("metadata");
         if (!uid.isEmpty() && !uid.equals(before.path("uid").asText())) {
             throw ServingException.of(
-                    Code.ABORTED,
+                    ErrorCode.ABORTED,
                     "Precondition failed: UID in precondition: " + uid + ", UID in object meta: "
                             + before.path("uid").asText(),
                     "it was deleted and created again; read it again");
@@ -497,7 +498,7 @@ final class Resources {
             warnings.addAll(admitted.warnings());
             return admitted.resource().deepCopy();
         } catch (ServingException e) {
-            if (e.code() == Code.INVALID_ARGUMENT) {
+            if (e.code() == ErrorCode.INVALID_ARGUMENT) {
                 // the answer says itself what is invalid
                 String problems = HEAD.matcher(e.describe()).replaceFirst("");
                 throw new Refused(Answer.invalid(target.kind(), target.name(), problems));
@@ -533,7 +534,7 @@ final class Resources {
         String uid = conditions.path("uid").asText("");
         if (!uid.isEmpty() && !uid.equals(old.path("metadata").path("uid").asText())) {
             throw ServingException.of(
-                    Code.ABORTED,
+                    ErrorCode.ABORTED,
                     "Precondition failed: UID in precondition: " + uid + ", UID in object meta: "
                             + old.path("metadata").path("uid").asText());
         }
@@ -604,7 +605,7 @@ final class Resources {
                     namespaces.mayHaveEmptied(where);
                 }
             } catch (ServingException e) {
-                if (e.code() != Code.NOT_FOUND) {
+                if (e.code() != ErrorCode.NOT_FOUND) {
                     throw e;
                 }
             }
@@ -636,12 +637,12 @@ final class Resources {
 
     static ServingException notFound(Target target) {
         return ServingException.of(
-                Code.NOT_FOUND, resourceName(target.kind()) + " \"" + target.name() + "\" not found");
+                ErrorCode.NOT_FOUND, resourceName(target.kind()) + " \"" + target.name() + "\" not found");
     }
 
     private static ServingException modified(Target target) {
         return ServingException.of(
-                Code.ABORTED,
+                ErrorCode.ABORTED,
                 "Operation cannot be fulfilled on " + resourceName(target.kind()) + " \"" + target.name()
                         + "\": the object has been modified; please apply your changes to the latest version and try"
                         + " again",

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.autoscaling;
 
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.control.autoscaling.MetricWindow.Aggregation;
 import io.nereid.control.autoscaling.ScalingSettings.Metric;
 import java.math.BigDecimal;
@@ -15,7 +15,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** Reads settings from texts and collects what is wrong with them. Confined to one call. */
+/**
+ * Reads {@link ScalingSettings} from annotations and the keys of {@code config-autoscaler}, and collects all problems
+ * so that one exception reports them together. Confined to one call.
+ */
 final class SettingsReader {
     private static final String PREFIX = "autoscaling.knative.dev/";
     private static final String SERVING_PREFIX = "serving.knative.dev/";
@@ -76,8 +79,9 @@ final class SettingsReader {
         this.config = config;
         for (String key : config.keySet()) {
             if (!CONFIG.contains(key)) {
-                problems.add(key + " is no setting of the autoscaler ("
-                        + Suggestions.didYouMean(key, CONFIG, "expected one of " + String.join(", ", CONFIG)) + ")");
+                problems.add(key + " is not a setting of the autoscaler ("
+                        + NameSuggestions.didYouMean(key, CONFIG, "expected one of " + String.join(", ", CONFIG))
+                        + ")");
             }
         }
         for (Map.Entry<String, String> entry : new TreeMap<>(given).entrySet()) {
@@ -91,8 +95,8 @@ final class SettingsReader {
             }
             String kebab = kebab(name);
             if (!ANNOTATIONS.contains(kebab)) {
-                unknown.add("annotation " + key + " is none of the autoscaler's and changes nothing ("
-                        + Suggestions.didYouMean(
+                unknown.add("annotation " + key + " is not an annotation of the autoscaler and has no effect ("
+                        + NameSuggestions.didYouMean(
                                 kebab, ANNOTATIONS, "expected one of " + String.join(", ", ANNOTATIONS))
                         + ")");
             } else if (name.equals(kebab)) {
@@ -121,7 +125,7 @@ final class SettingsReader {
         List<String> sentences = new ArrayList<>(unknown);
         for (String name : List.of("min-scale", "max-scale")) {
             if (annotations.containsKey(name)) {
-                sentences.add("annotation " + PREFIX + name + " changes nothing (expected "
+                sentences.add("annotation " + PREFIX + name + " has no effect (expected "
                         + (name.startsWith("min") ? "minReplicas" : "maxReplicas") + " of the component)");
             }
         }
@@ -154,7 +158,7 @@ final class SettingsReader {
                 duration("scale-to-zero-pod-retention-period", Duration.ZERO, Duration.ZERO, LONGEST, false),
                 duration("scale-down-delay", Duration.ZERO, Duration.ZERO, LONGEST, true),
                 number("activator-capacity", 100, 1, Double.MAX_VALUE),
-                // More replicas than the maximum would contradict it.
+                // Limited so that a new revision does not exceed its maximum.
                 max > 0 ? Math.min(initial(), max) : initial(),
                 activation(min, max),
                 aggregation(),

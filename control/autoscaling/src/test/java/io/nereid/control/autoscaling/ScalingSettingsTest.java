@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.time.Duration;
 import java.util.Arrays;
@@ -242,7 +242,7 @@ final class ScalingSettingsTest {
             })
     void badAnnotationsAreRefused(String annotation, String message) {
         assertThatThrownBy(() -> of(annotation)).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.getMessage()).contains(message).doesNotContain("\n");
         });
     }
@@ -328,9 +328,9 @@ final class ScalingSettingsTest {
                 .isEqualTo(Duration.ofSeconds(7));
         assertThat(ScalingSettings.warnings(annotations))
                 .containsExactly(
-                        "annotation autoscaling.knative.dev/windw is none of the autoscaler's and changes nothing"
-                                + " (did you mean 'window'?)",
-                        "annotation autoscaling.knative.dev/min-scale changes nothing"
+                        "annotation autoscaling.knative.dev/windw is not an annotation of the autoscaler and has no"
+                                + " effect (did you mean 'window'?)",
+                        "annotation autoscaling.knative.dev/min-scale has no effect"
                                 + " (expected minReplicas of the component)");
         assertThat(ScalingSettings.warnings(map("window=7s"))).isEmpty();
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.Upstream.Header;
 import java.util.List;
@@ -29,11 +29,11 @@ final class DiscardingCall extends InnerCall {
     @Override
     public void sendAndClose(Content message) {
         message.discard();
-        close(Code.OK, null);
+        close(ErrorCode.OK, null);
     }
 
     @Override
-    public void close(Code code, @Nullable String message) {
+    public void close(ErrorCode code, @Nullable String message) {
         if (ended.compareAndSet(false, true)) {
             underWay.decrementAndGet();
         }

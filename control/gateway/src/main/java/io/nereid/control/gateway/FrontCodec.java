@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.Destination.Models;
 import io.nereid.endpoint.GrpcCall;
@@ -104,7 +104,7 @@ final class FrontCodec implements ProtocolCodec {
         RevisionGate gate = gates.apply(new ExchangeHead(x));
         HttpHandler handler = built(gate).http.get(key);
         if (handler == null) {
-            throw ServingException.of(Code.NOT_FOUND, "there is no " + x.path());
+            throw ServingException.of(ErrorCode.NOT_FOUND, "there is no " + x.path());
         }
         if (!request && (!model || gate.flowing())) {
             handler.handle(x);
@@ -117,7 +117,7 @@ final class FrontCodec implements ProtocolCodec {
         RevisionGate gate = gates.apply(new CallHead(call));
         GrpcHandler handler = built(gate).grpc.get(path);
         if (handler == null) {
-            throw ServingException.of(Code.UNIMPLEMENTED, "there is no method " + path);
+            throw ServingException.of(ErrorCode.UNIMPLEMENTED, "there is no method " + path);
         }
         return about ? handler.start(call) : GrpcPassage.visit(gate, call, handler);
     }
@@ -135,7 +135,7 @@ final class FrontCodec implements ProtocolCodec {
         }
         if (!(destination instanceof Models models)) {
             throw ServingException.of(
-                    Code.UNIMPLEMENTED,
+                    ErrorCode.UNIMPLEMENTED,
                     "the predictor's revision " + gate.revision()
                             + " is a child process, and steps in Java work on models in" + " the engine",
                     "give the predictor as a model, or the transformer as a Python file");

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.Destination.Handler;
 import io.nereid.control.gateway.Destination.Models;
@@ -96,7 +96,8 @@ final class GateSite {
     }
 
     /** The gRPC method that takes calls of a path, or null. */
-    @Nullable GrpcMethod method(String path) {
+    @Nullable
+    GrpcMethod method(String path) {
         Map<String, GrpcMethod> all = built().byPath;
         GrpcMethod found = all.get(path);
         return found == null ? all.get(ANY_CALL) : found;
@@ -179,7 +180,7 @@ final class GateSite {
         return new HttpRoute(route.method(), route.template(), x -> {
             HttpHandler handler = built().handlers.get(key);
             if (handler == null) {
-                throw ServingException.of(Code.NOT_FOUND, "revision " + gate.revision() + " has no " + x.path());
+                throw ServingException.of(ErrorCode.NOT_FOUND, "revision " + gate.revision() + " has no " + x.path());
             }
             handler.handle(x);
         });
@@ -195,7 +196,7 @@ final class GateSite {
         GrpcHandler handler = inner.getOrDefault(call.path(), inner.get(ANY_CALL));
         if (handler == null) {
             throw ServingException.of(
-                    Code.UNIMPLEMENTED, "revision " + gate.revision() + " has no method " + call.path());
+                    ErrorCode.UNIMPLEMENTED, "revision " + gate.revision() + " has no method " + call.path());
         }
         return handler;
     }

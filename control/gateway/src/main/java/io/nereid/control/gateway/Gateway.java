@@ -3,7 +3,7 @@
 package io.nereid.control.gateway;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
@@ -213,7 +213,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         if (lead == null) {
             if (gathering && Doors.mayLead(head)) {
                 throw ServingException.of(
-                        Code.UNAVAILABLE,
+                        ErrorCode.UNAVAILABLE,
                         "the server has just started and does not know its services yet",
                         "try again in a moment");
             }
@@ -239,7 +239,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         ServiceEntry service = services.get(key(namespace, name));
         if (service == null) {
             throw ServingException.of(
-                    Code.UNAVAILABLE, "there is no service '" + name + "' in namespace '" + namespace + "'");
+                    ErrorCode.UNAVAILABLE, "there is no service '" + name + "' in namespace '" + namespace + "'");
         }
         return service;
     }

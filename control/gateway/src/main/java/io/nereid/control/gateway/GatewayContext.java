@@ -3,7 +3,7 @@
 package io.nereid.control.gateway;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Upstream;
 import io.nereid.endpoint.VirtualHosts.SiteFactory;
@@ -70,7 +70,7 @@ final class GatewayContext {
     SiteFactory factory() {
         SiteFactory now = factory;
         if (now == null) {
-            throw ServingException.of(Code.UNAVAILABLE, "the server is starting", "try again");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "the server is starting", "try again");
         }
         return now;
     }

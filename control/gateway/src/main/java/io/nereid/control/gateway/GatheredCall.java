@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcMethod.GrpcHandler;
@@ -58,7 +58,7 @@ final class GatheredCall extends InnerCall {
     @Override
     public void sendAndClose(Content content) {
         send(content);
-        close(Code.OK, null);
+        close(ErrorCode.OK, null);
     }
 
     /** With its cause, which tells whether anything was sent. */
@@ -69,22 +69,24 @@ final class GatheredCall extends InnerCall {
     }
 
     @Override
-    public void close(Code code, @Nullable String text) {
+    public void close(ErrorCode code, @Nullable String text) {
         MemoryRegion got;
         synchronized (this) {
             got = message;
             message = null;
         }
         boolean taken;
-        if (code == Code.OK && got != null) {
+        if (code == ErrorCode.OK && got != null) {
             taken = answer.complete(got);
         } else {
             taken = false;
             answer.completeExceptionally(ServingException.of(
-                    code == Code.OK ? Code.INTERNAL : code,
+                    code == ErrorCode.OK ? ErrorCode.INTERNAL : code,
                     text != null && !text.isEmpty()
                             ? text
-                            : code == Code.OK ? "the call of " + path() + " ended without an answer" : code.name()));
+                            : code == ErrorCode.OK
+                                    ? "the call of " + path() + " ended without an answer"
+                                    : code.name()));
         }
         if (got != null && !taken) {
             got.release();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -208,7 +208,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
                 gate.replicas().take(gate.settings().containerConcurrency(), tried, gate.context().chance);
         if (chosen == null) {
             throw ServingException.of(
-                    Code.UNAVAILABLE, "no process of revision " + gate.revision() + " answers", "try again");
+                    ErrorCode.UNAVAILABLE, "no process of revision " + gate.revision() + " answers", "try again");
         }
         synchronized (this) {
             member = chosen;
@@ -248,9 +248,9 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         return call.deadlineNanos();
     }
 
-    private void over(Code code) {
+    private void over(ErrorCode code) {
         if (end(StatusCodes.http(code))) {
-            if (code == Code.OK) {
+            if (code == ErrorCode.OK) {
                 copy();
             }
             released();
@@ -332,7 +332,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
             }
         }
         close(
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 "pending request queue full (messages that wait take too much memory; try again later)");
         return null;
     }
@@ -380,7 +380,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         if (to != null) {
             to.onCancel();
         }
-        over(Code.CANCELLED);
+        over(ErrorCode.CANCELLED);
     }
 
     @Override
@@ -402,12 +402,12 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     @Override
     public void sendAndClose(Content message) {
         answered(message);
-        over(Code.OK);
+        over(ErrorCode.OK);
         call.sendAndClose(message);
     }
 
     @Override
-    public void close(Code code, @Nullable String message) {
+    public void close(ErrorCode code, @Nullable String message) {
         over(code);
         call.close(code, message);
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
@@ -64,7 +64,8 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
     }
 
     /** Who listens; null for nobody. */
-    @Nullable PayloadTap tap() {
+    @Nullable
+    PayloadTap tap() {
         return gate.tap();
     }
 
@@ -326,7 +327,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
 
         @Override
         public void abort() {
-            over(StatusCodes.http(Code.INTERNAL));
+            over(StatusCodes.http(ErrorCode.INTERNAL));
             stream.abort();
         }
 

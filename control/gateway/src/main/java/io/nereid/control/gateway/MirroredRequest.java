@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.Upstream;
 import io.nereid.endpoint.Upstream.Header;
@@ -139,7 +139,7 @@ final class MirroredRequest {
                 try {
                     sendCall(call, to);
                 } catch (RuntimeException e) {
-                    call.close(Code.INTERNAL, null);
+                    call.close(ErrorCode.INTERNAL, null);
                     throw e;
                 } finally {
                     body.release();
@@ -172,7 +172,7 @@ final class MirroredRequest {
     private void sendCall(DiscardingCall call, RevisionGate to) {
         GrpcMethod found = to.site().method(target);
         if (found == null) {
-            call.close(Code.UNIMPLEMENTED, null);
+            call.close(ErrorCode.UNIMPLEMENTED, null);
             return;
         }
         GrpcMethod.GrpcListener listener = found.handler().start(call);

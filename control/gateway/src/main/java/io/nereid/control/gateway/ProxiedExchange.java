@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpRoute.HttpHandler;
@@ -36,7 +36,7 @@ final class ProxiedExchange extends HttpPassage {
         }
         if (chosen == null) {
             super.fail(ServingException.of(
-                    Code.UNAVAILABLE, "no process of revision " + gate.revision() + " answers", "try again"));
+                    ErrorCode.UNAVAILABLE, "no process of revision " + gate.revision() + " answers", "try again"));
             return;
         }
         member = chosen;
@@ -81,7 +81,7 @@ final class ProxiedExchange extends HttpPassage {
 
     /** Whether an error says that there was no connection, so that nothing can have been done. */
     static boolean neverSent(ServingException e) {
-        return e.code() == Code.UNAVAILABLE && e.getCause() instanceof ConnectException;
+        return e.code() == ErrorCode.UNAVAILABLE && e.getCause() instanceof ConnectException;
     }
 
     @Override

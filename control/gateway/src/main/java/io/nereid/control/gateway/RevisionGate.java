@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.autoscaling.ConcurrencyMeter;
 import io.nereid.control.core.Observed.Traffic;
@@ -173,7 +173,8 @@ public final class RevisionGate {
         return replicas;
     }
 
-    @Nullable PayloadTap tap() {
+    @Nullable
+    PayloadTap tap() {
         return tap;
     }
 
@@ -285,7 +286,8 @@ public final class RevisionGate {
     }
 
     /** Why requests are refused, or null. */
-    @Nullable String refusal() {
+    @Nullable
+    String refusal() {
         return closed ? "revision " + revision + " is ending" : refusal;
     }
 
@@ -334,13 +336,13 @@ public final class RevisionGate {
             int bound = !direct || asleep ? settings.held : queueBound();
             if (waiting.get() >= bound) {
                 full = ServingException.of(
-                        Code.UNAVAILABLE,
+                        ErrorCode.UNAVAILABLE,
                         "pending request queue full",
                         waiting.get() + " requests wait for revision " + revision + "; try again in "
                                 + retryAfterSeconds() + " s");
             } else if (!context.budget.tryReserve(passage.bytes())) {
                 full = ServingException.of(
-                        Code.UNAVAILABLE,
+                        ErrorCode.UNAVAILABLE,
                         "pending request queue full",
                         "requests that wait take " + context.budget.used() + " bytes; try again in "
                                 + retryAfterSeconds() + " s");
@@ -549,7 +551,7 @@ public final class RevisionGate {
             refuse(
                     passage,
                     ServingException.of(
-                            Code.UNAVAILABLE,
+                            ErrorCode.UNAVAILABLE,
                             what + revision + (asleep ? " was ready in time" : " became free in time"),
                             "try again in " + retryAfterSeconds() + " s"));
         }
@@ -569,7 +571,7 @@ public final class RevisionGate {
     }
 
     private ServingException unavailable(String why) {
-        return ServingException.of(Code.UNAVAILABLE, why);
+        return ServingException.of(ErrorCode.UNAVAILABLE, why);
     }
 
     /** Under the lock of the line: what follows from the rest. */

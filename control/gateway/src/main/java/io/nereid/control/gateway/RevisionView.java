@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.Destination.Models;
 import io.nereid.spi.InferenceEngine;
@@ -80,7 +80,7 @@ final class RevisionView implements InferenceEngine, ModelControl {
 
     private ServingException unknown(String model) {
         return ServingException.of(
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Model with name " + model + " does not exist.",
                 models.repository() ? null : "this service has the model '" + models.modelName() + "'");
     }
@@ -118,7 +118,7 @@ final class RevisionView implements InferenceEngine, ModelControl {
 
     /** An error of the engine in the words of the client. */
     private ServingException renamed(ServingException e, String asked) {
-        if (e.code() == Code.NOT_FOUND && models.repository() && !exists(asked)) {
+        if (e.code() == ErrorCode.NOT_FOUND && models.repository() && !exists(asked)) {
             return unknown(asked);
         }
         String remedy = e.remedy();
@@ -277,7 +277,7 @@ final class RevisionView implements InferenceEngine, ModelControl {
 
     private CompletionStage<Void> managed(String model, String verb) {
         return CompletableFuture.failedStage(ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "cannot " + verb + " model '" + model + "': its service decides which models it has",
                 "apply a changed InferenceService, or change the files at its storageUri"));
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
@@ -55,7 +55,8 @@ final class ServiceEntry {
      *
      * @throws ServingException UNAVAILABLE when nothing can answer
      */
-    @Nullable RevisionGate predictor(Head head, IntUnaryOperator chance) {
+    @Nullable
+    RevisionGate predictor(Head head, IntUnaryOperator chance) {
         if (lanes.containsKey(Component.TRANSFORMER)) {
             return null;
         }
@@ -114,7 +115,7 @@ final class ServiceEntry {
 
     private ServingException unavailable(String why) {
         return ServingException.of(
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 route.kind() + " " + route.namespace() + "/" + route.name() + " is not ready: " + why,
                 "look at its status");
     }

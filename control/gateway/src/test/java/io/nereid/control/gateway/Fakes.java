@@ -3,7 +3,7 @@
 package io.nereid.control.gateway;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -195,9 +195,11 @@ final class Fakes {
         final Map<String, String> metadata = new HashMap<>();
         final List<String> sent = new ArrayList<>();
 
-        @Nullable Code code;
+        @Nullable
+        ErrorCode code;
 
-        @Nullable String message;
+        @Nullable
+        String message;
 
         long deadline = Long.MAX_VALUE;
 
@@ -251,11 +253,11 @@ final class Fakes {
         @Override
         public void sendAndClose(Content m) {
             sent.add(text(m));
-            close(Code.OK, null);
+            close(ErrorCode.OK, null);
         }
 
         @Override
-        public void close(Code c, @Nullable String m) {
+        public void close(ErrorCode c, @Nullable String m) {
             if (code == null) {
                 code = c;
                 message = m;
@@ -267,7 +269,8 @@ final class Fakes {
     static final class TestSites implements VirtualHosts.SiteFactory {
         final List<TestSite> made = new ArrayList<>();
 
-        @Nullable VirtualHosts doors;
+        @Nullable
+        VirtualHosts doors;
 
         @Override
         public synchronized VirtualHosts.Site site(List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {

@@ -5,7 +5,7 @@ package io.nereid.control.gateway;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Workload.Component;
@@ -135,8 +135,8 @@ class FrontTest {
         bed.later.runAll();
 
         assertThat(steps.events).containsExactly("message a", "half-close");
-        steps.calls.get(0).close(Code.OK, null);
-        assertThat(call.code).isEqualTo(Code.OK);
+        steps.calls.get(0).close(ErrorCode.OK, null);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         assertThat(gate.activeNow()).isZero();
         assertThat(predictor.activeNow()).isZero();
     }

@@ -5,7 +5,7 @@ package io.nereid.control.gateway;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.Destination.Processes;
 import io.nereid.control.gateway.Destination.Replica;
@@ -57,7 +57,7 @@ class InnerCallTest {
         return bed.upstream.calls.get(i);
     }
 
-    private static void fails(ThrowingCallable get, Code code, String text) {
+    private static void fails(ThrowingCallable get, ErrorCode code, String text) {
         assertThatThrownBy(get)
                 .isInstanceOf(ExecutionException.class)
                 .satisfies(e -> assertThat(e.getCause()).isInstanceOfSatisfying(ServingException.class, s -> {
@@ -84,7 +84,7 @@ class InnerCallTest {
         assertThat(gate.activeNow()).isEqualTo(1);
         call.send(Fakes.content("answer"));
         assertThat(answer).isNotDone();
-        call.close(Code.OK, null);
+        call.close(ErrorCode.OK, null);
         assertThat(text(answer.get())).isEqualTo("answer");
         asked().exchange().reply(HttpReply.json(200, "{}"));
         assertThat(gate.activeNow()).isZero();
@@ -94,11 +94,11 @@ class InnerCallTest {
     void aFailureHasTheCallsCodeAndText() {
         open(1);
         CompletableFuture<MemoryRegion> answer = call();
-        sent(0).call().close(Code.RESOURCE_EXHAUSTED, "too many");
-        fails(answer::get, Code.RESOURCE_EXHAUSTED, "too many");
+        sent(0).call().close(ErrorCode.RESOURCE_EXHAUSTED, "too many");
+        fails(answer::get, ErrorCode.RESOURCE_EXHAUSTED, "too many");
         CompletableFuture<MemoryRegion> empty = call();
-        sent(1).call().close(Code.OK, null);
-        fails(empty::get, Code.INTERNAL, "ended without an answer");
+        sent(1).call().close(ErrorCode.OK, null);
+        fails(empty::get, ErrorCode.INTERNAL, "ended without an answer");
     }
 
     @Test
@@ -108,9 +108,9 @@ class InnerCallTest {
         answer.cancel(true);
         assertThat(sent(0).events()).containsExactly("message question", "half-close", "cancel");
         sent(0).call().send(Fakes.content("late"));
-        sent(0).call().close(Code.OK, null);
+        sent(0).call().close(ErrorCode.OK, null);
         assertThat(answer).isCancelled();
-        asked().exchange().fail(ServingException.of(Code.CANCELLED, "gone"));
+        asked().exchange().fail(ServingException.of(ErrorCode.CANCELLED, "gone"));
         assertThat(gate.activeNow()).isZero();
     }
 
@@ -135,7 +135,8 @@ class InnerCallTest {
         gate.capacity(2);
         TestExchange x = bed.predict();
         CompletableFuture<MemoryRegion> answer = call(asked());
-        sent(0).call().fail(ServingException.wrap(Code.UNAVAILABLE, "no connection", new ConnectException("refused")));
+        sent(0).call()
+                .fail(ServingException.wrap(ErrorCode.UNAVAILABLE, "no connection", new ConnectException("refused")));
         assertThatThrownBy(answer::get).cause().isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e).hasCauseInstanceOf(ConnectException.class);
             asked().exchange().fail(e);

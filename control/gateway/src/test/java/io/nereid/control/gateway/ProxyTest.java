@@ -4,7 +4,7 @@ package io.nereid.control.gateway;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.Destination.Processes;
 import io.nereid.control.gateway.Destination.Replica;
@@ -45,7 +45,7 @@ class ProxyTest {
     }
 
     private static ServingException refusedConnection() {
-        return ServingException.wrap(Code.UNAVAILABLE, "no connection", new ConnectException("refused"));
+        return ServingException.wrap(ErrorCode.UNAVAILABLE, "no connection", new ConnectException("refused"));
     }
 
     private Sent sent(int i) {
@@ -89,7 +89,7 @@ class ProxyTest {
     void whatMayHaveBeenDoneIsNotDoneAgain() {
         open(0, 9001, 9002);
         TestExchange x = bed.predict();
-        sent(0).exchange().fail(ServingException.of(Code.UNAVAILABLE, "broken before the answer began"));
+        sent(0).exchange().fail(ServingException.of(ErrorCode.UNAVAILABLE, "broken before the answer began"));
         assertThat(bed.upstream.sent).hasSize(1);
         assertThat(x.status()).isEqualTo(503);
     }
@@ -179,7 +179,7 @@ class ProxyTest {
         assertThat(bed.budget.used()).isZero();
         bed.upstream.calls.get(0).call().sendAndClose(Fakes.content("answer"));
         assertThat(call.sent).containsExactly("answer");
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         assertThat(gate.activeNow()).isZero();
     }
 
@@ -196,7 +196,7 @@ class ProxyTest {
                 .isNotEqualTo(bed.upstream.calls.get(0).address());
         assertThat(bed.upstream.calls.get(1).events()).containsExactly("message one", "half-close");
         bed.upstream.calls.get(1).call().fail(refusedConnection());
-        assertThat(call.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(gate.activeNow()).isZero();
     }
 
@@ -207,14 +207,14 @@ class ProxyTest {
         bed.find("iris.example.com", answered.path).start(answered);
         bed.upstream.calls.get(0).call().send(Fakes.content("part"));
         bed.upstream.calls.get(0).call().fail(refusedConnection());
-        assertThat(answered.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(answered.code).isEqualTo(ErrorCode.UNAVAILABLE);
 
         TestCall two = new TestCall("/s/Infer");
         GrpcListener listener = bed.find("iris.example.com", two.path).start(two);
         listener.onMessage(Fakes.region("one"));
         listener.onMessage(Fakes.region("two"));
         bed.upstream.calls.get(1).call().fail(refusedConnection());
-        assertThat(two.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(two.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(bed.upstream.calls).hasSize(2);
     }
 
@@ -241,7 +241,7 @@ class ProxyTest {
         bed.find("iris.example.com", call.path).start(call);
         bed.clock.forward(1000);
         bed.gateway.sweep(bed.clock.nanos());
-        assertThat(call.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(call.message)
                 .contains("no replica of revision r1 was ready in time")
                 .contains("try again in");
@@ -254,7 +254,7 @@ class ProxyTest {
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("x".repeat(900)));
         listener.onMessage(Fakes.region("x".repeat(200)));
-        assertThat(call.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(bed.budget.used()).isZero();
     }
 
@@ -299,7 +299,7 @@ class ProxyTest {
         assertThat(bed.bridge.calls).hasSize(2);
         assertThat(bed.bridge.calls.get(1).events()).containsExactly("message one");
         bed.bridge.calls.get(1).call().fail(refusedConnection());
-        assertThat(call.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(gate.activeNow()).isZero();
     }
 }

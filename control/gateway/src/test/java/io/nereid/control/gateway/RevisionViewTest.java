@@ -5,7 +5,7 @@ package io.nereid.control.gateway;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.gateway.Destination.Models;
 import io.nereid.spi.InferenceRequest;
@@ -92,7 +92,7 @@ class RevisionViewTest {
         for (String name : List.of("default/r1", "other", "default/other")) {
             view.infer(request(ModelRef.latest(name), Long.MAX_VALUE), sink);
             ServingException e = failures.get(failures.size() - 1);
-            assertThat(e.code()).isEqualTo(Code.NOT_FOUND);
+            assertThat(e.code()).isEqualTo(ErrorCode.NOT_FOUND);
             assertThat(e.getMessage()).isEqualTo("Model with name " + name + " does not exist.");
             assertThatThrownBy(() -> view.metadata(ModelRef.latest(name))).hasMessage(e.getMessage());
         }
@@ -108,9 +108,9 @@ class RevisionViewTest {
                 .get(0)
                 .sink()
                 .fail(ServingException.of(
-                        Code.UNAVAILABLE, "model 'default/r1' is draining", "load 'default/r1' again"));
+                        ErrorCode.UNAVAILABLE, "model 'default/r1' is draining", "load 'default/r1' again"));
         assertThat(failures.get(0).describe()).isEqualTo("model 'iris' is draining (load 'iris' again)");
-        assertThat(failures.get(0).code()).isEqualTo(Code.UNAVAILABLE);
+        assertThat(failures.get(0).code()).isEqualTo(ErrorCode.UNAVAILABLE);
     }
 
     @Test

@@ -5,7 +5,7 @@ package io.nereid.control.gateway;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Backend;
@@ -54,7 +54,7 @@ class RoutingTest {
             assertThatThrownBy(() -> bed.gateway.find(early))
                     .asInstanceOf(InstanceOfAssertFactories.type(ServingException.class))
                     .extracting(ServingException::code)
-                    .isEqualTo(Code.UNAVAILABLE);
+                    .isEqualTo(ErrorCode.UNAVAILABLE);
         }
         for (String own : List.of("localhost:8080", "127.0.0.1", "[::1]:8080")) {
             assertThat(bed.gateway.find(TestHead.of(own, "/v1/models/iris:predict")))
@@ -221,7 +221,7 @@ class RoutingTest {
         bed.route("r1");
         assertThatThrownBy(() -> bed.find("iris.example.com", "/v1"))
                 .asInstanceOf(InstanceOfAssertFactories.type(ServingException.class))
-                .satisfies(e -> assertThat(e.code()).isEqualTo(Code.UNAVAILABLE))
+                .satisfies(e -> assertThat(e.code()).isEqualTo(ErrorCode.UNAVAILABLE))
                 .satisfies(e -> assertThat(e.getMessage())
                         .isEqualTo("InferenceService default/iris is not ready: revision r1 is not running"));
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -32,7 +32,7 @@ final class TestEngine implements InferenceEngine, ModelControl {
     private void check(ModelRef ref) {
         if (!models.contains(ref.model())) {
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "Request for unknown model: '" + ref.model() + "'",
                     "is '" + ref.model() + "' right?");
         }

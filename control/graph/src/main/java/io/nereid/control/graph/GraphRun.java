@@ -5,7 +5,7 @@ package io.nereid.control.graph;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.graph.Graph.Node;
 import io.nereid.control.graph.Graph.Place;
@@ -66,11 +66,11 @@ final class GraphRun {
     }
 
     private static ServingException gone() {
-        return ServingException.of(Code.CANCELLED, "the client went away");
+        return ServingException.of(ErrorCode.CANCELLED, "the client went away");
     }
 
     private static ServingException late() {
-        return ServingException.of(Code.DEADLINE_EXCEEDED, "the graph did not answer in the time that it has");
+        return ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "the graph did not answer in the time that it has");
     }
 
     /** Nanoseconds that are left, {@link Long#MAX_VALUE} without a limit. */

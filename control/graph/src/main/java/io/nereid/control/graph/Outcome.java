@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.StatusCodes;
 import java.io.IOException;
@@ -30,7 +30,8 @@ record Outcome(int status, byte[] body) {
     }
 
     /** The body as JSON, or null when it is none. */
-    @Nullable JsonNode json() {
+    @Nullable
+    JsonNode json() {
         return parse(body);
     }
 
@@ -47,7 +48,7 @@ record Outcome(int status, byte[] body) {
         try {
             return new Outcome(status, JSON.writeValueAsBytes(tree));
         } catch (JsonProcessingException e) {
-            throw ServingException.wrap(Code.INTERNAL, "a tree could not be written", e);
+            throw ServingException.wrap(ErrorCode.INTERNAL, "a tree could not be written", e);
         }
     }
 
@@ -67,7 +68,7 @@ record Outcome(int status, byte[] body) {
             return error(StatusCodes.http(e.code()), e.describe());
         }
         if (cause instanceof CancellationException) {
-            return error(StatusCodes.http(Code.CANCELLED), "the call of a step was ended");
+            return error(StatusCodes.http(ErrorCode.CANCELLED), "the call of a step was ended");
         }
         return error(
                 500, "a step failed: " + (cause == null ? "" : cause.getClass().getSimpleName()));

@@ -3,12 +3,12 @@
 package io.nereid.control.graph;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.Upstream;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.spi.InferenceEngine;
@@ -37,7 +37,7 @@ final class EchoService implements InferenceEngine, ModelControl {
 
     EchoService() {
         V2Codec codec = new V2Codec(
-                this, this, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 64 << 20));
+                this, this, Observability.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 64 << 20));
         infer = codec.httpRoutes().stream()
                 .filter(route -> route.template().equals("/v2/models/{model}/infer"))
                 .findFirst()
@@ -96,11 +96,11 @@ final class EchoService implements InferenceEngine, ModelControl {
 
     @Override
     public CompletionStage<Void> load(String model, LoadOptions options) {
-        return CompletableFuture.failedStage(ServingException.of(Code.UNIMPLEMENTED, "no"));
+        return CompletableFuture.failedStage(ServingException.of(ErrorCode.UNIMPLEMENTED, "no"));
     }
 
     @Override
     public CompletionStage<Void> unload(String model, boolean dependents) {
-        return CompletableFuture.failedStage(ServingException.of(Code.UNIMPLEMENTED, "no"));
+        return CompletableFuture.failedStage(ServingException.of(ErrorCode.UNIMPLEMENTED, "no"));
     }
 }

@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceGraph.Step;
@@ -40,7 +40,7 @@ class GraphCodecTest {
             case "bad" -> answer(404, REFUSED);
             case "text" -> answer(200, "plain");
             case "gone" ->
-                CompletableFuture.failedStage(ServingException.of(Code.UNAVAILABLE, "nobody answers at gone"));
+                CompletableFuture.failedStage(ServingException.of(ErrorCode.UNAVAILABLE, "nobody answers at gone"));
             default -> answer(200, "{\"predictions\":[" + step.serviceName().length() + "]}");
         };
     }
@@ -124,10 +124,10 @@ class GraphCodecTest {
     }
 
     private static final String SWITCH = """
-            {"root": {"routerType": "Switch", "steps": [
-              {"serviceName": "bad", "condition": "[@this].#(decision==\\"ERROR\\")"},
-              {"serviceName": "good", "condition": "[@this].#(decision==\\"SUCCESS\\")"}]}}
-            """;
+        {"root": {"routerType": "Switch", "steps": [
+          {"serviceName": "bad", "condition": "[@this].#(decision==\\"ERROR\\")"},
+          {"serviceName": "good", "condition": "[@this].#(decision==\\"SUCCESS\\")"}]}}
+        """;
 
     @Test
     void aSwitchTakesTheFirstStepWhoseConditionHolds() throws Exception {
@@ -142,9 +142,9 @@ class GraphCodecTest {
     @Test
     void anEnsembleMergesWhatIsAnObject() throws Exception {
         String nodes = """
-                {"root": {"routerType": "Ensemble", "steps": [
-                  {"name": "a", "serviceName": "good"}, {"serviceName": "bad"}]}}
-                """;
+            {"root": {"routerType": "Ensemble", "steps": [
+              {"name": "a", "serviceName": "good"}, {"serviceName": "bad"}]}}
+            """;
         is(run(nodes, "{}"), 200, "{\"a\":" + SUCCESS + ",\"1\":" + REFUSED + "}");
         is(run(nodes.replace("\"bad\"", "\"bad\",\"dependency\":\"Hard\""), "{}"), 404, REFUSED);
         assertThat(run(nodes.replace("\"bad\"", "\"text\""), "{}").status()).isEqualTo(500);
@@ -158,10 +158,10 @@ class GraphCodecTest {
     @Test
     void aSplitterFollowsTheWeights() throws Exception {
         String nodes = """
-                {"root": {"routerType": "Splitter", "steps": [
-                  {"serviceName": "bad", "weight": 30}, {"nodeName": "other", "weight": 70}]},
-                 "other": {"routerType": "Sequence", "steps": [{"serviceName": "good"}]}}
-                """;
+            {"root": {"routerType": "Splitter", "steps": [
+              {"serviceName": "bad", "weight": 30}, {"nodeName": "other", "weight": 70}]},
+             "other": {"routerType": "Sequence", "steps": [{"serviceName": "good"}]}}
+            """;
         for (dice = 0; dice < 100; dice++) {
             is(run(nodes, "{}"), dice < 30 ? 404 : 200, dice < 30 ? REFUSED : SUCCESS);
         }

@@ -11,7 +11,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph.Step;
 import io.nereid.endpoint.GrpcMethod.GrpcHandler;
@@ -100,7 +100,7 @@ class GraphGrpcTest {
                                 + "\"b\":true,\"o\":{\"k\":[1]},\"z\":null},\"model_version\":\"v2\"}");
             case "slow" -> slow;
             case "gone" ->
-                CompletableFuture.failedStage(ServingException.of(Code.UNAVAILABLE, "nobody answers at gone"));
+                CompletableFuture.failedStage(ServingException.of(ErrorCode.UNAVAILABLE, "nobody answers at gone"));
             default -> throw new AssertionError(service);
         };
     }
@@ -134,7 +134,7 @@ class GraphGrpcTest {
 
     private static ModelInferResponse answer(UnaryCall call) throws InvalidProtocolBufferException {
         assertThat(call.text).isEmpty();
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         return ModelInferResponse.parseFrom(Objects.requireNonNull(call.answer));
     }
 
@@ -249,12 +249,12 @@ class GraphGrpcTest {
         ask(node("Sequence", step("v1")), request);
         JsonNode sent = JSON.readTree(calls.get(0).substring("v1 ".length()));
         assertThat(sent).isEqualTo(JSON.readTree("""
-                {"id": "1",
-                 "parameters": {"flag": true, "count": 5, "word": "w", "ratio": 0.25, "priority": 2, "timeout": 1500,
-                   "sequence_id": 9, "sequence_start": true},
-                 "inputs": [{"name": "x", "shape": [2], "datatype": "INT32", "data": [3, -4]}],
-                 "outputs": [{"name": "out-x", "parameters": {"classification": 1}}]}
-                """));
+            {"id": "1",
+             "parameters": {"flag": true, "count": 5, "word": "w", "ratio": 0.25, "priority": 2, "timeout": 1500,
+               "sequence_id": 9, "sequence_start": true},
+             "inputs": [{"name": "x", "shape": [2], "datatype": "INT32", "data": [3, -4]}],
+             "outputs": [{"name": "out-x", "parameters": {"classification": 1}}]}
+            """));
     }
 
     @Test
@@ -311,23 +311,23 @@ class GraphGrpcTest {
                         .getOutputsCount())
                 .isEqualTo(1);
         UnaryCall none = ask(chosen, numbers().build());
-        assertThat(none.code).isEqualTo(Code.NOT_FOUND);
+        assertThat(none.code).isEqualTo(ErrorCode.NOT_FOUND);
         assertThat(none.text).contains("None of the routes matched with the switch condition");
         String split = node(
                 "Splitter", "{\"serviceName\":\"echo\",\"weight\":30}", "{\"serviceName\":\"busy\",\"weight\":70}");
         dice = 29;
-        assertThat(ask(split, numbers().build()).code).isEqualTo(Code.OK);
+        assertThat(ask(split, numbers().build()).code).isEqualTo(ErrorCode.OK);
         dice = 30;
-        assertThat(ask(split, numbers().build()).code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(ask(split, numbers().build()).code).isEqualTo(ErrorCode.UNAVAILABLE);
     }
 
     @Test
     void anEnsembleOfAnswersIsOneAnswer() throws Exception {
         String nodes = """
-                {"root": {"routerType": "Ensemble", "steps": [
-                   {"name": "a", "serviceName": "echo"}, {"name": "b", "nodeName": "inner"}]},
-                 "inner": {"routerType": "Ensemble", "steps": [{"name": "c", "serviceName": "backwards"}]}}
-                """;
+            {"root": {"routerType": "Ensemble", "steps": [
+               {"name": "a", "serviceName": "echo"}, {"name": "b", "nodeName": "inner"}]},
+             "inner": {"routerType": "Ensemble", "steps": [{"name": "c", "serviceName": "backwards"}]}}
+            """;
         ModelInferResponse answer = answer(ask(nodes, numbers().setId("5").build()));
         assertThat(answer.getModelName()).isEqualTo("chain");
         assertThat(answer.getId()).isEqualTo("5");
@@ -337,19 +337,19 @@ class GraphGrpcTest {
         assertThat(answer.getParametersMap()).containsKey("b.c.s");
         UnaryCall half =
                 ask(nodes.replace("\"backwards\"", "\"missing\""), numbers().build());
-        assertThat(half.code).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(half.code).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(half.text).contains("does not exist");
     }
 
     @Test
     void whatIsNoAnswerOfV2IsToldAsItIs() throws Exception {
         UnaryCall v1 = ask(node("Sequence", step("v1")), numbers().build());
-        assertThat(v1.code).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(v1.code).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(v1.text).contains("answered {\"predictions\":[1]}", "not a V2 inference response");
         assertThat(ask(node("Sequence", step("text")), numbers().build()).text)
                 .contains("answered plain, which is not a V2 inference response");
         UnaryCall broken = ask(node("Sequence", step("broken")), numbers().build());
-        assertThat(broken.code).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(broken.code).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(broken.text).contains("output 'y'");
         assertThat(ask(node("Sequence", step("huge")), numbers().build()).text).contains("output 'y'");
     }
@@ -357,21 +357,21 @@ class GraphGrpcTest {
     @Test
     void statusesOfHttpBecomeCodes() throws Exception {
         UnaryCall missing = ask(node("Sequence", step("missing")), numbers().build());
-        assertThat(missing.code).isEqualTo(Code.NOT_FOUND);
+        assertThat(missing.code).isEqualTo(ErrorCode.NOT_FOUND);
         assertThat(missing.text).isEqualTo("Model with name missing does not exist.");
-        assertThat(ask(node("Sequence", step("busy")), numbers().build()).code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(ask(node("Sequence", step("busy")), numbers().build()).code).isEqualTo(ErrorCode.UNAVAILABLE);
         UnaryCall gone = ask(node("Sequence", step("gone")), numbers().build());
-        assertThat(gone.code).isEqualTo(Code.UNAVAILABLE);
+        assertThat(gone.code).isEqualTo(ErrorCode.UNAVAILABLE);
         assertThat(gone.text).contains("nobody answers at gone");
         UnaryCall hard = ask(
                 node("Sequence", "{\"serviceName\":\"missing\",\"dependency\":\"Hard\"}", step("echo")),
                 numbers().build());
-        assertThat(hard.code).isEqualTo(Code.NOT_FOUND);
+        assertThat(hard.code).isEqualTo(ErrorCode.NOT_FOUND);
         assertThat(ask(
                                 node("Sequence", step("missing"), step("echo")),
                                 numbers().build())
                         .code)
-                .isEqualTo(Code.OK);
+                .isEqualTo(ErrorCode.OK);
     }
 
     @Test
@@ -409,8 +409,8 @@ class GraphGrpcTest {
                 new UnaryCall(graph(node("Sequence", step("slow"), step("echo")), Duration.ofSeconds(1)), "ModelInfer");
         call.send(numbers().build().toByteArray());
         now += Duration.ofSeconds(1).toNanos();
-        slow.completeExceptionally(ServingException.of(Code.DEADLINE_EXCEEDED, "slow"));
-        assertThat(call.code).isEqualTo(Code.DEADLINE_EXCEEDED);
+        slow.completeExceptionally(ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "slow"));
+        assertThat(call.code).isEqualTo(ErrorCode.DEADLINE_EXCEEDED);
         assertThat(calls).hasSize(1);
     }
 
@@ -421,7 +421,7 @@ class GraphGrpcTest {
         assertThat(call.code).isNull();
         call.cancel();
         assertThat(slow).isCancelled();
-        assertThat(call.code).isEqualTo(Code.CANCELLED);
+        assertThat(call.code).isEqualTo(ErrorCode.CANCELLED);
         assertThat(calls).hasSize(1);
     }
 
@@ -450,7 +450,7 @@ class GraphGrpcTest {
                         .setModelName("chain")
                         .build()
                         .toByteArray());
-        assertThat(load.code).isEqualTo(Code.UNIMPLEMENTED);
+        assertThat(load.code).isEqualTo(ErrorCode.UNIMPLEMENTED);
         assertThat(load.text).contains("RepositoryModelLoad");
     }
 }

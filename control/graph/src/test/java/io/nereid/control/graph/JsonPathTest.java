@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -17,14 +17,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class JsonPathTest {
     private static final String DOCUMENT = """
-            {"name": {"first": "Ada", "last": "King"}, "age": 36, "none": null, "fav.movie": "Metropolis",
-             "children": ["Byron", "Anne", "Ralph"],
-             "friends": [
-               {"first": "Mary", "last": "Som", "age": 44, "nets": ["ig", "fb"], "ok": true},
-               {"first": "Charles", "last": "Bab", "age": 68, "nets": ["fb"], "ok": false},
-               {"first": "Jane", "last": "Mur", "age": 47, "nets": ["tw"], "ok": true}],
-             "predictions": [{"label": "cat", "p": 0.9}, {"label": "dog", "p": 0.1}]}
-            """;
+        {"name": {"first": "Ada", "last": "King"}, "age": 36, "none": null, "fav.movie": "Metropolis",
+         "children": ["Byron", "Anne", "Ralph"],
+         "friends": [
+           {"first": "Mary", "last": "Som", "age": 44, "nets": ["ig", "fb"], "ok": true},
+           {"first": "Charles", "last": "Bab", "age": 68, "nets": ["fb"], "ok": false},
+           {"first": "Jane", "last": "Mur", "age": 47, "nets": ["tw"], "ok": true}],
+         "predictions": [{"label": "cat", "p": 0.9}, {"label": "dog", "p": 0.1}]}
+        """;
 
     private static JsonNode tree(String text) throws Exception {
         return new ObjectMapper().readTree(text);
@@ -105,7 +105,7 @@ class JsonPathTest {
     void whatIsNoPathIsRefusedWithThePlace(String path) {
         assertThatThrownBy(() -> JsonPath.parse(path))
                 .isInstanceOfSatisfying(
-                        ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT))
+                        ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                 .hasMessageContaining("condition");
     }
 
@@ -122,7 +122,7 @@ class JsonPathTest {
             try {
                 Object unused = JsonPath.parse(path.toString()).find(tree);
             } catch (ServingException e) {
-                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             }
         }
     }

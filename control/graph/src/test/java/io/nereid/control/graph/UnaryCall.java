@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.graph;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -22,7 +22,8 @@ final class UnaryCall implements GrpcCall {
     long deadline = Long.MAX_VALUE;
     byte @Nullable [] answer;
 
-    @Nullable Code code;
+    @Nullable
+    ErrorCode code;
 
     String text = "";
     private final String path;
@@ -104,11 +105,11 @@ final class UnaryCall implements GrpcCall {
     @Override
     public void sendAndClose(Content message) {
         answer = MemoryExchange.bytes(message);
-        close(Code.OK, null);
+        close(ErrorCode.OK, null);
     }
 
     @Override
-    public void close(Code end, @Nullable String message) {
+    public void close(ErrorCode end, @Nullable String message) {
         if (code != null) {
             throw new AssertionError("a second end");
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Workload;
 import java.nio.file.Path;
@@ -31,7 +31,7 @@ public interface Artifacts {
      */
     default Map<String, String> variables(Workload.EnvironmentSource source, String namespace) {
         throw ServingException.of(
-                Code.UNIMPLEMENTED, source.kind() + "s cannot be read here, and '" + source.object() + "' is one");
+                ErrorCode.UNIMPLEMENTED, source.kind() + "s cannot be read here, and '" + source.object() + "' is one");
     }
 
     /** Files that stay where they are until this is closed. Implementations are thread-safe. */

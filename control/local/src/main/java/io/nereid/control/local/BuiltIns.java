@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
@@ -34,7 +34,7 @@ public interface BuiltIns {
      */
     default Running transformer(Workload workload, Workload.Transformer form, Path jar) {
         throw ServingException.of(
-                Code.UNIMPLEMENTED,
+                ErrorCode.UNIMPLEMENTED,
                 "this server runs no transformers of jars, and " + jar.getFileName() + " is one",
                 "give it as a Python file, or as a container with a command");
     }

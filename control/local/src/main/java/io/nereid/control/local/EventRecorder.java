@@ -5,7 +5,7 @@ package io.nereid.control.local;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Plan.Event;
 import io.nereid.control.core.ResourceStore;
@@ -122,7 +122,7 @@ final class EventRecorder {
                                 event.path("metadata").path("name").asText()),
                         null);
             } catch (ServingException e) {
-                if (e.code() != Code.NOT_FOUND) {
+                if (e.code() != ErrorCode.NOT_FOUND) {
                     throw e;
                 }
             }

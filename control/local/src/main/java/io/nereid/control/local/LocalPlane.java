@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
@@ -340,7 +340,7 @@ public final class LocalPlane implements AutoCloseable {
                     resource,
                     resource.path("metadata").path("resourceVersion").asText());
         } catch (ServingException e) {
-            if (e.code() == Code.ABORTED || e.code() == Code.NOT_FOUND) {
+            if (e.code() == ErrorCode.ABORTED || e.code() == ErrorCode.NOT_FOUND) {
                 queue.add(item);
                 return null;
             }

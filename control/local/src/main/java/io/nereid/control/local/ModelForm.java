@@ -4,7 +4,7 @@ package io.nereid.control.local;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
@@ -117,7 +117,7 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
         String formatName = model.format().toLowerCase(Locale.ROOT);
         if (model.artifacts().isEmpty()) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "no storageUri says where the model's files are",
                     "give the predictor a storageUri, or storage");
         }

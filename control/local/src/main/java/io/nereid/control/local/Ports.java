@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -38,7 +38,8 @@ final class Ports {
             }
         }
         throw ServingException.of(
-                Code.RESOURCE_EXHAUSTED, "no free port from " + first + " to " + last + " is left for child processes");
+                ErrorCode.RESOURCE_EXHAUSTED,
+                "no free port from " + first + " to " + last + " is left for child processes");
     }
 
     /** Takes a certain port; false when somebody has it. */

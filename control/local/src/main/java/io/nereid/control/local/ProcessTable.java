@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -183,7 +183,7 @@ final class ProcessTable {
         gate.readLock().lock();
         try {
             if (ended) {
-                throw ServingException.of(Code.UNAVAILABLE, "the server is shutting down");
+                throw ServingException.of(ErrorCode.UNAVAILABLE, "the server is shutting down");
             }
             Started started = begin(name, start, workingDirectory, memoryBytes, cpus);
             running.add(started);
@@ -197,14 +197,14 @@ final class ProcessTable {
         List<String> given = start.command();
         if (given.isEmpty()) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "container '" + start.container() + "' has no command",
                     "give it one: images are not run here");
         }
         Path program = found(given.get(0), start.environment(), workingDirectory);
         if (program == null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "the program '" + given.get(0) + "' of container '" + start.container()
                             + "' is not on this machine",
                     "install it, or correct the container's command; images are not run here");
@@ -239,7 +239,7 @@ final class ProcessTable {
             return new Started(process, mark, file, cgroup);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "container '" + start.container() + "' cannot be started: " + e.getMessage(),
                     "see that its command and its working directory are there",
                     e);

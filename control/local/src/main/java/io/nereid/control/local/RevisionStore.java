@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.Revision;
@@ -78,7 +78,7 @@ final class RevisionStore {
         try {
             store.delete(new ResourceStore.Key(REVISIONS, namespace, service), null);
         } catch (ServingException e) {
-            if (e.code() != Code.NOT_FOUND) {
+            if (e.code() != ErrorCode.NOT_FOUND) {
                 throw e;
             }
         }

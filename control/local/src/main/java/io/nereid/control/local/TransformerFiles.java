@@ -5,7 +5,7 @@ package io.nereid.control.local;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Process;
@@ -26,6 +26,7 @@ import java.util.stream.Stream;
 final class TransformerFiles {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String PROGRAM = "transformer_server.py";
+    private static final String RESOURCE = "/io/nereid/control/local/" + PROGRAM;
     private static final String PYTHON = "transformer.py";
     private static final String JAR = "transformer.jar";
     private static final int SHOWN = 10;
@@ -59,7 +60,8 @@ final class TransformerFiles {
         try (Stream<Path> listed = Files.list(root)) {
             listed.filter(Files::isRegularFile).sorted().forEach(all::add);
         } catch (IOException e) {
-            throw ServingException.wrap(Code.FAILED_PRECONDITION, "cannot read " + root + ": " + e.getMessage(), e);
+            throw ServingException.wrap(
+                    ErrorCode.FAILED_PRECONDITION, "cannot read " + root + ": " + e.getMessage(), e);
         }
         if (named != null) {
             Path file = root.resolve(named).normalize();
@@ -102,7 +104,7 @@ final class TransformerFiles {
 
     private static ServingException wrong(String what, Workload.Transformer form) {
         return ServingException.of(
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "the transformer at " + form.artifacts().get(0).uri() + ": " + what,
                 "put " + JAR + " or " + PYTHON
                         + " there, or name the one that is meant in spec.transformer.nereid.file");
@@ -179,8 +181,8 @@ final class TransformerFiles {
     /** Our program as a file; written anew when it is another one. */
     private static Path program(Path directory) {
         Path file = directory.resolve("programs").resolve(PROGRAM);
-        try (InputStream in =
-                Objects.requireNonNull(TransformerFiles.class.getResourceAsStream(PROGRAM), PROGRAM + " is missing")) {
+        try (InputStream in = Objects.requireNonNull(
+                TransformerFiles.class.getResourceAsStream(RESOURCE), RESOURCE + " is missing")) {
             byte[] text = in.readAllBytes();
             if (!Files.isRegularFile(file) || !java.util.Arrays.equals(Files.readAllBytes(file), text)) {
                 Files.createDirectories(file.getParent());
@@ -190,7 +192,8 @@ final class TransformerFiles {
             }
             return file.toAbsolutePath();
         } catch (IOException e) {
-            throw ServingException.wrap(Code.FAILED_PRECONDITION, "cannot write " + file + ": " + e.getMessage(), e);
+            throw ServingException.wrap(
+                    ErrorCode.FAILED_PRECONDITION, "cannot write " + file + ": " + e.getMessage(), e);
         }
     }
 

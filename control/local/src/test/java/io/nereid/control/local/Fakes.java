@@ -4,7 +4,7 @@ package io.nereid.control.local;
 
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Observed.Traffic;
 import io.nereid.control.core.Plan;
@@ -176,7 +176,7 @@ final class Fakes {
         public Map<String, String> variables(Workload.EnvironmentSource source, String namespace) {
             Map<String, String> found = objects.get(source.object());
             if (found == null) {
-                throw ServingException.of(Code.FAILED_PRECONDITION, "there is no " + source.object());
+                throw ServingException.of(ErrorCode.FAILED_PRECONDITION, "there is no " + source.object());
             }
             return found;
         }
@@ -252,7 +252,8 @@ final class Fakes {
         Destination destination;
         int capacity = -1;
 
-        @Nullable String refusal;
+        @Nullable
+        String refusal;
 
         boolean direct = true;
         boolean closed;
@@ -261,7 +262,8 @@ final class Fakes {
         int active;
         int samples;
 
-        @Nullable Runnable drained;
+        @Nullable
+        Runnable drained;
 
         boolean busy;
 

@@ -9,7 +9,7 @@ import static io.nereid.control.local.Fakes.plan;
 import static io.nereid.control.local.Fakes.route;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Observed.Phase;
 import io.nereid.control.core.Observed.State;
@@ -100,7 +100,7 @@ class LocalInfrastructureTest {
     @Test
     void filesThatCannotBeFetchedAreToldAndTriedAgain() {
         artifacts.failing.put(
-                "s3://models/iris", ServingException.of(Code.NOT_FOUND, "no bucket 'models'", "create it"));
+                "s3://models/iris", ServingException.of(ErrorCode.NOT_FOUND, "no bucket 'models'", "create it"));
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
         loop.run();
         assertThat(state("iris-1").phase()).isEqualTo(Phase.FAILED);
@@ -119,7 +119,7 @@ class LocalInfrastructureTest {
 
     @Test
     void aChangedSecretHasFilesFetchedAtOnce() {
-        artifacts.failing.put("s3://models/iris", ServingException.of(Code.UNAUTHENTICATED, "who are you"));
+        artifacts.failing.put("s3://models/iris", ServingException.of(ErrorCode.UNAUTHENTICATED, "who are you"));
         infrastructure.apply("default", "iris", plan(null, model("iris-1", ONE)));
         loop.run();
         artifacts.failing.clear();

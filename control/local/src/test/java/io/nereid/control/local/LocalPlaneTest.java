@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Admission;
 import io.nereid.control.api.Kinds;
@@ -148,7 +148,8 @@ class LocalPlaneTest {
 
     @Test
     void filesThatCannotBeHadAreInTheStatus() {
-        machine.artifacts.failing.put("s3://models/iris", ServingException.of(Code.NOT_FOUND, "no bucket 'models'"));
+        machine.artifacts.failing.put(
+                "s3://models/iris", ServingException.of(ErrorCode.NOT_FOUND, "no bucket 'models'"));
         apply(service("s3://models/iris"));
 
         assertThat(condition("Ready").path("status").asText()).isNotEqualTo("True");
@@ -165,7 +166,7 @@ class LocalPlaneTest {
     @Test
     void aNewRevisionTakesTrafficWhenItIsReadyAndTheOldOneGoes() {
         apply(service("s3://models/iris"));
-        machine.artifacts.failing.put("s3://models/iris2", ServingException.of(Code.NOT_FOUND, "no iris2"));
+        machine.artifacts.failing.put("s3://models/iris2", ServingException.of(ErrorCode.NOT_FOUND, "no iris2"));
 
         apply(service("s3://models/iris2"));
         assertThat(machine.front.routes.get("default/iris").toString())
@@ -272,10 +273,9 @@ class LocalPlaneTest {
                 new Type("serving.kserve.io", "clusterservingruntimes"),
                 tree(
                         "{'apiVersion':'serving.kserve.io/v1alpha1','kind':'ClusterServingRuntime',"
-                                + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
-                                + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],"
-                                + "'protocolVersions':['v1'],"
-                                + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
+                            + "'metadata':{'name':'mine','annotations':{'nereid.io/engine':'true'}},"
+                            + "'spec':{'supportedModelFormats':[{'name':'sklearn'}],'protocolVersions':['v1'],"
+                            + "'containers':[{'name':'kserve-container','image':'x','args':['--model_name={{.Name}}']}]}}"));
         machine.loop.seconds(5);
 
         assertThat(condition("Ready").path("status").asText()).isEqualTo("True");

@@ -3,7 +3,7 @@
 package io.nereid.control.local;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.ResourceStore;
 import java.util.ArrayList;
@@ -53,7 +53,7 @@ final class MemoryStore implements ResourceStore {
     @Override
     public synchronized ObjectNode create(Type type, ObjectNode resource) {
         if (of(type).containsKey(key(resource))) {
-            throw ServingException.of(Code.ALREADY_EXISTS, key(resource) + " is there");
+            throw ServingException.of(ErrorCode.ALREADY_EXISTS, key(resource) + " is there");
         }
         ObjectNode copy = resource.deepCopy();
         copy.withObject("/metadata").put("uid", UUID.randomUUID().toString());
@@ -63,7 +63,7 @@ final class MemoryStore implements ResourceStore {
     private ObjectNode put(Type type, ObjectNode copy, Change.Kind kind) {
         if (failing > 0) {
             failing--;
-            throw ServingException.of(Code.RESOURCE_EXHAUSTED, "the disk is full");
+            throw ServingException.of(ErrorCode.RESOURCE_EXHAUSTED, "the disk is full");
         }
         writes++;
         copy.withObject("/metadata").put("resourceVersion", String.valueOf(++version));
@@ -82,11 +82,11 @@ final class MemoryStore implements ResourceStore {
     public synchronized ObjectNode update(Type type, ObjectNode resource, @Nullable String expectedVersion) {
         ObjectNode old = of(type).get(key(resource));
         if (old == null) {
-            throw ServingException.of(Code.NOT_FOUND, key(resource) + " is not there");
+            throw ServingException.of(ErrorCode.NOT_FOUND, key(resource) + " is not there");
         }
         if (expectedVersion != null
                 && !old.path("metadata").path("resourceVersion").asText().equals(expectedVersion)) {
-            throw ServingException.of(Code.ABORTED, key(resource) + " has changed");
+            throw ServingException.of(ErrorCode.ABORTED, key(resource) + " has changed");
         }
         ObjectNode copy = resource.deepCopy();
         copy.withObject("/metadata").set("uid", old.path("metadata").path("uid"));
@@ -104,7 +104,7 @@ final class MemoryStore implements ResourceStore {
     public synchronized ObjectNode delete(Key key, @Nullable String expectedVersion) {
         ObjectNode old = of(key.type()).get(key(key.namespace(), key.name()));
         if (old == null) {
-            throw ServingException.of(Code.NOT_FOUND, key + " is not there");
+            throw ServingException.of(ErrorCode.NOT_FOUND, key + " is not there");
         }
         if (!old.path("metadata").path("finalizers").isEmpty()) {
             ObjectNode copy = old.deepCopy();

@@ -5,7 +5,7 @@ package io.nereid.control.store;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.core.ResourceStore;
@@ -91,7 +91,7 @@ public final class DiskStore implements ResourceStore {
             return new DiskStore(directory, clock, files, history, compactAfter);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "the store in '" + directory + "' cannot be opened: " + e.getMessage(),
                     "give a directory on a disk with room that this user can write",
                     e);
@@ -131,7 +131,7 @@ public final class DiskStore implements ResourceStore {
             requireOpen();
             if (latest(key) != null) {
                 throw ServingException.of(
-                        Code.ALREADY_EXISTS, resourceName(type) + " \"" + key.name() + "\" already exists");
+                        ErrorCode.ALREADY_EXISTS, resourceName(type) + " \"" + key.name() + "\" already exists");
             }
             ObjectNode metadata = metadata(copy);
             metadata.put("uid", UUID.randomUUID().toString());
@@ -236,7 +236,7 @@ public final class DiskStore implements ResourceStore {
 
     private void requireOpen() {
         if (closed) {
-            throw ServingException.of(Code.UNAVAILABLE, "the store is closed: the server stops");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "the store is closed: the server stops");
         }
     }
 
@@ -258,14 +258,15 @@ public final class DiskStore implements ResourceStore {
     private Entry require(Key key, @Nullable String expectedVersion) {
         Entry old = latest(key);
         if (old == null) {
-            throw ServingException.of(Code.NOT_FOUND, resourceName(key.type()) + " \"" + key.name() + "\" not found");
+            throw ServingException.of(
+                    ErrorCode.NOT_FOUND, resourceName(key.type()) + " \"" + key.name() + "\" not found");
         }
         if (expectedVersion != null && !expectedVersion.equals(Long.toString(old.version()))) {
             throw ServingException.of(
-                    Code.ABORTED,
+                    ErrorCode.ABORTED,
                     "Operation cannot be fulfilled on " + resourceName(key.type()) + " \"" + key.name()
-                            + "\": the object has been modified; please apply your changes to the latest version and try"
-                            + " again");
+                            + "\": the object has been modified; please apply your changes to the latest version and"
+                            + " try again");
         }
         return old;
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.store;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -63,7 +63,7 @@ final class Frames {
         }
         if (format != FORMAT) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "'" + file + "' has format " + format + "; this version reads format " + FORMAT,
                     "start the version of the server that wrote it");
         }
@@ -118,7 +118,7 @@ final class Frames {
 
     static ServingException damaged(Path file, int at, String how) {
         return ServingException.of(
-                Code.DATA_LOSS,
+                ErrorCode.DATA_LOSS,
                 "'" + file + "' is damaged at byte " + at + ": " + how
                         + ", and changes that were acknowledged come after it or were in it",
                 "nothing has been touched: put back a copy of the directory, or move '" + file.getParent()

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.store;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -314,7 +314,7 @@ final class Journal {
         String message = String.valueOf(e.getMessage());
         boolean full = message.contains("No space left") || message.contains("Disk quota exceeded");
         return ServingException.wrap(
-                full ? Code.RESOURCE_EXHAUSTED : Code.UNAVAILABLE,
+                full ? ErrorCode.RESOURCE_EXHAUSTED : ErrorCode.UNAVAILABLE,
                 "the change was not made: it could not be written to '" + directory + "': " + message,
                 full
                         ? "make room on that disk and try again; what was acknowledged before is safe"

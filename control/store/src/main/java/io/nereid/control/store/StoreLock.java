@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.store;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -44,7 +44,7 @@ final class StoreLock implements AutoCloseable {
             file.close();
             String owner = Files.readString(path).strip();
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "'" + directory + "' is used by another server"
                             + (owner.isEmpty() ? "" : " (process " + owner + ")"),
                     "stop that server, or give this one a directory of its own");

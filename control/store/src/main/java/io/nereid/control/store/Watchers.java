@@ -3,7 +3,7 @@
 package io.nereid.control.store;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.core.ResourceStore;
@@ -76,7 +76,7 @@ final class Watchers {
             long now) {
         if (from < forgotten || from > now) {
             throw ServingException.of(
-                    Code.OUT_OF_RANGE,
+                    ErrorCode.OUT_OF_RANGE,
                     from > now
                             ? "too large resource version: " + from + ", current: " + now
                             : "too old resource version: " + from + " (" + forgotten + ")",

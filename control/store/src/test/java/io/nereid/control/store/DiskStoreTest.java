@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.control.core.ResourceStore;
@@ -120,9 +120,9 @@ class DiskStoreTest extends ResourceStoreContract {
             damaged[at] ^= 0x40;
             Files.write(journal, damaged);
             assertThatThrownBy(() -> open(path).close()).isInstanceOfSatisfying(ServingException.class, e -> {
-                assertThat(e.code()).isIn(Code.DATA_LOSS, Code.FAILED_PRECONDITION);
+                assertThat(e.code()).isIn(ErrorCode.DATA_LOSS, ErrorCode.FAILED_PRECONDITION);
                 assertThat(e.describe()).contains(journal.toString());
-                if (e.code() == Code.DATA_LOSS) {
+                if (e.code() == ErrorCode.DATA_LOSS) {
                     assertThat(e.remedy()).contains("nothing has been touched", "move '" + path + "' away");
                 }
             });
@@ -139,7 +139,7 @@ class DiskStoreTest extends ResourceStoreContract {
         Path path = dir.resolve("s");
         try (DiskStore store = open(path)) {
             refused(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "is used by another server (process ",
                     () -> open(path).close());
             createMany(store, 0, 1);
@@ -160,7 +160,7 @@ class DiskStoreTest extends ResourceStoreContract {
             assertThat(Files.size(only(path, "journal-"))).isLessThan(40_000);
             only(path, "snapshot-");
             refused(
-                    Code.OUT_OF_RANGE,
+                    ErrorCode.OUT_OF_RANGE,
                     "too old resource version",
                     () -> store.watch(SERVICES, null, 100, c -> {}).close());
             store.watch(SERVICES, null, before.version() - 50, c -> {}).close();
@@ -168,14 +168,14 @@ class DiskStoreTest extends ResourceStoreContract {
         try (DiskStore store = open(path)) {
             assertThat(store.list(SERVICES, null)).isEqualTo(before);
             refused(
-                    Code.OUT_OF_RANGE,
+                    ErrorCode.OUT_OF_RANGE,
                     "too old resource version",
                     () -> store.watch(SERVICES, null, 400, c -> {}).close());
         }
         Path snapshot = only(path, "snapshot-");
         byte[] whole = Files.readAllBytes(snapshot);
         Files.write(snapshot, java.util.Arrays.copyOf(whole, whole.length - 20));
-        refused(Code.DATA_LOSS, "snapshot-", () -> open(path).close());
+        refused(ErrorCode.DATA_LOSS, "snapshot-", () -> open(path).close());
     }
 
     @Test
@@ -246,13 +246,16 @@ class DiskStoreTest extends ResourceStoreContract {
             before = store.list(SERVICES, null);
             for (int room = 0; room < 100; room += 33) {
                 disk.room = room;
-                refused(Code.RESOURCE_EXHAUSTED, "No space left on device", () -> createMany(store, 5, 6));
-                refused(Code.RESOURCE_EXHAUSTED, "the change was not made", () -> store.delete(key("a", "s1"), null));
+                refused(ErrorCode.RESOURCE_EXHAUSTED, "No space left on device", () -> createMany(store, 5, 6));
+                refused(
+                        ErrorCode.RESOURCE_EXHAUSTED,
+                        "the change was not made",
+                        () -> store.delete(key("a", "s1"), null));
                 assertThat(store.list(SERVICES, null)).isEqualTo(before);
             }
             disk.room = Long.MAX_VALUE;
             disk.broken = true;
-            refused(Code.UNAVAILABLE, "Input/output error", () -> createMany(store, 5, 6));
+            refused(ErrorCode.UNAVAILABLE, "Input/output error", () -> createMany(store, 5, 6));
             disk.broken = false;
             createMany(store, 5, 6);
             before = store.list(SERVICES, null);
@@ -279,7 +282,7 @@ class DiskStoreTest extends ResourceStoreContract {
                     i++;
                 }
             } catch (ServingException e) {
-                assertThat(e.code()).isEqualTo(Code.RESOURCE_EXHAUSTED);
+                assertThat(e.code()).isEqualTo(ErrorCode.RESOURCE_EXHAUSTED);
             }
             disk.room = Long.MAX_VALUE;
             createMany(store, i, 40);
@@ -323,6 +326,6 @@ class DiskStoreTest extends ResourceStoreContract {
         DiskStore store = open(dir.resolve("s"));
         store.close();
         store.close();
-        refused(Code.UNAVAILABLE, "the server stops", () -> createMany(store, 0, 1));
+        refused(ErrorCode.UNAVAILABLE, "the server stops", () -> createMany(store, 0, 1));
     }
 }

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Change;
@@ -60,7 +60,7 @@ abstract class ResourceStoreContract {
         return resource.path("metadata").path("resourceVersion").asText();
     }
 
-    static void refused(Code code, String text, ThrowingCallable call) {
+    static void refused(ErrorCode code, String text, ThrowingCallable call) {
         assertThatThrownBy(call).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(code);
             assertThat(e.getMessage()).contains(text);
@@ -94,7 +94,7 @@ abstract class ResourceStoreContract {
     void aNameIsTakenOnce() {
         store.create(SERVICES, resource("a", "x", "1"));
         refused(
-                Code.ALREADY_EXISTS,
+                ErrorCode.ALREADY_EXISTS,
                 "inferenceservices.serving.kserve.io \"x\" already exists",
                 () -> store.create(SERVICES, resource("a", "x", "2")));
         store.create(SERVICES, resource("b", "x", "2"));
@@ -109,16 +109,16 @@ abstract class ResourceStoreContract {
         assertThat(second.at("/metadata/uid")).isEqualTo(first.at("/metadata/uid"));
         assertThat(second.at("/metadata/creationTimestamp")).isEqualTo(first.at("/metadata/creationTimestamp"));
         refused(
-                Code.ABORTED,
+                ErrorCode.ABORTED,
                 "the object has been modified",
                 () -> store.update(SERVICES, resource("a", "x", "3"), version(first)));
-        refused(Code.ABORTED, "the object has been modified", () -> store.delete(key("a", "x"), version(first)));
+        refused(ErrorCode.ABORTED, "the object has been modified", () -> store.delete(key("a", "x"), version(first)));
         assertThat(store.update(SERVICES, resource("a", "x", "3"), null)
                         .at("/spec/value")
                         .asText())
                 .isEqualTo("3");
-        refused(Code.NOT_FOUND, "\"y\" not found", () -> store.update(SERVICES, resource("a", "y", "3"), null));
-        refused(Code.NOT_FOUND, "\"y\" not found", () -> store.delete(key("a", "y"), null));
+        refused(ErrorCode.NOT_FOUND, "\"y\" not found", () -> store.update(SERVICES, resource("a", "y", "3"), null));
+        refused(ErrorCode.NOT_FOUND, "\"y\" not found", () -> store.delete(key("a", "y"), null));
     }
 
     @Test
@@ -200,7 +200,7 @@ abstract class ResourceStoreContract {
     @Test
     void aWatchFromAVersionThatIsNotYetIsRefused() {
         refused(
-                Code.OUT_OF_RANGE,
+                ErrorCode.OUT_OF_RANGE,
                 "too large resource version",
                 () -> store.watch(SERVICES, null, 1000, change -> {}).close());
     }
@@ -233,7 +233,7 @@ abstract class ResourceStoreContract {
                 store.update(SERVICES, counter, version(counter));
                 return;
             } catch (ServingException e) {
-                assertThat(e.code()).isEqualTo(Code.ABORTED);
+                assertThat(e.code()).isEqualTo(ErrorCode.ABORTED);
             }
         }
     }

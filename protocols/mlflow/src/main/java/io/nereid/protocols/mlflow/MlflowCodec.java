@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.mlflow;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
@@ -105,7 +105,7 @@ public final class MlflowCodec implements ProtocolCodec {
         }
         if (names.isEmpty()) {
             throw ServingException.of(
-                    Code.UNAVAILABLE, "no model is available", "see /v2/health/ready and the server's log");
+                    ErrorCode.UNAVAILABLE, "no model is available", "see /v2/health/ready and the server's log");
         }
         List<String> shown = names.size() > 8 ? names.subList(0, 8) : names;
         throw ServingException.invalidArgument(

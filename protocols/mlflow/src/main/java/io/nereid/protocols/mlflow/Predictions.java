@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.mlflow;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.json.BytesStyle;
@@ -87,7 +87,7 @@ final class Predictions {
     }
 
     private static ServingException text(Tensor output, ServingException e) {
-        return e.code() == Code.INVALID_ARGUMENT
+        return e.code() == ErrorCode.INVALID_ARGUMENT
                 ? ServingException.invalidArgument(
                         "output '" + output.name() + "' holds bytes that are not UTF-8 text",
                         "ask for it over the V2 protocol")

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.mlflow;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -52,7 +52,7 @@ final class EchoEngine implements InferenceEngine, ModelControl {
     public ModelMetadata metadata(ModelRef model) {
         ModelMetadata found = models.get(model.model());
         if (found == null) {
-            throw ServingException.of(Code.NOT_FOUND, "there is no model '" + model.model() + "'");
+            throw ServingException.of(ErrorCode.NOT_FOUND, "there is no model '" + model.model() + "'");
         }
         return found;
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.protocols.v1.TfsMetrics.Api;
@@ -76,7 +76,7 @@ final class GrpcContext {
         try {
             codecPool.execute(task);
         } catch (RejectedExecutionException e) {
-            throw ServingException.of(Code.UNAVAILABLE, "the server is shutting down", "retry at another server");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "the server is shutting down", "retry at another server");
         }
     }
 
@@ -103,7 +103,7 @@ final class GrpcContext {
     /** A failure in the words of TensorFlow Serving, where it says that there is nothing that could answer. */
     static ServingException missing(ModelRef ref, ServingException e) {
         String text = e.getMessage();
-        if (e.code() != Code.NOT_FOUND || text.startsWith("Servable not found for request: ")) {
+        if (e.code() != ErrorCode.NOT_FOUND || text.startsWith("Servable not found for request: ")) {
             return e;
         }
         String remedy = e.remedy();
@@ -112,7 +112,7 @@ final class GrpcContext {
 
     private static ServingException notFound(ModelRef ref, String remedy) {
         return ServingException.of(
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Servable not found for request: "
                         + (ref.version() == ModelRef.ANY
                                 ? "Latest(" + ref.model() + ")"
@@ -139,7 +139,7 @@ final class GrpcContext {
         return metrics.measuring() ? options.clock().nanos() : 0;
     }
 
-    void finished(String model, Api api, Code code, GrpcCall call) {
+    void finished(String model, Api api, ErrorCode code, GrpcCall call) {
         if (metrics.measuring()) {
             metrics.finished(model, api, Entrypoint.GRPC, code, options.clock().nanos() - call.arrivedNanos());
         }

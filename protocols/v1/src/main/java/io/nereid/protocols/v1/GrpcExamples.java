@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.protocols.v1.ExampleOutputs.Scored;
@@ -176,7 +176,7 @@ final class GrpcExamples extends GrpcUnary {
             }
             if (!task.method.equals(Signature.CLASSIFY) && !task.method.equals(Signature.REGRESS)) {
                 throw ServingException.of(
-                        Code.UNIMPLEMENTED,
+                        ErrorCode.UNIMPLEMENTED,
                         "Unsupported signature method_name: " + task.method,
                         "expected " + Signature.CLASSIFY + " or " + Signature.REGRESS);
             }
@@ -217,7 +217,7 @@ final class GrpcExamples extends GrpcUnary {
         }
         if (left == 1) {
             send(call, answer());
-            context.finished(model, api, Code.OK, call);
+            context.finished(model, api, ErrorCode.OK, call);
             if (context.metrics.measuring()) {
                 context.metrics.examples(model, count);
             }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelStatus;
@@ -137,7 +137,7 @@ final class GrpcModels {
             out.varintField(2, number(state.phase()));
             int status = out.begin(3);
             if (failed) {
-                out.varintField(1, Code.UNKNOWN.number());
+                out.varintField(1, ErrorCode.UNKNOWN.number());
             }
             String reason = state.reason();
             out.textField(2, failed && reason != null ? reason : "");
@@ -158,9 +158,9 @@ final class GrpcModels {
         }
         if (status == null || status.versions().isEmpty()) {
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "Could not find any versions of model " + spec.name(),
-                    status == null ? Suggestions.didYouMean(spec.name(), names, "no model has this name") : null);
+                    status == null ? NameSuggestions.didYouMean(spec.name(), names, "no model has this name") : null);
         }
         List<ServableState> states = new ArrayList<>(status.versions());
         states.sort(Comparator.comparing(ServableState::id).reversed());
@@ -170,7 +170,7 @@ final class GrpcModels {
             if (label == null) {
                 throw ServingException.invalidArgument(
                         "Unrecognized servable version label: " + name,
-                        Suggestions.didYouMean(
+                        NameSuggestions.didYouMean(
                                 name,
                                 status.labels().keySet(),
                                 "labels of model '" + spec.name() + "': "
@@ -193,7 +193,7 @@ final class GrpcModels {
     }
 
     private static ServingException unknownVersion(long version, String model) {
-        return ServingException.of(Code.NOT_FOUND, "Could not find version " + version + " of model " + model);
+        return ServingException.of(ErrorCode.NOT_FOUND, "Could not find version " + version + " of model " + model);
     }
 
     private static int number(Phase phase) {

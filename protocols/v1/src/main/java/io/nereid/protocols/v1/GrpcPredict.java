@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.protocols.v1.TfsMetrics.Api;
@@ -112,9 +112,9 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
         Signature signature = metadata.signature(spec.signature());
         if (signature == null) {
             throw ServingException.of(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "Serving signature key \"" + spec.signature() + "\" not found.",
-                    Suggestions.didYouMean(
+                    NameSuggestions.didYouMean(
                             spec.signature(),
                             metadata.signatures().keySet(),
                             "the model's signatures are "
@@ -215,7 +215,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
             response.close();
             onCancel();
             end(ServingException.of(
-                    Code.UNIMPLEMENTED,
+                    ErrorCode.UNIMPLEMENTED,
                     "Predict does not serve models that give any number of answers (decoupled)",
                     "use the streaming call of the Open Inference Protocol"));
             return;
@@ -256,14 +256,14 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
             end(
                     e instanceof IllegalStateException
                             ? ServingException.of(
-                                    Code.RESOURCE_EXHAUSTED,
+                                    ErrorCode.RESOURCE_EXHAUSTED,
                                     "the answer takes 2 GiB or more, which a message cannot",
                                     "ask for fewer rows, or for some outputs with output_filter")
                             : ServingException.from(e));
             return;
         }
         call.sendAndClose(content);
-        context.finished(spec.name(), Api.PREDICT, Code.OK, call);
+        context.finished(spec.name(), Api.PREDICT, ErrorCode.OK, call);
     }
 
     /** The answer, which owns the outputs from then on; they stay with the response when this throws. */

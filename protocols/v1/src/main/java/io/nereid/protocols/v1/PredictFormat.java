@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.json.ByteSink;
 import io.nereid.json.BytesStyle;
@@ -135,7 +135,7 @@ final class PredictFormat {
         try {
             tensors.readNested(column.spec.dataType(), column.sink);
         } catch (ServingException e) {
-            throw e.code() == Code.INVALID_ARGUMENT ? column.fault().ofRows(at, column.named(e)) : e;
+            throw e.code() == ErrorCode.INVALID_ARGUMENT ? column.fault().ofRows(at, column.named(e)) : e;
         }
         column.dims = tensors.dims();
         return List.of(column.tensor(Shape.of(column.dims)));
@@ -226,11 +226,11 @@ final class PredictFormat {
                     throw ServingException.invalidArgument(
                             "JSON object: does not have named input: " + key,
                             "'" + key + "' is not an input of the model: "
-                                    + Suggestions.didYouMean(key, names(), "its inputs are " + names()));
+                                    + NameSuggestions.didYouMean(key, names(), "its inputs are " + names()));
                 }
                 column.read();
             } catch (ServingException e) {
-                if (e.code() != Code.INVALID_ARGUMENT) {
+                if (e.code() != ErrorCode.INVALID_ARGUMENT) {
                     throw e;
                 }
                 throw ServingException.invalidArgument(
@@ -292,7 +292,7 @@ final class PredictFormat {
                         unknown == null
                                 ? null
                                 : "'" + unknown + "' is not an input of the model: "
-                                        + Suggestions.didYouMean(unknown, names(), "its inputs are " + names()));
+                                        + NameSuggestions.didYouMean(unknown, names(), "its inputs are " + names()));
             }
             if (column.count > 0) {
                 result.add(column.tensor(Shape.of(column.dims)));
@@ -372,13 +372,13 @@ final class PredictFormat {
         for (Tensor t : outputs) {
             if (t.shape().rank() == 0) {
                 throw ServingException.of(
-                        Code.INVALID_ARGUMENT,
+                        ErrorCode.INVALID_ARGUMENT,
                         "Tensor name: " + t.name() + " has no shape information ",
                         "use the column format: {\"inputs\": ...}");
             }
             if (n >= 0 && t.shape().dim(0) != n) {
                 throw ServingException.of(
-                        Code.INVALID_ARGUMENT,
+                        ErrorCode.INVALID_ARGUMENT,
                         "Tensor name: " + t.name() + " has inconsistent batch size: "
                                 + t.shape().dim(0) + " expecting: " + n,
                         "use the column format: {\"inputs\": ...}");
@@ -412,7 +412,7 @@ final class PredictFormat {
             return writer.nestedArray(t.dataType(), bytes, at, t.shape().dims(), fromDim);
         } catch (ServingException e) {
             throw ServingException.of(
-                    Code.INVALID_ARGUMENT,
+                    ErrorCode.INVALID_ARGUMENT,
                     "output '" + t.name() + "' holds bytes that are not UTF-8 text",
                     "ask for it over the V2 protocol, or name the output '" + t.name() + "_bytes' to get base64");
         }
@@ -441,7 +441,7 @@ final class PredictFormat {
             try {
                 tensors.readNested(spec.dataType(), sink);
             } catch (ServingException e) {
-                throw e.code() == Code.INVALID_ARGUMENT ? fault().ofValue(at, named(e)) : e;
+                throw e.code() == ErrorCode.INVALID_ARGUMENT ? fault().ofValue(at, named(e)) : e;
             }
             if (count++ == 0) {
                 dims = tensors.dims();

@@ -3,7 +3,7 @@
 package io.nereid.protocols.v1;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
@@ -224,7 +224,7 @@ final class RestInference {
 
         private void encode(InferenceResponse response) {
             HttpReply encoded;
-            Code code = Code.OK;
+            ErrorCode code = ErrorCode.OK;
             try (response) {
                 Formats f = formats.get();
                 encoded = api == Api.PREDICT
@@ -252,10 +252,10 @@ final class RestInference {
             reply.accept(exchange, HttpReply.error(e));
         }
 
-        private void count(Code code) {
+        private void count(ErrorCode code) {
             if (metrics.measuring()) {
                 metrics.finished(model.model(), api, Entrypoint.REST, code, clock.nanos() - exchange.arrivedNanos());
-                if (api != Api.PREDICT && code == Code.OK) {
+                if (api != Api.PREDICT && code == ErrorCode.OK) {
                     metrics.examples(model.model(), examples);
                 }
             }

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.base.Suggestions;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest.Options;
@@ -41,7 +41,7 @@ final class RestModels {
     }
 
     private ServingException missing(ModelRef ref, ServingException e) {
-        if (e.code() != Code.NOT_FOUND) {
+        if (e.code() != ErrorCode.NOT_FOUND) {
             return e;
         }
         String servable = "Servable not found for request: "
@@ -50,16 +50,16 @@ final class RestModels {
                         : "Specific(" + ref.model() + ", " + ref.version() + ")");
         if (status(ref.model()) == null) {
             return ServingException.of(
-                    Code.NOT_FOUND, servable + ". " + unknown(ref.model()).getMessage(), e.remedy());
+                    ErrorCode.NOT_FOUND, servable + ". " + unknown(ref.model()).getMessage(), e.remedy());
         }
         String text = e.getMessage().contains("Servable not found for request: ")
                 ? e.getMessage()
                 : servable + ". " + e.getMessage();
         if (ref.version() == ModelRef.ANY && ref.label() == null) {
             return ServingException.of(
-                    Code.UNAVAILABLE, "Model with name " + ref.model() + " is not ready. " + text, e.remedy());
+                    ErrorCode.UNAVAILABLE, "Model with name " + ref.model() + " is not ready. " + text, e.remedy());
         }
-        return ServingException.of(Code.NOT_FOUND, text, e.remedy());
+        return ServingException.of(ErrorCode.NOT_FOUND, text, e.remedy());
     }
 
     /** A model's states. */
@@ -68,7 +68,7 @@ final class RestModels {
         if (status == null) {
             ServingException unknown = unknown(model);
             throw ServingException.of(
-                    Code.NOT_FOUND, "Could not find any versions of model " + model + ". " + unknown.getMessage());
+                    ErrorCode.NOT_FOUND, "Could not find any versions of model " + model + ". " + unknown.getMessage());
         }
         return status;
     }
@@ -83,7 +83,7 @@ final class RestModels {
     }
 
     private static ServingException unknown(String model) {
-        return ServingException.of(Code.NOT_FOUND, "Model with name " + model + " does not exist.");
+        return ServingException.of(ErrorCode.NOT_FOUND, "Model with name " + model + " does not exist.");
     }
 
     /** The options of a request for a signature; the default one is named too, so that rows of one value are flat. */
@@ -102,7 +102,7 @@ final class RestModels {
                     api == Api.PREDICT
                             ? "Serving signature name: \"" + key + "\" not found in signature def"
                             : "No signature was found with the name: " + key,
-                    Suggestions.didYouMean(
+                    NameSuggestions.didYouMean(
                             key,
                             metadata.signatures().keySet(),
                             "the signatures of model '" + metadata.id().model() + "' are "

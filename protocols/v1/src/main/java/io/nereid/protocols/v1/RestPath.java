@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.spi.ModelRef;
@@ -49,7 +49,7 @@ record RestPath(ModelRef model, String verb) {
                 return Long.parseLong(text);
             } catch (NumberFormatException e) {
                 throw ServingException.of(
-                        Code.INVALID_ARGUMENT,
+                        ErrorCode.INVALID_ARGUMENT,
                         "Failed to convert version: " + text + " to numeric.",
                         "versions are below 9223372036854775808");
             }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpReply;
 import io.nereid.spi.ModelControl.Label;
@@ -46,7 +46,7 @@ final class StatusJson {
                     .toList();
             if (versions.isEmpty()) {
                 throw ServingException.of(
-                        Code.NOT_FOUND, "Could not find version " + ref.version() + " of model " + model);
+                        ErrorCode.NOT_FOUND, "Could not find version " + ref.version() + " of model " + model);
             }
         } else {
             this.versions = status.versions();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -79,20 +79,20 @@ final class TfsMetrics {
      *
      * @param latencyNanos since its arrival; kept only of those that went well
      */
-    void finished(String model, Api api, Entrypoint entrypoint, Code status, long latencyNanos) {
+    void finished(String model, Api api, Entrypoint entrypoint, ErrorCode status, long latencyNanos) {
         if (!measuring) {
             return;
         }
         OfModel m = of(model);
         m.inFlight.decrement();
         m.count(status);
-        if (status == Code.OK) {
+        if (status == ErrorCode.OK) {
             m.latency(api, entrypoint).record(latencyNanos / 1e3);
         }
     }
 
     /** A request came to nothing before it was {@link #started}. */
-    void refused(String model, Code status) {
+    void refused(String model, ErrorCode status) {
         if (measuring) {
             of(model).count(status);
         }
@@ -135,7 +135,7 @@ final class TfsMetrics {
         StringBuilder b = new StringBuilder(1024);
         type(b, "request_count", "counter");
         all.forEach((name, m) -> {
-            for (Code code : Code.values()) {
+            for (ErrorCode code : ErrorCode.values()) {
                 LongAdder n = m.counts.get(code.ordinal());
                 if (n != null) {
                     line(b, "request_count", "", "model_name=" + quote(name) + ",status=\"" + code + '"', n.sum());
@@ -241,7 +241,7 @@ final class TfsMetrics {
     /** Of one model. Thread-safe as its counters are. */
     private static final class OfModel {
         private final AtomicReferenceArray<@Nullable LongAdder> counts =
-                new AtomicReferenceArray<>(Code.values().length);
+                new AtomicReferenceArray<>(ErrorCode.values().length);
         private final AtomicReferenceArray<@Nullable Histogram> latencies =
                 new AtomicReferenceArray<>(Api.values().length * Entrypoint.values().length);
         private final List<Map<String, Histogram>> runtimes = Stream.generate(
@@ -261,7 +261,7 @@ final class TfsMetrics {
             return false;
         }
 
-        void count(Code code) {
+        void count(ErrorCode code) {
             int i = code.ordinal();
             LongAdder n = counts.get(i);
             if (n == null) {

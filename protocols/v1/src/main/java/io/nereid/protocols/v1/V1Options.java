@@ -3,7 +3,7 @@
 package io.nereid.protocols.v1;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.FloatStyle;
 import java.util.Map;
@@ -103,7 +103,7 @@ public record V1Options(
         public Builder metricsPath(@Nullable String path) {
             if (path != null && !path.isEmpty() && (path.charAt(0) != '/' || path.indexOf('{') >= 0)) {
                 throw ServingException.of(
-                        Code.INVALID_ARGUMENT,
+                        ErrorCode.INVALID_ARGUMENT,
                         "the path of the metrics is '" + path + "' (expected: '/' and literal segments)",
                         "leave it out for " + METRICS_PATH);
             }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -21,7 +21,8 @@ final class FakeCall implements GrpcCall {
     long deadline = Long.MAX_VALUE;
     byte[] answer = {};
 
-    @Nullable Code code;
+    @Nullable
+    ErrorCode code;
 
     String text = "";
     /** Whether nobody held on to the request once the handler had returned. */
@@ -56,7 +57,7 @@ final class FakeCall implements GrpcCall {
     }
 
     void cancel() {
-        code = Code.CANCELLED;
+        code = ErrorCode.CANCELLED;
         GrpcListener begun = listener;
         if (begun != null) {
             begun.onCancel();
@@ -121,11 +122,11 @@ final class FakeCall implements GrpcCall {
         if (code == null) {
             answer = out.toByteArray();
         }
-        close(Code.OK, null);
+        close(ErrorCode.OK, null);
     }
 
     @Override
-    public void close(Code end, @Nullable String message) {
+    public void close(ErrorCode end, @Nullable String message) {
         if (code == null) {
             code = end;
             text = message == null ? "" : message;

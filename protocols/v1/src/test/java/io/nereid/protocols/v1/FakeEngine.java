@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -100,7 +100,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
         }
         if (found == null || (model.version() != ModelRef.ANY && model.version() != 3)) {
             throw ServingException.of(
-                    Code.NOT_FOUND, "Request for unknown model: '" + model.model() + "' is not found");
+                    ErrorCode.NOT_FOUND, "Request for unknown model: '" + model.model() + "' is not found");
         }
         return found;
     }

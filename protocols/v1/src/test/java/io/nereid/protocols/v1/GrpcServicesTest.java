@@ -5,7 +5,7 @@ package io.nereid.protocols.v1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelConfig.VersionPolicy;
@@ -70,11 +70,11 @@ class GrpcServicesTest {
     private static void golden(V1Codec codec, String method, String name) {
         FakeCall call = FakeCall.send(codec, method, request(name));
         assertThat(call.text).isEmpty();
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         assertThat(call.answer).isEqualTo(response(name));
     }
 
-    private void refused(String method, byte[] request, Code code, String text) {
+    private void refused(String method, byte[] request, ErrorCode code, String text) {
         FakeCall call = FakeCall.send(codec, method, request);
         assertThat(call.text).startsWith(text);
         assertThat(call.code).isEqualTo(code);
@@ -150,12 +150,16 @@ class GrpcServicesTest {
 
     @Test
     void missingAndEmptyModelSpec() {
-        refused("Predict", new byte[0], Code.INVALID_ARGUMENT, "Missing ModelSpec");
-        refused("Predict", predict(ModelSpec.of(""), List.of(), "x"), Code.INVALID_ARGUMENT, "ModelSpec has no name");
-        refused("Classify", new byte[0], Code.INVALID_ARGUMENT, "Missing ModelSpec");
-        refused("Regress", new byte[0], Code.INVALID_ARGUMENT, "Missing ModelSpec");
-        refused("GetModelMetadata", new byte[0], Code.INVALID_ARGUMENT, "Missing ModelSpec");
-        refused("GetModelStatus", new byte[0], Code.INVALID_ARGUMENT, "Missing ModelSpec");
+        refused("Predict", new byte[0], ErrorCode.INVALID_ARGUMENT, "Missing ModelSpec");
+        refused(
+                "Predict",
+                predict(ModelSpec.of(""), List.of(), "x"),
+                ErrorCode.INVALID_ARGUMENT,
+                "ModelSpec has no name");
+        refused("Classify", new byte[0], ErrorCode.INVALID_ARGUMENT, "Missing ModelSpec");
+        refused("Regress", new byte[0], ErrorCode.INVALID_ARGUMENT, "Missing ModelSpec");
+        refused("GetModelMetadata", new byte[0], ErrorCode.INVALID_ARGUMENT, "Missing ModelSpec");
+        refused("GetModelStatus", new byte[0], ErrorCode.INVALID_ARGUMENT, "Missing ModelSpec");
     }
 
     @Test
@@ -163,26 +167,26 @@ class GrpcServicesTest {
         refused(
                 "Predict",
                 predict(ModelSpec.of("no"), List.of(), "x"),
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Servable not found for request: Latest(no)");
         refused(
                 "Predict",
                 predict(ModelSpec.of("half", 9, ""), List.of(), "x"),
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Servable not found for request: Specific(half, 9)");
         refused(
                 "Predict",
                 predict(new ModelSpec("half", ModelRef.ANY, "beta", ""), List.of(), "x"),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "Unrecognized servable version label: beta");
         refused(
                 "Regress",
                 examples(ModelSpec.of("no"), 1),
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Servable not found for request: Latest(no)");
         FakeCall call = FakeCall.send(
                 codec, "Predict", predict(new ModelSpec("half", ModelRef.ANY, "stable", ""), List.of(), "x"));
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         assertThat(model.requests.get(0).model()).isEqualTo(new ModelRef("half", ModelRef.ANY, "stable"));
     }
 
@@ -191,12 +195,12 @@ class GrpcServicesTest {
         refused(
                 "Predict",
                 predict(ModelSpec.of("half", ModelRef.ANY, "nope"), List.of(), "x"),
-                Code.FAILED_PRECONDITION,
+                ErrorCode.FAILED_PRECONDITION,
                 "Serving signature key \"nope\" not found.");
         refused(
                 "Classify",
                 examples(ModelSpec.of("half", ModelRef.ANY, "nope"), 1),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "No signature was found with the name: nope");
     }
 
@@ -205,18 +209,19 @@ class GrpcServicesTest {
         refused(
                 "Predict",
                 predict(HALF, List.of()),
-                Code.INVALID_ARGUMENT,
-                "input size does not match signature: 0!=1 len({}) != len({x}). Sent extra: {}. Missing but required: {x}.");
+                ErrorCode.INVALID_ARGUMENT,
+                "input size does not match signature: 0!=1 len({}) != len({x}). Sent extra: {}. Missing but required:"
+                        + " {x}.");
         refused(
                 "Predict",
                 predict(HALF, List.of(), "b", "a"),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "input size does not match signature: 2!=1 len({a,b}) != len({x}). Sent extra: {a,b}. Missing but"
                         + " required: {x}.");
         refused(
                 "Predict",
                 predict(HALF, List.of(), "x", "a"),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "input size does not match signature: 2!=1 len({a,x}) != len({x}). Sent extra: {a}.");
     }
 
@@ -225,15 +230,15 @@ class GrpcServicesTest {
         refused(
                 "Predict",
                 predict(HALF, List.of("z"), "x"),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "output tensor alias not found in signature: z Outputs expected to be in the set {y}.");
         refused(
                 "Predict",
                 predict(HALF, List.of("y", "y"), "x"),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "duplicate output tensor alias: y");
         FakeCall call = FakeCall.send(codec, "Predict", predict(HALF, List.of("y"), "x"));
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         assertThat(model.requests.get(0).outputs()).containsExactly(new RequestedOutput("y", 0));
     }
 
@@ -242,7 +247,7 @@ class GrpcServicesTest {
         FakeCall call = new FakeCall("Predict");
         call.deadline = 77;
         call.start(codec, predict(ModelSpec.of("half", 3, "regress_x_to_y"), List.of(), "x"));
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         assertThat(model.requests.get(0).deadlineNanos()).isEqualTo(77);
         assertThat(model.requests.get(0).options().signature()).isEqualTo("regress_x_to_y");
         assertThat(model.requests.get(0).model()).isEqualTo(ModelRef.exact("half", 3));
@@ -280,8 +285,8 @@ class GrpcServicesTest {
         model.answer = y -> {
             throw ServingException.invalidArgument("shape mismatch");
         };
-        refused("Predict", predict(HALF, List.of(), "x"), Code.INVALID_ARGUMENT, "shape mismatch");
-        refused("Classify", examples(HALF, 1), Code.INVALID_ARGUMENT, "shape mismatch");
+        refused("Predict", predict(HALF, List.of(), "x"), ErrorCode.INVALID_ARGUMENT, "shape mismatch");
+        refused("Classify", examples(HALF, 1), ErrorCode.INVALID_ARGUMENT, "shape mismatch");
     }
 
     @Test
@@ -305,8 +310,8 @@ class GrpcServicesTest {
 
     @Test
     void noExamples() {
-        refused("Classify", examples(HALF), Code.INVALID_ARGUMENT, "Input is empty.");
-        refused("Regress", examples(HALF), Code.INVALID_ARGUMENT, "Input is empty.");
+        refused("Classify", examples(HALF), ErrorCode.INVALID_ARGUMENT, "Input is empty.");
+        refused("Regress", examples(HALF), ErrorCode.INVALID_ARGUMENT, "Input is empty.");
     }
 
     @Test
@@ -315,8 +320,16 @@ class GrpcServicesTest {
             y.close();
             return floats("y", 1, 2, 3);
         };
-        refused("Classify", examples(HALF, 1, 2), Code.INVALID_ARGUMENT, "Expected output batch size to be 2. Got: 3");
-        refused("Regress", examples(HALF, 1, 2), Code.INVALID_ARGUMENT, "Expected output batch size to be 2. Got: 3");
+        refused(
+                "Classify",
+                examples(HALF, 1, 2),
+                ErrorCode.INVALID_ARGUMENT,
+                "Expected output batch size to be 2. Got: 3");
+        refused(
+                "Regress",
+                examples(HALF, 1, 2),
+                ErrorCode.INVALID_ARGUMENT,
+                "Expected output batch size to be 2. Got: 3");
         model.answer = y -> {
             y.close();
             return Tensor.allocate("y", DataType.FP32, Shape.of(1, 2, 2));
@@ -324,12 +337,12 @@ class GrpcServicesTest {
         refused(
                 "Classify",
                 examples(HALF, 1),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "Expected Tensor shape: [batch_size num_classes]");
         refused(
                 "Regress",
                 examples(HALF, 1),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "Expected output Tensor shape to be either [batch_size] or [batch_size, 1] but got [1,2,2]");
     }
 
@@ -353,7 +366,7 @@ class GrpcServicesTest {
             throw ServingException.invalidArgument("no");
         };
         model.held.get(0).run();
-        assertThat(call.code).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(call.code).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(model.cancelled).isEqualTo(2);
         model.held.get(1).run();
         assertThat(call.text).isEqualTo("no");
@@ -365,27 +378,27 @@ class GrpcServicesTest {
         refused(
                 "MultiInference",
                 tasks("", regress, "regress"),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "Found ModelSpec with an empty model name.");
         refused(
                 "MultiInference",
                 tasks("half", regress, "regress", "other", "classify_x_to_y", "classify"),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "All ModelSpecs in a MultiInferenceRequest must access the same model name.");
         refused(
                 "MultiInference",
                 tasks("half", regress, "regress", "half", regress, "regress"),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "Duplicate evaluation of signature: regress_x_to_y");
         refused(
                 "MultiInference",
                 tasks("half", "nope", "regress"),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "Requested signature not found in model graph: nope");
         refused(
                 "MultiInference",
                 tasks("half", regress, "predict"),
-                Code.UNIMPLEMENTED,
+                ErrorCode.UNIMPLEMENTED,
                 "Unsupported signature method_name: tensorflow/serving/predict");
     }
 
@@ -399,13 +412,13 @@ class GrpcServicesTest {
         refused(
                 "GetModelMetadata",
                 none.toByteArray(),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "GetModelMetadataRequest must specify at least one metadata_field");
         none.textField(2, "weights");
         refused(
                 "GetModelMetadata",
                 none.toByteArray(),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "Metadata field weights is not supported");
     }
 
@@ -436,27 +449,27 @@ class GrpcServicesTest {
         refused(
                 "GetModelStatus",
                 status(ModelSpec.of("no")),
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Could not find any versions of model no");
         refused(
                 "GetModelStatus",
                 status(ModelSpec.of("never")),
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Could not find any versions of model never");
         refused(
                 "GetModelStatus",
                 status(ModelSpec.of("half", 8, "")),
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Could not find version 8 of model half");
         refused(
                 "GetModelStatus",
                 status(new ModelSpec("half", ModelRef.ANY, "beta", "")),
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "Unrecognized servable version label: beta");
         refused(
                 "GetModelStatus",
                 status(new ModelSpec("half", ModelRef.ANY, "gone", "")),
-                Code.NOT_FOUND,
+                ErrorCode.NOT_FOUND,
                 "Could not find version 9 of model half");
     }
 
@@ -487,14 +500,18 @@ class GrpcServicesTest {
                         ModelChange.Action.ADDED,
                         List.of(),
                         List.of(),
-                        ServingException.of(Code.UNAVAILABLE, "no file")),
+                        ServingException.of(ErrorCode.UNAVAILABLE, "no file")),
                 new ModelChange("b", ModelChange.Action.KEPT, List.of(), List.of(), null),
                 new ModelChange(
-                        "c", ModelChange.Action.ADDED, List.of(), List.of(), ServingException.of(Code.UNKNOWN, "bad")));
+                        "c",
+                        ModelChange.Action.ADDED,
+                        List.of(),
+                        List.of(),
+                        ServingException.of(ErrorCode.UNKNOWN, "bad")));
         refused(
                 "HandleReloadConfigRequest",
                 fixture("reload/request"),
-                Code.UNAVAILABLE,
+                ErrorCode.UNAVAILABLE,
                 "2 of 3 model(s) did not become available: {{a due to error: no file}{c due to error: bad}}");
     }
 
@@ -502,9 +519,9 @@ class GrpcServicesTest {
     void otherConfigurationsAndUnknownMetricsAreRefused() {
         String text = "ServerModelConfig type not supported by HandleReloadConfigRequest. Only ModelConfigList is"
                 + " currently supported";
-        refused("HandleReloadConfigRequest", fixture("reload/custom"), Code.INVALID_ARGUMENT, text);
-        refused("HandleReloadConfigRequest", new byte[0], Code.INVALID_ARGUMENT, text);
-        refused("HandleReloadConfigRequest", fixture("reload/metric"), Code.INVALID_ARGUMENT, "metric ':m'");
+        refused("HandleReloadConfigRequest", fixture("reload/custom"), ErrorCode.INVALID_ARGUMENT, text);
+        refused("HandleReloadConfigRequest", new byte[0], ErrorCode.INVALID_ARGUMENT, text);
+        refused("HandleReloadConfigRequest", fixture("reload/metric"), ErrorCode.INVALID_ARGUMENT, "metric ':m'");
         assertThat(model.configured).isEmpty();
     }
 
@@ -533,9 +550,14 @@ class GrpcServicesTest {
             FakeCall call = FakeCall.send(codec, methods.get(name), message);
             assertThat(call.code)
                     .as("%s %s: %s", name, HexFormat.of().formatHex(message), call.text)
-                    .isIn(Code.OK, Code.INVALID_ARGUMENT, Code.NOT_FOUND, Code.FAILED_PRECONDITION, Code.UNIMPLEMENTED);
+                    .isIn(
+                            ErrorCode.OK,
+                            ErrorCode.INVALID_ARGUMENT,
+                            ErrorCode.NOT_FOUND,
+                            ErrorCode.FAILED_PRECONDITION,
+                            ErrorCode.UNIMPLEMENTED);
             assertThat(call.freed).as(HexFormat.of().formatHex(message)).isTrue();
-            refusals += call.code == Code.OK ? 0 : 1;
+            refusals += call.code == ErrorCode.OK ? 0 : 1;
             model.requests.clear();
         }
         assertThat(refusals).isGreaterThan(5000);
@@ -561,6 +583,6 @@ class GrpcServicesTest {
         out.varintField(1, 8);
         out.end(tensor);
         out.end(entry);
-        refused("Predict", out.toByteArray(), Code.INVALID_ARGUMENT, "tensor 'x' has dtype DT_COMPLEX64");
+        refused("Predict", out.toByteArray(), ErrorCode.INVALID_ARGUMENT, "tensor 'x' has dtype DT_COMPLEX64");
     }
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -86,7 +86,8 @@ final class HalfPlusTwo implements InferenceEngine, ModelControl {
             throw ServingException.invalidArgument("Unrecognized servable version label: " + label);
         }
         if (!ref.model().equals("half") || ref.version() != ModelRef.ANY && ref.version() != 3) {
-            throw ServingException.of(Code.NOT_FOUND, "Request for unknown model: '" + ref.model() + "' is not found");
+            throw ServingException.of(
+                    ErrorCode.NOT_FOUND, "Request for unknown model: '" + ref.model() + "' is not found");
         }
         return model();
     }

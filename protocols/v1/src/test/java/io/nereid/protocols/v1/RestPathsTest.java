@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -165,16 +165,16 @@ class RestPathsTest {
     @Test
     void metadataTellsEverySignatureWithAllItsFields() {
         String expected = "{\"model_spec\":{\"name\":\"two\",\"signature_name\":\"\",\"version\":\"123\"},"
-                + "\"metadata\":{\"signature_def\":{\"signature_def\":{"
-                + "\"regress_x_to_y\":{\"inputs\":{\"inputs\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{\"dim\":["
-                + "{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
-                + "\"name\":\"tf_example:0\"}},\"outputs\":{\"outputs\":{\"dtype\":\"DT_INT64\",\"tensor_shape\":{"
-                + "\"dim\":[],\"unknown_rank\":false},\"name\":\"outputs\"}},"
-                + "\"method_name\":\"tensorflow/serving/regress\"},"
-                + "\"serving_default\":{\"inputs\":{\"x\":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[],"
-                + "\"unknown_rank\":true},\"name\":\"x\"}},\"outputs\":{\"y\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{"
-                + "\"dim\":[{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
-                + "\"name\":\"y\"}},\"method_name\":\"tensorflow/serving/predict\"}}}}}";
+            + "\"metadata\":{\"signature_def\":{\"signature_def\":{"
+            + "\"regress_x_to_y\":{\"inputs\":{\"inputs\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{\"dim\":["
+            + "{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
+            + "\"name\":\"tf_example:0\"}},\"outputs\":{\"outputs\":{\"dtype\":\"DT_INT64\",\"tensor_shape\":{"
+            + "\"dim\":[],\"unknown_rank\":false},\"name\":\"outputs\"}},"
+            + "\"method_name\":\"tensorflow/serving/regress\"},"
+            + "\"serving_default\":{\"inputs\":{\"x\":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[],"
+            + "\"unknown_rank\":true},\"name\":\"x\"}},\"outputs\":{\"y\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{"
+            + "\"dim\":[{\"size\":\"-1\",\"name\":\"\"},{\"size\":\"2\",\"name\":\"\"}],\"unknown_rank\":false},"
+            + "\"name\":\"y\"}},\"method_name\":\"tensorflow/serving/predict\"}}}}}";
         assertThat(client.call("GET", "/v1/models/two/metadata", "").text()).isEqualTo(expected);
         assertThat(client.call("GET", "/v1/models/two/METADATA", "").text()).isEqualTo(expected);
         assertThat(client.call("GET", "/v1/models/m/versions/3/metadata", "").status())
@@ -209,25 +209,25 @@ class RestPathsTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = Code.class, names = "OK", mode = EnumSource.Mode.EXCLUDE)
-    void everyCodeHasTensorFlowServingsStatus(Code code) {
-        Map<Code, Integer> expected = Map.ofEntries(
-                Map.entry(Code.INVALID_ARGUMENT, 400),
-                Map.entry(Code.FAILED_PRECONDITION, 400),
-                Map.entry(Code.OUT_OF_RANGE, 400),
-                Map.entry(Code.UNAUTHENTICATED, 401),
-                Map.entry(Code.PERMISSION_DENIED, 403),
-                Map.entry(Code.NOT_FOUND, 404),
-                Map.entry(Code.ALREADY_EXISTS, 409),
-                Map.entry(Code.ABORTED, 409),
-                Map.entry(Code.RESOURCE_EXHAUSTED, 429),
-                Map.entry(Code.CANCELLED, 499),
-                Map.entry(Code.UNKNOWN, 500),
-                Map.entry(Code.INTERNAL, 500),
-                Map.entry(Code.DATA_LOSS, 500),
-                Map.entry(Code.UNIMPLEMENTED, 501),
-                Map.entry(Code.UNAVAILABLE, 503),
-                Map.entry(Code.DEADLINE_EXCEEDED, 504));
+    @EnumSource(value = ErrorCode.class, names = "OK", mode = EnumSource.Mode.EXCLUDE)
+    void everyCodeHasTensorFlowServingsStatus(ErrorCode code) {
+        Map<ErrorCode, Integer> expected = Map.ofEntries(
+                Map.entry(ErrorCode.INVALID_ARGUMENT, 400),
+                Map.entry(ErrorCode.FAILED_PRECONDITION, 400),
+                Map.entry(ErrorCode.OUT_OF_RANGE, 400),
+                Map.entry(ErrorCode.UNAUTHENTICATED, 401),
+                Map.entry(ErrorCode.PERMISSION_DENIED, 403),
+                Map.entry(ErrorCode.NOT_FOUND, 404),
+                Map.entry(ErrorCode.ALREADY_EXISTS, 409),
+                Map.entry(ErrorCode.ABORTED, 409),
+                Map.entry(ErrorCode.RESOURCE_EXHAUSTED, 429),
+                Map.entry(ErrorCode.CANCELLED, 499),
+                Map.entry(ErrorCode.UNKNOWN, 500),
+                Map.entry(ErrorCode.INTERNAL, 500),
+                Map.entry(ErrorCode.DATA_LOSS, 500),
+                Map.entry(ErrorCode.UNIMPLEMENTED, 501),
+                Map.entry(ErrorCode.UNAVAILABLE, 503),
+                Map.entry(ErrorCode.DEADLINE_EXCEEDED, 504));
         engine.add(new ModelMetadata(new ServableId("failing", 1), "fake", specs("x"), specs("y"), 0, Map.of()), r -> {
             throw ServingException.of(code, "it came to nothing");
         });

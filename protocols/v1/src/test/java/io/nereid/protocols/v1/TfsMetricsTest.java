@@ -5,7 +5,7 @@ package io.nereid.protocols.v1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.protocols.v1.TfsMetrics.Entrypoint;
 import io.nereid.spi.TensorSpec;
@@ -28,9 +28,9 @@ class TfsMetricsTest {
         metrics.started("m");
         metrics.started("m");
         metrics.started("m");
-        metrics.finished("m", Api.PREDICT, Entrypoint.REST, Code.OK, 50_000);
-        metrics.finished("m", Api.PREDICT, Entrypoint.GRPC, Code.UNAVAILABLE, 50_000);
-        metrics.refused("other \"one\"", Code.NOT_FOUND);
+        metrics.finished("m", Api.PREDICT, Entrypoint.REST, ErrorCode.OK, 50_000);
+        metrics.finished("m", Api.PREDICT, Entrypoint.GRPC, ErrorCode.UNAVAILABLE, 50_000);
+        metrics.refused("other \"one\"", ErrorCode.NOT_FOUND);
         assertThat(metrics.page().lines())
                 .contains(
                         "# TYPE :tensorflow:serving:request_count counter",
@@ -46,8 +46,8 @@ class TfsMetricsTest {
     void latenciesFallIntoThirtyThreeBucketsThatGrowByFourFifths() {
         metrics.started("m");
         metrics.started("m");
-        metrics.finished("m", Api.CLASSIFY, Entrypoint.GRPC, Code.OK, 10_000);
-        metrics.finished("m", Api.CLASSIFY, Entrypoint.GRPC, Code.OK, 33_000);
+        metrics.finished("m", Api.CLASSIFY, Entrypoint.GRPC, ErrorCode.OK, 10_000);
+        metrics.finished("m", Api.CLASSIFY, Entrypoint.GRPC, ErrorCode.OK, 33_000);
         String labels = "model_name=\"m\",API=\"Classify\",entrypoint=\"GRPC\"";
         List<String> lines = metrics.page()
                 .lines()
@@ -89,8 +89,8 @@ class TfsMetricsTest {
     void aServerWithoutThePageMeasuresNothing() {
         TfsMetrics off = new TfsMetrics(V1Options.defaults(Clock.system()));
         off.started("m");
-        off.finished("m", Api.PREDICT, Entrypoint.REST, Code.OK, 1);
-        off.refused("m", Code.NOT_FOUND);
+        off.finished("m", Api.PREDICT, Entrypoint.REST, ErrorCode.OK, 1);
+        off.refused("m", ErrorCode.NOT_FOUND);
         assertThat(off.measuring()).isFalse();
         assertThat(off.page()).doesNotContain("model_name");
     }
@@ -112,9 +112,12 @@ class TfsMetricsTest {
                 .contains(
                         ":tensorflow:serving:request_count{model_name=\"m\",status=\"OK\"} 2",
                         ":tensorflow:serving:request_count{model_name=\"m\",status=\"INVALID_ARGUMENT\"} 1",
-                        ":tensorflow:serving:request_latency_count{model_name=\"m\",API=\"Predict\",entrypoint=\"REST\"} 1",
-                        ":tensorflow:serving:request_latency_count{model_name=\"m\",API=\"Regress\",entrypoint=\"REST\"} 1",
-                        ":tensorflow:serving:runtime_latency_count{model_name=\"m\",API=\"Predict\",runtime=\"fake\"} 1",
+                        ":tensorflow:serving:request_latency_count{model_name=\"m\",API=\"Predict\",entrypoint=\"REST\"}"
+                            + " 1",
+                        ":tensorflow:serving:request_latency_count{model_name=\"m\",API=\"Regress\",entrypoint=\"REST\"}"
+                            + " 1",
+                        ":tensorflow:serving:runtime_latency_count{model_name=\"m\",API=\"Predict\",runtime=\"fake\"}"
+                                + " 1",
                         ":tensorflow:serving:request_example_count_total{model=\"m\"} 2",
                         ":tensorflow:serving:requests_in_flight{model_name=\"m\"} 0");
         FakeClient moved = new FakeClient(new V1Codec(

@@ -3,9 +3,9 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import java.nio.file.Path;
@@ -16,7 +16,7 @@ import java.util.concurrent.RejectedExecutionException;
 final class CodecContext {
     final InferenceEngine engine;
     final ModelControl control;
-    final Observation observation;
+    final Observability observation;
     final Clock clock;
     final V2Options options;
     final SharedMemory sharedMemory;
@@ -26,7 +26,7 @@ final class CodecContext {
     CodecContext(
             InferenceEngine engine,
             ModelControl control,
-            Observation observation,
+            Observability observation,
             Clock clock,
             Executor codecPool,
             V2Options options,
@@ -65,7 +65,7 @@ final class CodecContext {
                 }
             });
         } catch (RejectedExecutionException e) {
-            throw ServingException.of(Code.UNAVAILABLE, "the server is shutting down", "retry at another server");
+            throw ServingException.of(ErrorCode.UNAVAILABLE, "the server is shutting down", "retry at another server");
         }
     }
 }

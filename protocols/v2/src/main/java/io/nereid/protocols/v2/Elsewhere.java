@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -33,7 +33,7 @@ record Elsewhere(Executor pool) {
         try {
             pool.execute(guarded);
         } catch (RejectedExecutionException e) {
-            failed.accept(ServingException.of(Code.UNAVAILABLE, "the server is shutting down", "try again"));
+            failed.accept(ServingException.of(ErrorCode.UNAVAILABLE, "the server is shutting down", "try again"));
         }
     }
 }

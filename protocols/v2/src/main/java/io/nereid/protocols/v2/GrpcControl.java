@@ -5,7 +5,7 @@ package io.nereid.protocols.v2;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcMethod;
@@ -148,7 +148,7 @@ final class GrpcControl {
         return new GrpcMethod(method.path(), method.kind(), call -> {
             if (!restriction.allows(call.metadata(restriction.header()))) {
                 throw ServingException.of(
-                        Code.PERMISSION_DENIED,
+                        ErrorCode.PERMISSION_DENIED,
                         "This protocol is restricted, expecting header '" + restriction.header() + "'");
             }
             return method.handler().start(call);

@@ -3,7 +3,7 @@
 package io.nereid.protocols.v2;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
@@ -35,9 +35,11 @@ final class GrpcHealthService {
     private final Set<String> known = new HashSet<>(Set.of("", GrpcControl.SERVICE));
     private final Supplier<ScheduledExecutorService> timers;
 
-    @GuardedBy("this") private final Set<Watcher> watchers = new LinkedHashSet<>();
+    @GuardedBy("this")
+    private final Set<Watcher> watchers = new LinkedHashSet<>();
 
-    @GuardedBy("this") private @Nullable ScheduledExecutorService timer;
+    @GuardedBy("this")
+    private @Nullable ScheduledExecutorService timer;
 
     GrpcHealthService(ModelControl control, Set<String> furtherServices, Supplier<ScheduledExecutorService> timers) {
         this.control = control;
@@ -53,7 +55,7 @@ final class GrpcHealthService {
 
     private CompletableFuture<com.google.protobuf.Message> check(HealthCheckRequest request) {
         if (!known.contains(request.getService())) {
-            throw ServingException.of(Code.NOT_FOUND, "unknown service '" + request.getService() + "'");
+            throw ServingException.of(ErrorCode.NOT_FOUND, "unknown service '" + request.getService() + "'");
         }
         return CompletableFuture.completedFuture(response(status(request.getService())));
     }

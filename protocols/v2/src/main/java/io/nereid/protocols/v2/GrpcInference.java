@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -134,7 +134,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
             response.close();
             onCancel();
             end(ServingException.of(
-                    Code.UNIMPLEMENTED,
+                    ErrorCode.UNIMPLEMENTED,
                     "ModelInfer RPC doesn't support models with decoupled transaction policy",
                     "use ModelStreamInfer"));
         } else if (cancelled || !context.mustOffload(GrpcInferWriter.typedBytes(response, form))) {

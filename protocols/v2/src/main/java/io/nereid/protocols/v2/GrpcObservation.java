@@ -4,8 +4,8 @@ package io.nereid.protocols.v2;
 
 import com.google.protobuf.Message;
 import io.nereid.base.ServingException;
-import io.nereid.observe.ModelReport;
-import io.nereid.observe.ModelReport.Total;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.ModelStatisticsSnapshot.Total;
 import io.nereid.protocols.v2.proto.OpenInference.InferBatchStatistics;
 import io.nereid.protocols.v2.proto.OpenInference.InferResponseStatistics;
 import io.nereid.protocols.v2.proto.OpenInference.InferStatistics;
@@ -33,7 +33,7 @@ final class GrpcObservation {
     }
 
     Message statistics(ModelStatisticsRequest request) {
-        List<ModelReport> reports;
+        List<ModelStatisticsSnapshot> reports;
         if (request.getName().isEmpty()) {
             reports = context.observation.statistics(null, ModelRef.ANY);
         } else {
@@ -45,7 +45,7 @@ final class GrpcObservation {
         return response.build();
     }
 
-    private static ModelStatistics figures(ModelReport report) {
+    private static ModelStatistics figures(ModelStatisticsSnapshot report) {
         ModelStatistics.Builder stats = ModelStatistics.newBuilder()
                 .setName(report.model())
                 .setVersion(Names.unversioned(report.version()) ? "" : Long.toString(report.version()))
@@ -61,7 +61,7 @@ final class GrpcObservation {
                         .setComputeOutput(total(report.computeOutput()))
                         .setCacheHit(total(report.cacheHit()))
                         .setCacheMiss(total(report.cacheMiss())));
-        for (ModelReport.Batch batch : report.batches()) {
+        for (ModelStatisticsSnapshot.Batch batch : report.batches()) {
             stats.addBatchStats(InferBatchStatistics.newBuilder()
                     .setBatchSize(batch.size())
                     .setComputeInput(total(batch.computeInput()))
@@ -79,7 +79,7 @@ final class GrpcObservation {
                                 .setEmptyResponse(total(response.empty()))
                                 .setCancel(total(response.cancel()))
                                 .build()));
-        for (ModelReport.Memory memory : report.memory()) {
+        for (ModelStatisticsSnapshot.Memory memory : report.memory()) {
             stats.addMemoryUsage(MemoryUsage.newBuilder()
                     .setType(memory.type())
                     .setId(memory.id())

@@ -5,7 +5,7 @@ package io.nereid.protocols.v2;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.MessageLite;
 import com.google.protobuf.Parser;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -82,9 +82,10 @@ public final class GrpcOverRest {
                 case "ServerLive" -> message -> yes("/v2/health/live", GrpcOverRest::serverLive);
                 default ->
                     throw ServingException.of(
-                            Code.UNIMPLEMENTED,
+                            ErrorCode.UNIMPLEMENTED,
                             "the service speaks REST alone, where " + path + " has no like",
-                            "over gRPC it answers ModelInfer, ModelMetadata, ModelReady and what is asked of the server");
+                            "over gRPC it answers ModelInfer, ModelMetadata, ModelReady and what is asked of the"
+                                    + " server");
             };
         }
         List<Header> headers = new ArrayList<>();
@@ -149,7 +150,7 @@ public final class GrpcOverRest {
     private static Asked health(HealthCheckRequest request) {
         String service = request.getService();
         if (!service.isEmpty() && !service.equals(GrpcControl.SERVICE)) {
-            throw ServingException.of(Code.NOT_FOUND, "unknown service '" + service + "'");
+            throw ServingException.of(ErrorCode.NOT_FOUND, "unknown service '" + service + "'");
         }
         return yes(
                 "/v2/health/ready",
@@ -249,7 +250,7 @@ public final class GrpcOverRest {
             }
             Object unused = answer.whenComplete((got, failure) -> {
                 if (answer.isCancelled()) {
-                    call.close(Code.CANCELLED, "the request was cancelled");
+                    call.close(ErrorCode.CANCELLED, "the request was cancelled");
                 } else if (got == null) {
                     call.fail(Models.failure(failure == null ? new IllegalStateException("no answer") : failure));
                 } else {

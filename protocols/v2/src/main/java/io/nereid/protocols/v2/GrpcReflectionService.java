@@ -8,7 +8,7 @@ import com.google.protobuf.Descriptors.FieldDescriptor;
 import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.Descriptors.MethodDescriptor;
 import com.google.protobuf.Descriptors.ServiceDescriptor;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
@@ -111,14 +111,14 @@ final class GrpcReflectionService {
                         response,
                         fileOfSymbol.get(request.getFileContainingSymbol()),
                         "symbol '" + request.getFileContainingSymbol() + "'");
-            case FILE_CONTAINING_EXTENSION -> error(response, Code.NOT_FOUND, "there are no extensions");
+            case FILE_CONTAINING_EXTENSION -> error(response, ErrorCode.NOT_FOUND, "there are no extensions");
             case ALL_EXTENSION_NUMBERS_OF_TYPE -> {
                 String type = request.getAllExtensionNumbersOfType();
                 if (messages.contains(type)) {
                     response.setAllExtensionNumbersResponse(
                             ExtensionNumberResponse.newBuilder().setBaseTypeName(type));
                 } else {
-                    error(response, Code.NOT_FOUND, "unknown type '" + type + "'");
+                    error(response, ErrorCode.NOT_FOUND, "unknown type '" + type + "'");
                 }
             }
             case LIST_SERVICES -> {
@@ -127,14 +127,14 @@ final class GrpcReflectionService {
                         name -> list.addService(ServiceResponse.newBuilder().setName(name)));
                 response.setListServicesResponse(list);
             }
-            case MESSAGEREQUEST_NOT_SET -> error(response, Code.INVALID_ARGUMENT, "the request asks for nothing");
+            case MESSAGEREQUEST_NOT_SET -> error(response, ErrorCode.INVALID_ARGUMENT, "the request asks for nothing");
         }
         return response.build();
     }
 
     private static void file(ServerReflectionResponse.Builder response, @Nullable FileDescriptor file, String what) {
         if (file == null) {
-            error(response, Code.NOT_FOUND, "unknown " + what);
+            error(response, ErrorCode.NOT_FOUND, "unknown " + what);
             return;
         }
         Set<FileDescriptor> all = new LinkedHashSet<>();
@@ -150,7 +150,7 @@ final class GrpcReflectionService {
         response.setFileDescriptorResponse(list);
     }
 
-    private static void error(ServerReflectionResponse.Builder response, Code code, String text) {
+    private static void error(ServerReflectionResponse.Builder response, ErrorCode code, String text) {
         response.setErrorResponse(
                 ErrorResponse.newBuilder().setErrorCode(code.number()).setErrorMessage(text));
     }
@@ -170,7 +170,7 @@ final class GrpcReflectionService {
 
         @Override
         public void onHalfClose() {
-            call.close(Code.OK, null);
+            call.close(ErrorCode.OK, null);
         }
 
         @Override

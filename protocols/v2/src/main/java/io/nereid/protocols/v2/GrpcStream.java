@@ -3,7 +3,7 @@
 package io.nereid.protocols.v2;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -80,13 +80,17 @@ final class GrpcStream implements GrpcListener {
     private final Map<String, String> forwarded;
     private final @Nullable String traceparent;
 
-    @GuardedBy("this") private final ArrayDeque<Slot> slots = new ArrayDeque<>();
+    @GuardedBy("this")
+    private final ArrayDeque<Slot> slots = new ArrayDeque<>();
 
-    @GuardedBy("this") private final Set<Slot> unordered = new HashSet<>();
+    @GuardedBy("this")
+    private final Set<Slot> unordered = new HashSet<>();
 
-    @GuardedBy("this") private boolean halfClosed;
+    @GuardedBy("this")
+    private boolean halfClosed;
 
-    @GuardedBy("this") private boolean over;
+    @GuardedBy("this")
+    private boolean over;
 
     GrpcStream(CodecContext context, GrpcCall call) {
         this.context = context;
@@ -214,7 +218,8 @@ final class GrpcStream implements GrpcListener {
         slot.waiting.add(content);
     }
 
-    @GuardedBy("this") private void advance() {
+    @GuardedBy("this")
+    private void advance() {
         for (Slot head = slots.peek(); head != null; head = slots.peek()) {
             if (head.waiting != null) {
                 head.waiting.forEach(call::send);
@@ -228,10 +233,11 @@ final class GrpcStream implements GrpcListener {
         closeWhenDone();
     }
 
-    @GuardedBy("this") private void closeWhenDone() {
+    @GuardedBy("this")
+    private void closeWhenDone() {
         if (halfClosed && slots.isEmpty() && unordered.isEmpty() && !over) {
             over = true;
-            call.close(Code.OK, null);
+            call.close(ErrorCode.OK, null);
         }
     }
 

@@ -3,7 +3,7 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.endpoint.GrpcCall;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
 import org.jspecify.annotations.Nullable;
@@ -15,7 +15,7 @@ final class GrpcTrace {
     /** The trace of a request that has arrived, or null. */
     static @Nullable RequestTrace begin(
             CodecContext context, @Nullable String traceparent, String model, long arrived) {
-        if (context.observation == Observation.NONE) {
+        if (context.observation == Observability.NONE) {
             return null;
         }
         RequestTrace trace = context.observation.trace(model, traceparent);
@@ -28,7 +28,7 @@ final class GrpcTrace {
 
     /** What came with the call, looked up only where somebody may want it. Event loop only. */
     static @Nullable String parent(CodecContext context, GrpcCall call) {
-        return context.observation == Observation.NONE ? null : call.metadata("traceparent");
+        return context.observation == Observability.NONE ? null : call.metadata("traceparent");
     }
 
     static void sending(CodecContext context, @Nullable RequestTrace trace) {

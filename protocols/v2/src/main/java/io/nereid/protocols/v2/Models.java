@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelControl.ModelStatus;
@@ -88,7 +88,7 @@ final class Models {
     }
 
     static ServingException repositoryName() {
-        return ServingException.of(Code.UNIMPLEMENTED, "'repository_name' specification is not supported");
+        return ServingException.of(ErrorCode.UNIMPLEMENTED, "'repository_name' specification is not supported");
     }
 
     static String notReady(String model) {

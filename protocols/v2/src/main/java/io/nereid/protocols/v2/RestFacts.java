@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
@@ -139,7 +139,7 @@ final class RestFacts {
             reading.run();
         } catch (ServingException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION, "the service's metadata are none of V2: " + e.getMessage(), e);
+                    ErrorCode.FAILED_PRECONDITION, "the service's metadata are none of V2: " + e.getMessage(), e);
         }
     }
 

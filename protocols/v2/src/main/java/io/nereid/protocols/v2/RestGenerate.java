@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpExchange;
@@ -65,7 +65,7 @@ final class RestGenerate implements ResponseSink, Runnable {
         InferenceRequest request;
         try {
             if (cancelled) {
-                throw ServingException.of(Code.CANCELLED, "the client went away");
+                throw ServingException.of(ErrorCode.CANCELLED, "the client went away");
             }
             request = new GenerateReader(context, exchange, model, context.engine.metadata(model)).read(trace);
         } catch (RuntimeException e) {

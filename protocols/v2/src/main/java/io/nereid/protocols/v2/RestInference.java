@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
@@ -47,7 +47,7 @@ final class RestInference implements ResponseSink, Runnable {
 
     private void decodeElsewhere() {
         if (cancelled) {
-            RestTrace.fail(context, exchange, trace, ServingException.of(Code.CANCELLED, "the client went away"));
+            RestTrace.fail(context, exchange, trace, ServingException.of(ErrorCode.CANCELLED, "the client went away"));
         } else {
             decode();
         }
@@ -96,7 +96,7 @@ final class RestInference implements ResponseSink, Runnable {
                     exchange,
                     trace,
                     ServingException.of(
-                            Code.UNIMPLEMENTED,
+                            ErrorCode.UNIMPLEMENTED,
                             "HTTP end point doesn't support models with decoupled transaction policy",
                             "use generate_stream, or ModelStreamInfer over gRPC"));
         } else if (cancelled || !context.mustOffload(RestInferWriter.jsonBytes(response, form) * 2)) {

@@ -7,7 +7,7 @@ import io.nereid.endpoint.HttpExchange;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.JsonWriter;
-import io.nereid.observe.ModelReport;
+import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.spi.ModelRef;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -31,7 +31,7 @@ final class RestObservation {
         statistics(exchange, context.observation.statistics(model.model(), model.version()));
     }
 
-    private void statistics(HttpExchange exchange, List<ModelReport> reports) {
+    private void statistics(HttpExchange exchange, List<ModelStatisticsSnapshot> reports) {
         JsonWriter json = context.workbench().writer();
         StatisticsJson.write(reports, json);
         RestControl.reply(exchange, 200, json);

@@ -4,7 +4,7 @@ package io.nereid.protocols.v2;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.MessageLite;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
@@ -131,7 +131,7 @@ public final class RestOverGrpc {
                         m -> yes(ServerLiveResponse.parseFrom(m).getLive()));
             default ->
                 throw ServingException.of(
-                        Code.UNIMPLEMENTED,
+                        ErrorCode.UNIMPLEMENTED,
                         "the service speaks gRPC alone, and " + x.method() + " " + path + " has no like there",
                         "ask /v2/models/MODEL/infer, or call it over gRPC");
         };
@@ -220,7 +220,7 @@ public final class RestOverGrpc {
                 reply = question.reply.read(message);
             } catch (InvalidProtocolBufferException e) {
                 throw ServingException.wrap(
-                        Code.INTERNAL, "the service's answer to " + question.method + " cannot be read", e);
+                        ErrorCode.INTERNAL, "the service's answer to " + question.method + " cannot be read", e);
             }
             x.reply(reply);
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.HttpExchange;
@@ -78,7 +78,7 @@ final class RestSharedMemory {
     }
 
     static ServingException unknownCudaRegion(String name) {
-        return ServingException.of(Code.NOT_FOUND, "Unable to find cuda shared memory region: '" + name + "'");
+        return ServingException.of(ErrorCode.NOT_FOUND, "Unable to find cuda shared memory region: '" + name + "'");
     }
 
     void cudaRegister(HttpExchange exchange, String name) {
@@ -87,7 +87,7 @@ final class RestSharedMemory {
 
     static ServingException noCuda(String name) {
         return ServingException.of(
-                Code.UNIMPLEMENTED,
+                ErrorCode.UNIMPLEMENTED,
                 "failed to register CUDA shared memory region: '" + name + "', GPUs not supported",
                 "register system shared memory, or send tensors in the binary data format");
     }

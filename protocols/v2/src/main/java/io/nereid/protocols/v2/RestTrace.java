@@ -5,7 +5,7 @@ package io.nereid.protocols.v2;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.HttpExchange;
 import io.nereid.endpoint.HttpReply;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
 import io.nereid.spi.ModelRef;
@@ -17,8 +17,8 @@ final class RestTrace {
 
     /** The trace of a request that has arrived, or null. */
     static @Nullable RequestTrace begin(CodecContext context, HttpExchange exchange, ModelRef model) {
-        Observation observation = context.observation;
-        if (observation == Observation.NONE) {
+        Observability observation = context.observation;
+        if (observation == Observability.NONE) {
             return null;
         }
         RequestTrace trace = observation.trace(model.model(), exchange.header("traceparent"));

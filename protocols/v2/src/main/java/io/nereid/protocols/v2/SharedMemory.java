@@ -3,7 +3,7 @@
 package io.nereid.protocols.v2;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -50,7 +50,8 @@ final class SharedMemory {
     private final Path directory;
     private final @Nullable List<Pattern> keys;
 
-    @GuardedBy("this") private final Map<String, Mapping> mappings = new TreeMap<>();
+    @GuardedBy("this")
+    private final Map<String, Mapping> mappings = new TreeMap<>();
 
     /**
      * A registry of the objects in a directory.
@@ -69,7 +70,7 @@ final class SharedMemory {
     private void checkEnabled() {
         if (keys == null) {
             throw ServingException.of(
-                    Code.UNIMPLEMENTED,
+                    ErrorCode.UNIMPLEMENTED,
                     "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.");
         }
     }
@@ -85,7 +86,8 @@ final class SharedMemory {
             throw ServingException.invalidArgument("a shared memory region needs a name");
         }
         if (mappings.containsKey(name)) {
-            throw ServingException.of(Code.ALREADY_EXISTS, "shared memory region '" + name + "' already in manager");
+            throw ServingException.of(
+                    ErrorCode.ALREADY_EXISTS, "shared memory region '" + name + "' already in manager");
         }
         Path file = file(name, key);
         if (offset < 0 || byteSize <= 0 || byteSize > MOST || offset > Long.MAX_VALUE - byteSize) {
@@ -116,7 +118,7 @@ final class SharedMemory {
         }
         if (!allowed) {
             throw ServingException.of(
-                    Code.PERMISSION_DENIED, refused + " as it is not among the keys that this server allows");
+                    ErrorCode.PERMISSION_DENIED, refused + " as it is not among the keys that this server allows");
         }
         try {
             return directory.resolve(bare);
@@ -170,10 +172,11 @@ final class SharedMemory {
         return regions;
     }
 
-    @GuardedBy("this") private Mapping find(String name) {
+    @GuardedBy("this")
+    private Mapping find(String name) {
         Mapping mapping = mappings.get(name);
         if (mapping == null) {
-            throw ServingException.of(Code.NOT_FOUND, "Unable to find shared memory region: '" + name + "'");
+            throw ServingException.of(ErrorCode.NOT_FOUND, "Unable to find shared memory region: '" + name + "'");
         }
         return mapping;
     }

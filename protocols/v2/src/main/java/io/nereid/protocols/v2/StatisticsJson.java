@@ -3,8 +3,8 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.json.JsonWriter;
-import io.nereid.observe.ModelReport;
-import io.nereid.observe.ModelReport.Total;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.ModelStatisticsSnapshot.Total;
 import java.util.List;
 import java.util.Map;
 
@@ -12,15 +12,15 @@ import java.util.Map;
 final class StatisticsJson {
     private StatisticsJson() {}
 
-    static void write(List<ModelReport> reports, JsonWriter json) {
+    static void write(List<ModelStatisticsSnapshot> reports, JsonWriter json) {
         json.beginObject().name("model_stats").beginArray();
-        for (ModelReport report : reports) {
+        for (ModelStatisticsSnapshot report : reports) {
             write(report, json);
         }
         json.endArray().endObject();
     }
 
-    private static void write(ModelReport report, JsonWriter json) {
+    private static void write(ModelStatisticsSnapshot report, JsonWriter json) {
         json.beginObject().name("name").value(report.model());
         json.name("version").value(Names.unversioned(report.version()) ? "" : Long.toString(report.version()));
         json.name("last_inference").value(report.lastInferenceMillis());
@@ -36,8 +36,9 @@ final class StatisticsJson {
         total(json, "cache_hit", report.cacheHit());
         total(json, "cache_miss", report.cacheMiss());
         json.endObject().name("response_stats").beginObject();
-        for (Map.Entry<String, ModelReport.Response> entry : report.responses().entrySet()) {
-            ModelReport.Response response = entry.getValue();
+        for (Map.Entry<String, ModelStatisticsSnapshot.Response> entry :
+                report.responses().entrySet()) {
+            ModelStatisticsSnapshot.Response response = entry.getValue();
             json.name(entry.getKey()).beginObject();
             total(json, "compute_infer", response.computeInfer());
             total(json, "compute_output", response.computeOutput());
@@ -48,7 +49,7 @@ final class StatisticsJson {
             json.endObject();
         }
         json.endObject().name("batch_stats").beginArray();
-        for (ModelReport.Batch batch : report.batches()) {
+        for (ModelStatisticsSnapshot.Batch batch : report.batches()) {
             json.beginObject().name("batch_size").value(batch.size());
             total(json, "compute_input", batch.computeInput());
             total(json, "compute_infer", batch.computeInfer());
@@ -56,7 +57,7 @@ final class StatisticsJson {
             json.endObject();
         }
         json.endArray().name("memory_usage").beginArray();
-        for (ModelReport.Memory memory : report.memory()) {
+        for (ModelStatisticsSnapshot.Memory memory : report.memory()) {
             json.beginObject().name("type").value(memory.type()).name("id").value(memory.id());
             json.name("byte_size").value(memory.bytes()).endObject();
         }

@@ -7,7 +7,7 @@ import io.nereid.base.Threads;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.HttpRoute;
 import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import java.nio.file.Path;
@@ -38,7 +38,7 @@ public final class V2Codec implements ProtocolCodec {
     public V2Codec(
             InferenceEngine engine,
             ModelControl control,
-            Observation observation,
+            Observability observation,
             Clock clock,
             Executor codecPool,
             V2Options options) {

@@ -3,7 +3,7 @@
 package io.nereid.protocols.v2;
 
 import com.google.protobuf.InvalidProtocolBufferException;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferResponse;
@@ -44,7 +44,7 @@ final class V2Transcoder {
     }
 
     private static ServingException wrong(String why) {
-        return ServingException.of(Code.INTERNAL, "the service's answer cannot be read: " + why);
+        return ServingException.of(ErrorCode.INTERNAL, "the service's answer cannot be read: " + why);
     }
 
     /**
@@ -70,7 +70,7 @@ final class V2Transcoder {
             return answer.answerMessage(model, id, raw);
         } catch (ServingException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION,
+                    ErrorCode.FAILED_PRECONDITION,
                     "the service answered " + RestFacts.beginning(body) + ", which is not a V2 inference response: "
                             + e.getMessage(),
                     "let it answer in V2, or call it over REST",

@@ -3,7 +3,7 @@
 package io.nereid.protocols.v2;
 
 import com.google.protobuf.Message;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
@@ -26,7 +26,8 @@ final class FakeCall implements GrpcCall {
     boolean ready = true;
     boolean reading = true;
 
-    @Nullable Code code;
+    @Nullable
+    ErrorCode code;
 
     String text = "";
     private final @Nullable V2Codec codec;
@@ -79,7 +80,7 @@ final class FakeCall implements GrpcCall {
 
     void cancel() {
         if (code == null) {
-            code = Code.CANCELLED;
+            code = ErrorCode.CANCELLED;
             listener.onCancel();
         }
     }
@@ -149,11 +150,11 @@ final class FakeCall implements GrpcCall {
     @Override
     public void sendAndClose(Content message) {
         send(message);
-        close(Code.OK, null);
+        close(ErrorCode.OK, null);
     }
 
     @Override
-    public void close(Code end, @Nullable String message) {
+    public void close(ErrorCode end, @Nullable String message) {
         if (code == null) {
             code = end;
             text = message == null ? "" : message;

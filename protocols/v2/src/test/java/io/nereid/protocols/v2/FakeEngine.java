@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -151,11 +151,12 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     private Model find(ModelRef ref) {
         Model model = models.get(ref.model());
         if (model == null) {
-            throw ServingException.of(Code.NOT_FOUND, "Request for unknown model: '" + ref.model() + "' is not found");
+            throw ServingException.of(
+                    ErrorCode.NOT_FOUND, "Request for unknown model: '" + ref.model() + "' is not found");
         }
         if (ref.version() != ModelRef.ANY && ref.version() != model.version()) {
             throw ServingException.of(
-                    Code.NOT_FOUND,
+                    ErrorCode.NOT_FOUND,
                     "Request for unknown model: '" + ref.model() + "' version " + ref.version() + " is not found");
         }
         return model;

@@ -3,8 +3,8 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
-import io.nereid.observe.ModelReport;
-import io.nereid.observe.Observation;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.Observability;
 import io.nereid.observe.RequestTrace;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
@@ -14,7 +14,7 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Keeps settings, gives out traces that write down what they are told. Confined to one thread. */
-final class FakeObservation implements Observation {
+final class FakeObservation implements Observability {
     /** A trace as a list of words. */
     static final class Trace implements RequestTrace {
         final String model;
@@ -79,7 +79,7 @@ final class FakeObservation implements Observation {
     final List<Trace> traces = new ArrayList<>();
     final Map<String, List<String>> trace = new LinkedHashMap<>();
     final Map<String, Object> log = new LinkedHashMap<>();
-    List<ModelReport> reports = List.of();
+    List<ModelStatisticsSnapshot> reports = List.of();
     String asked = "";
     boolean sampling = true;
 
@@ -92,7 +92,7 @@ final class FakeObservation implements Observation {
     }
 
     @Override
-    public List<ModelReport> statistics(@Nullable String model, long version) {
+    public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
         asked = model + " " + version;
         if ("nobody".equals(model)) {
             throw ServingException.invalidArgument("requested model 'nobody' is not available");

@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
-import io.nereid.observe.Observation;
+import io.nereid.base.ErrorCode;
+import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
@@ -29,12 +29,12 @@ import org.junit.jupiter.api.Test;
 /** Valid messages with bytes changed, cut, repeated and spliced: each is answered, blamed on the client, and freed. */
 class FuzzTest {
     private static final int CASES = Integer.getInteger("nereid.fuzz.cases", 30_000);
-    private static final Set<Code> CLIENT_FAULTS =
-            EnumSet.of(Code.OK, Code.INVALID_ARGUMENT, Code.NOT_FOUND, Code.UNIMPLEMENTED);
+    private static final Set<ErrorCode> CLIENT_FAULTS =
+            EnumSet.of(ErrorCode.OK, ErrorCode.INVALID_ARGUMENT, ErrorCode.NOT_FOUND, ErrorCode.UNIMPLEMENTED);
 
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec = new V2Codec(
-            engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 1 << 20));
+            engine, engine, Observability.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 1 << 20));
 
     private static byte[] mutate(byte[] valid, List<byte[]> all, Random random) {
         byte[] bytes = valid.clone();
@@ -247,10 +247,10 @@ class FuzzTest {
             call.start().message(message).halfClose();
             String what = "seed " + seed + ": " + call.text;
             assertThat(CLIENT_FAULTS).as(what).contains(call.code);
-            good += call.code == Code.OK ? 1 : 0;
+            good += call.code == ErrorCode.OK ? 1 : 0;
             FakeCall stream = new FakeCall(codec, "/inference.GRPCInferenceService/ModelStreamInfer");
             stream.start().message(message).halfClose();
-            assertThat(stream.code).as(what).isEqualTo(Code.OK);
+            assertThat(stream.code).as(what).isEqualTo(ErrorCode.OK);
             assertThat(stream.sent).as(what).hasSize(1);
             if (seed % 1_000 == 999) {
                 assertThat(Wire.pooledBuffers()).as("seed %d", seed).isEqualTo(before);

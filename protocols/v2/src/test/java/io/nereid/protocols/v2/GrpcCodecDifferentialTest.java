@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.CodedOutputStream;
 import com.google.protobuf.UnknownFieldSet;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
@@ -508,7 +508,7 @@ class GrpcCodecDifferentialTest {
                         .as("seed %d: %s", seed, java.util.HexFormat.of().formatHex(wire))
                         .isTrue();
             } catch (ServingException e) {
-                assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+                assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 refused++;
             } finally {
                 region.release();

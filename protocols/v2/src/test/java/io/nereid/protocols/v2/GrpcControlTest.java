@@ -8,9 +8,9 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.DescriptorProtos.FileDescriptorProto;
 import com.google.protobuf.Message;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.Threads;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckRequest;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.ServerReflectionRequest;
@@ -43,7 +43,7 @@ import org.junit.jupiter.api.Test;
 class GrpcControlTest {
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec = new V2Codec(
-            engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
+            engine, engine, Observability.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
 
     private FakeCall call(String method, Message request) {
         String path = method.startsWith("/") ? method : "/inference.GRPCInferenceService/" + method;
@@ -79,7 +79,7 @@ class GrpcControlTest {
                                         .setName("nobody")
                                         .build())
                         .code)
-                .isEqualTo(Code.NOT_FOUND);
+                .isEqualTo(ErrorCode.NOT_FOUND);
     }
 
     @Test
@@ -90,12 +90,12 @@ class GrpcControlTest {
         FakeCall model = call(
                 "ModelReady", ModelReadyRequest.newBuilder().setName("identity").build());
         assertThat(ModelReadyResponse.parseFrom(model.sent.get(0)).getReady()).isFalse();
-        assertThat(model.code).isEqualTo(Code.OK);
+        assertThat(model.code).isEqualTo(ErrorCode.OK);
         assertThat(call(
                                 "ModelReady",
                                 ModelReadyRequest.newBuilder().setName("nobody").build())
                         .code)
-                .isEqualTo(Code.NOT_FOUND);
+                .isEqualTo(ErrorCode.NOT_FOUND);
     }
 
     @Test
@@ -124,7 +124,7 @@ class GrpcControlTest {
                                         .setModelName("m")
                                         .build())
                         .code)
-                .isEqualTo(Code.UNIMPLEMENTED);
+                .isEqualTo(ErrorCode.UNIMPLEMENTED);
         assertThat(call("RepositoryModelLoad", RepositoryModelLoadRequest.getDefaultInstance()).text)
                 .contains("Model name cannot be empty");
         assertThat(call(
@@ -159,7 +159,7 @@ class GrpcControlTest {
     @Test
     void malformedMessagesAreRefused() {
         FakeCall call = new FakeCall(codec, "/inference.GRPCInferenceService/ModelReady").start();
-        assertThat(call.message(Wire.hex("0a05")).code).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(call.message(Wire.hex("0a05")).code).isEqualTo(ErrorCode.INVALID_ARGUMENT);
     }
 
     private static HealthCheckRequest health(String service) {
@@ -179,7 +179,7 @@ class GrpcControlTest {
                         .sent
                         .get(0)))
                 .isEqualTo(HealthCheckResponse.ServingStatus.NOT_SERVING);
-        assertThat(call(check, health("other")).code).isEqualTo(Code.NOT_FOUND);
+        assertThat(call(check, health("other")).code).isEqualTo(ErrorCode.NOT_FOUND);
     }
 
     @Test
@@ -224,7 +224,7 @@ class GrpcControlTest {
                             .setAllExtensionNumbersOfType("inference.ModelConfig")
                             .build())
                     .halfClose();
-            assertThat(call.code).isEqualTo(Code.OK);
+            assertThat(call.code).isEqualTo(ErrorCode.OK);
             ServerReflectionResponse list = ServerReflectionResponse.parseFrom(call.sent.get(0));
             assertThat(list.getListServicesResponse().getServiceList().stream().map(s -> s.getName()))
                     .containsExactlyInAnyOrder(

@@ -7,9 +7,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Message;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
-import io.nereid.observe.ModelReport;
-import io.nereid.observe.ModelReport.Total;
+import io.nereid.base.ErrorCode;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.ModelStatisticsSnapshot.Total;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryRegisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryStatusRequest;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
@@ -89,13 +89,13 @@ class GrpcExtensionsTest {
                         .setOffset(8)
                         .setByteSize(40)
                         .build());
-        assertThat(call.code).as(call.text).isEqualTo(Code.OK);
+        assertThat(call.code).as(call.text).isEqualTo(ErrorCode.OK);
     }
 
     @Test
     void statisticsHaveEveryFigure() throws Exception {
         Total t = new Total(3, 70);
-        observation.reports = List.of(new ModelReport(
+        observation.reports = List.of(new ModelStatisticsSnapshot(
                 "m",
                 2,
                 17,
@@ -109,9 +109,9 @@ class GrpcExtensionsTest {
                 new Total(9, 90),
                 t,
                 t,
-                List.of(new ModelReport.Batch(8, t, t, t)),
-                Map.of("0", new ModelReport.Response(t, t, t, t, t, new Total(1, 2))),
-                List.of(new ModelReport.Memory("CPU", 0, 1000))));
+                List.of(new ModelStatisticsSnapshot.Batch(8, t, t, t)),
+                Map.of("0", new ModelStatisticsSnapshot.Response(t, t, t, t, t, new Total(1, 2))),
+                List.of(new ModelStatisticsSnapshot.Memory("CPU", 0, 1000))));
         FakeCall call = call(
                 "ModelStatistics",
                 ModelStatisticsRequest.newBuilder().setName("m").setVersion("2").build());
@@ -150,7 +150,7 @@ class GrpcExtensionsTest {
                                         .setModelName("nobody")
                                         .build())
                         .code)
-                .isEqualTo(Code.NOT_FOUND);
+                .isEqualTo(ErrorCode.NOT_FOUND);
     }
 
     @Test
@@ -176,11 +176,11 @@ class GrpcExtensionsTest {
         FakeCall call = new FakeCall(codec, SERVICE + "LogSettings");
         call.metadata.put("triton-grpc-protocol-admin", "guess!");
         call.start();
-        assertThat(call.code).isEqualTo(Code.PERMISSION_DENIED);
+        assertThat(call.code).isEqualTo(ErrorCode.PERMISSION_DENIED);
         assertThat(call.text).isEqualTo("This protocol is restricted, expecting header 'triton-grpc-protocol-admin'");
         FakeCall other = new FakeCall(codec, SERVICE + "ServerLive");
         other.start().message(ServerLiveRequest.getDefaultInstance());
-        assertThat(other.code).isEqualTo(Code.OK);
+        assertThat(other.code).isEqualTo(ErrorCode.OK);
     }
 
     @Test
@@ -193,7 +193,7 @@ class GrpcExtensionsTest {
         assertThat(region.getOffset()).isEqualTo(8);
         assertThat(region.getByteSize()).isEqualTo(40);
         assertThat(call("SystemSharedMemoryUnregister", SystemSharedMemoryUnregisterRequest.getDefaultInstance()).code)
-                .isEqualTo(Code.OK);
+                .isEqualTo(ErrorCode.OK);
         FakeCall gone = call(
                 "SystemSharedMemoryStatus",
                 SystemSharedMemoryStatusRequest.newBuilder().setName("r").build());
@@ -241,7 +241,7 @@ class GrpcExtensionsTest {
         Files.write(directory.resolve("my_data"), bytes);
         register();
         FakeCall call = call("ModelInfer", shared(8));
-        assertThat(call.code).as(call.text).isEqualTo(Code.OK);
+        assertThat(call.code).as(call.text).isEqualTo(ErrorCode.OK);
         ModelInferResponse response = ModelInferResponse.parseFrom(call.sent.get(0));
         assertThat(response.getRawOutputContentsCount()).isEqualTo(2);
         assertThat(response.getRawOutputContents(0).size())
@@ -267,11 +267,11 @@ class GrpcExtensionsTest {
     @Test
     void cudaMemoryIsNotThere() {
         assertThat(call("CudaSharedMemoryStatus", CudaSharedMemoryStatusRequest.getDefaultInstance()).code)
-                .isEqualTo(Code.OK);
+                .isEqualTo(ErrorCode.OK);
         FakeCall call = call(
                 "CudaSharedMemoryRegister",
                 CudaSharedMemoryRegisterRequest.newBuilder().setName("g").build());
-        assertThat(call.code).isEqualTo(Code.UNIMPLEMENTED);
+        assertThat(call.code).isEqualTo(ErrorCode.UNIMPLEMENTED);
         assertThat(call.text).contains("'g'");
     }
 

@@ -7,9 +7,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
@@ -36,8 +36,8 @@ class GrpcInferenceTest {
 
     private final FakeEngine engine = new FakeEngine();
     private final ArrayDeque<Runnable> pool = new ArrayDeque<>();
-    private final V2Codec codec =
-            new V2Codec(engine, engine, Observation.NONE, Clock.system(), pool::add, V2Options.defaults("1", 64 << 20));
+    private final V2Codec codec = new V2Codec(
+            engine, engine, Observability.NONE, Clock.system(), pool::add, V2Options.defaults("1", 64 << 20));
     private long buffersBefore;
 
     @BeforeEach
@@ -76,7 +76,7 @@ class GrpcInferenceTest {
 
     private static ModelInferResponse answer(FakeCall call) throws InvalidProtocolBufferException {
         assertThat(call.text).isEmpty();
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         assertThat(call.sent).hasSize(1);
         return ModelInferResponse.parseFrom(call.sent.get(0));
     }
@@ -84,8 +84,8 @@ class GrpcInferenceTest {
     private void refused(ModelInferRequest.Builder request, String text) {
         FakeCall call = call(request.build());
         assertThat(call.text).contains(text);
-        assertThat(call.code).isEqualTo(Code.INVALID_ARGUMENT);
-        assertThat(call(request(input("x", "INT8", 0)).build()).code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.INVALID_ARGUMENT);
+        assertThat(call(request(input("x", "INT8", 0)).build()).code).isEqualTo(ErrorCode.OK);
     }
 
     @Test
@@ -259,7 +259,7 @@ class GrpcInferenceTest {
                                 "u",
                                 InferParameter.newBuilder().setUint64Param(-1).build()),
                 "value 18446744073709551615 of a uint64_param");
-        assertThat(call(request().setModelName("nobody").build()).code).isEqualTo(Code.NOT_FOUND);
+        assertThat(call(request().setModelName("nobody").build()).code).isEqualTo(ErrorCode.NOT_FOUND);
     }
 
     @Test
@@ -277,7 +277,7 @@ class GrpcInferenceTest {
         };
         for (String hex : messages) {
             FakeCall call = new FakeCall(codec, PATH).start().message(Wire.hex(hex));
-            assertThat(call.code).as(hex).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(call.code).as(hex).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         }
         assertThat(new FakeCall(codec, PATH).start().halfClose().text).isEqualTo("the call ended without a message");
     }
@@ -317,8 +317,8 @@ class GrpcInferenceTest {
         Tensor t = Tensor.allocate("x", DataType.INT8, Shape.of(1));
         held.sink.next(
                 new InferenceResponse(new ServableId("identity", 1), "", new ArrayList<>(List.of(t)), Map.of()), false);
-        held.sink.fail(ServingException.of(Code.CANCELLED, "stopped"));
-        assertThat(call.code).isEqualTo(Code.UNIMPLEMENTED);
+        held.sink.fail(ServingException.of(ErrorCode.CANCELLED, "stopped"));
+        assertThat(call.code).isEqualTo(ErrorCode.UNIMPLEMENTED);
         assertThat(call.text).contains("ModelInfer RPC doesn't support models with decoupled transaction policy");
         assertThat(held.cancelled).isTrue();
     }

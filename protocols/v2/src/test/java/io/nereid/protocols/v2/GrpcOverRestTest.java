@@ -9,7 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Message;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.Upstream.Answer;
@@ -135,19 +135,19 @@ class GrpcOverRestTest {
         assertThat(sent.headers)
                 .containsExactly(new Header("x-user", "ann"), new Header("content-type", "application/json"));
         assertThat(JSON.readTree(sent.body)).isEqualTo(JSON.readTree("""
-                {"id": "7", "parameters": {"k": 2},
-                 "inputs": [
-                   {"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1.5, -2.0]},
-                   {"name": "w", "shape": [2], "datatype": "BYTES", "parameters": {"content_type": "str"},
-                    "data": ["hé", {"b64": "/w=="}]}],
-                 "outputs": [{"name": "y"}]}
-                """));
+            {"id": "7", "parameters": {"k": 2},
+             "inputs": [
+               {"name": "x", "shape": [1, 2], "datatype": "FP32", "data": [1.5, -2.0]},
+               {"name": "w", "shape": [2], "datatype": "BYTES", "parameters": {"content_type": "str"},
+                "data": ["hé", {"b64": "/w=="}]}],
+             "outputs": [{"name": "y"}]}
+            """));
         answer(200, """
-                {"model_name": "m", "model_version": "3", "id": "7", "parameters": {"a": true},
-                 "outputs": [{"name": "y", "datatype": "INT64", "shape": [1], "data": [5], "parameters": {"b": 1}}]}
-                """);
+            {"model_name": "m", "model_version": "3", "id": "7", "parameters": {"a": true},
+             "outputs": [{"name": "y", "datatype": "INT64", "shape": [1], "data": [5], "parameters": {"b": 1}}]}
+            """);
         ModelInferResponse response = ModelInferResponse.parseFrom(call.sent.get(0));
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         assertThat(response.getModelName()).isEqualTo("m");
         assertThat(response.getModelVersion()).isEqualTo("3");
         assertThat(response.getId()).isEqualTo("7");
@@ -219,11 +219,12 @@ class GrpcOverRestTest {
                 "503 | busy                             | UNAVAILABLE         | busy",
                 "500 | ''                               | INTERNAL            | the service answered 500",
                 "200 | {\"predictions\":[1]}            | FAILED_PRECONDITION | no 'outputs'",
-                "200 | none                             | FAILED_PRECONDITION | answered none, which is not a V2 inference response",
+                "200 | none                             | FAILED_PRECONDITION | answered none, which is not a V2"
+                        + " inference response",
                 "200 | {\"outputs\":[{\"name\":\"y\",\"datatype\":\"INT8\",\"shape\":[9999999],\"data\":[1]}]}"
                         + "| FAILED_PRECONDITION | output 'y' has 9999999 elements",
             })
-    void refusalsKeepTheirMeaningAndTheirWords(int status, String body, Code code, String said) {
+    void refusalsKeepTheirMeaningAndTheirWords(int status, String body, ErrorCode code, String said) {
         FakeCall call = call(SERVICE + "ModelInfer", request().build());
         answer(status, body);
         assertThat(call.code).isEqualTo(code);
@@ -247,7 +248,7 @@ class GrpcOverRestTest {
                                                 .setStringParam("r")
                                                 .build()))
                         .build());
-        assertThat(shared.code).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(shared.code).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(shared.text).contains("input 'x' is in shared memory");
         FakeCall few = call(
                 SERVICE + "ModelInfer",
@@ -259,10 +260,10 @@ class GrpcOverRestTest {
                                 .addShape(5))
                         .addRawInputContents(ByteString.EMPTY)
                         .build());
-        assertThat(few.code).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(few.code).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(few.text).contains("the contents of input 'x'");
         FakeCall nameless = call(SERVICE + "ModelInfer", ModelInferRequest.getDefaultInstance());
-        assertThat(nameless.code).isEqualTo(Code.INVALID_ARGUMENT);
+        assertThat(nameless.code).isEqualTo(ErrorCode.INVALID_ARGUMENT);
         assertThat(asked).isEmpty();
     }
 
@@ -270,10 +271,10 @@ class GrpcOverRestTest {
     void answersThatAGraphHasMergedAreOneAnswer() throws Exception {
         FakeCall call = call(SERVICE + "ModelInfer", request().setId("7").build());
         answer(200, """
-                {"a": {"model_name": "x", "id": "1", "parameters": {"p": 1},
-                       "outputs": [{"name": "y", "datatype": "INT8", "shape": [1], "data": [5]}]},
-                 "b": {"c": {"outputs": [{"name": "y", "datatype": "INT8", "shape": [0], "data": []}]}}}
-                """);
+            {"a": {"model_name": "x", "id": "1", "parameters": {"p": 1},
+                   "outputs": [{"name": "y", "datatype": "INT8", "shape": [1], "data": [5]}]},
+             "b": {"c": {"outputs": [{"name": "y", "datatype": "INT8", "shape": [0], "data": []}]}}}
+            """);
         ModelInferResponse response = ModelInferResponse.parseFrom(call.sent.get(0));
         assertThat(response.getModelName()).isEqualTo("iris model");
         assertThat(response.getId()).isEqualTo("7");
@@ -284,7 +285,7 @@ class GrpcOverRestTest {
         String deep = "{\"a\":".repeat(40) + "{\"outputs\":[]}" + "}".repeat(40);
         FakeCall lost = call(SERVICE + "ModelInfer", request().build());
         answer(200, deep);
-        assertThat(lost.code).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(lost.code).isEqualTo(ErrorCode.FAILED_PRECONDITION);
     }
 
     @Test
@@ -300,8 +301,8 @@ class GrpcOverRestTest {
     @Test
     void aCallThatCannotBeReachedFailsAsItsConnectionDid() {
         FakeCall call = call(SERVICE + "ModelInfer", request().build());
-        asked.get(0).answer.completeExceptionally(ServingException.of(Code.UNAVAILABLE, "no connection"));
-        assertThat(call.code).isEqualTo(Code.UNAVAILABLE);
+        asked.get(0).answer.completeExceptionally(ServingException.of(ErrorCode.UNAVAILABLE, "no connection"));
+        assertThat(call.code).isEqualTo(ErrorCode.UNAVAILABLE);
     }
 
     @Test
@@ -324,7 +325,7 @@ class GrpcOverRestTest {
         assertThat(ModelReadyResponse.parseFrom(loading.sent.get(0)).getReady()).isFalse();
         FakeCall absent = call(SERVICE + "ModelReady", model);
         answer(404, "{\"error\":\"no model\"}");
-        assertThat(absent.code).isEqualTo(Code.NOT_FOUND);
+        assertThat(absent.code).isEqualTo(ErrorCode.NOT_FOUND);
         FakeCall server = call(SERVICE + "ServerReady", ServerReadyRequest.getDefaultInstance());
         answer(400, "");
         assertThat(ServerReadyResponse.parseFrom(server.sent.get(0)).getReady()).isFalse();
@@ -342,9 +343,9 @@ class GrpcOverRestTest {
                 ModelMetadataRequest.newBuilder().setName("m").build());
         assertThat(asked.get(0).target).isEqualTo("/v2/models/m");
         answer(200, """
-                {"name": "m", "versions": ["1", 2], "platform": null, "more": {}, "outputs": null,
-                 "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 4], "tags": []}], "properties": {"a": "b"}}
-                """);
+            {"name": "m", "versions": ["1", 2], "platform": null, "more": {}, "outputs": null,
+             "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 4], "tags": []}], "properties": {"a": "b"}}
+            """);
         assertThat(ModelMetadataResponse.parseFrom(model.sent.get(0)))
                 .isEqualTo(ModelMetadataResponse.newBuilder()
                         .setName("m")
@@ -363,14 +364,14 @@ class GrpcOverRestTest {
                 .containsExactly("e");
         FakeCall none = call(SERVICE + "ServerMetadata", ServerMetadataRequest.getDefaultInstance());
         answer(200, "[1]");
-        assertThat(none.code).isEqualTo(Code.FAILED_PRECONDITION);
+        assertThat(none.code).isEqualTo(ErrorCode.FAILED_PRECONDITION);
     }
 
     @Test
     void methodsThatRestHasNothingForAreNamed() {
         assertThatThrownBy(() -> bridge.start(new FakeCall(SERVICE + "ModelStreamInfer"), this::rest))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
-                    assertThat(e.code()).isEqualTo(Code.UNIMPLEMENTED);
+                    assertThat(e.code()).isEqualTo(ErrorCode.UNIMPLEMENTED);
                     assertThat(e.describe()).contains("ModelStreamInfer").contains("ModelInfer");
                 });
     }

@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
-import io.nereid.observe.Observation;
+import io.nereid.base.ErrorCode;
+import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest.InferInputTensor;
@@ -33,7 +33,7 @@ class GrpcStreamTest {
 
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec = new V2Codec(
-            engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 64 << 20));
+            engine, engine, Observability.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 64 << 20));
     private final FakeCall call = new FakeCall(codec, "/inference.GRPCInferenceService/ModelStreamInfer");
     private long buffersBefore;
 
@@ -90,7 +90,7 @@ class GrpcStreamTest {
         assertThat(sent(2).getInferResponse().getId()).isEqualTo("c");
         assertThat(sent(2).getInferResponse().getRawOutputContents(0).size()).isEqualTo(200);
         assertThat(sent(2).getInferResponse().getParametersMap()).isEqualTo(Map.of("triton_final_response", TRUE));
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
     }
 
     @Test
@@ -105,14 +105,14 @@ class GrpcStreamTest {
         assertThat(sent(2).getErrorMessage()).isEmpty();
         assertThat(call.code).isNull();
         call.halfClose();
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
     }
 
     @Test
     void aClientMayAskForTheTrueStatus() {
         call.metadata.put("triton_grpc_error", "true");
         call.start().message(request("a").setModelName("nobody").build());
-        assertThat(call.code).isEqualTo(Code.NOT_FOUND);
+        assertThat(call.code).isEqualTo(ErrorCode.NOT_FOUND);
     }
 
     @Test
@@ -169,7 +169,7 @@ class GrpcStreamTest {
         assertThat(call.code).as("a is not done").isNull();
         a.sink.next(response("a", 0), true);
         assertThat(call.sent).hasSize(2);
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         a.request.release();
     }
 
@@ -181,7 +181,7 @@ class GrpcStreamTest {
         FakeEngine.Held a = engine.held.get(0);
         a.sink.next(response("a", 0), true);
         assertThat(call.sent).isEmpty();
-        assertThat(call.code).isEqualTo(Code.OK);
+        assertThat(call.code).isEqualTo(ErrorCode.OK);
         a.request.release();
     }
 

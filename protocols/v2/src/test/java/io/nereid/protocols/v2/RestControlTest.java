@@ -6,9 +6,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.spi.ModelConfig;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -20,7 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class RestControlTest {
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec = new V2Codec(
-            engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
+            engine, engine, Observability.NONE, Clock.system(), Runnable::run, V2Options.defaults("1.2.3", 1 << 20));
 
     private FakeExchange get(String path) {
         return Wire.send(codec, new FakeExchange("GET", path, new byte[0]));
@@ -90,7 +90,7 @@ class RestControlTest {
                 post("/v2/repository/models/identity/unload", "{\"parameters\":{\"unload_dependents\":false}}");
         assertThat(unload.text()).isEqualTo("{\"name\":\"identity\",\"unload\":true}");
         assertThat(engine.loads).containsExactly("load identity", "unload identity");
-        engine.loadFailure = ServingException.of(Code.FAILED_PRECONDITION, "no version is available");
+        engine.loadFailure = ServingException.of(ErrorCode.FAILED_PRECONDITION, "no version is available");
         assertThat(post("/v2/repository/models/identity/load", "").status).isEqualTo(400);
     }
 
@@ -108,8 +108,8 @@ class RestControlTest {
                         + " have string type for its value",
                 "/v2/repository/models/m/load | {\"parameters\":{\"x\":1}} | 400 | Unrecognized load parameter 'x' with"
                         + " type 'INT'",
-                "/v2/repository/models/m/load | {\"parameters\":{\"file:1/m\":\"AA==\"}} | 400 | Load parameter 'config'"
-                        + " must be specified for model file override",
+                "/v2/repository/models/m/load | {\"parameters\":{\"file:1/m\":\"AA==\"}} | 400 | Load parameter"
+                        + " 'config' must be specified for model file override",
                 "/v2/repository/models/m/load | {\"parameters\":{\"config\":\"{}\",\"file:1/m\":1}} | 400 | File"
                         + " parameter 'file:1/m' must have bytes type for its value",
                 "/v2/repository/models/m/load | {\"parameters\":{\"config\":\"{}\",\"file:1/m\":\"!\"}} | 400 | invalid"
@@ -156,9 +156,9 @@ class RestControlTest {
         engine.config = ModelConfig.builder("identity").document(document).build();
         assertThat(get("/v2/models/identity/config").text())
                 .isEqualTo("{\"name\":\"identity\",\"max_batch_size\":4,\"input\":[{\"name\":\"x\"},{\"dims\":[-1,2]},"
-                        + "{\"optional\":true}],\"dynamic_batching\":{\"preferred_batch_size\":[2]},"
-                        + "\"instance_group\":[{\"kind\":\"KIND_CPU\"}],\"parameters\":{\"p\":{\"string_value\":\"v\"}},"
-                        + "\"version_policy\":{\"specific\":{\"versions\":[3]}}}");
+                               + "{\"optional\":true}],\"dynamic_batching\":{\"preferred_batch_size\":[2]},"
+                               + "\"instance_group\":[{\"kind\":\"KIND_CPU\"}],\"parameters\":{\"p\":{\"string_value\":\"v\"}},"
+                               + "\"version_policy\":{\"specific\":{\"versions\":[3]}}}");
         var message = DocumentMessage.of(engine.config);
         assertThat(message.getMaxBatchSize()).isEqualTo(4);
         assertThat(message.getInput(1).getDimsList()).containsExactly(-1L, 2L);
@@ -174,7 +174,7 @@ class RestControlTest {
         V2Codec guarded = new V2Codec(
                 engine,
                 engine,
-                Observation.NONE,
+                Observability.NONE,
                 Clock.system(),
                 Runnable::run,
                 V2Options.builder("1", 1 << 20)

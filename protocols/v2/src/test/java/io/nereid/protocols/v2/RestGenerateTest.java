@@ -5,9 +5,9 @@ package io.nereid.protocols.v2;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelMetadata;
@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class RestGenerateTest {
     private final FakeEngine engine = new FakeEngine();
     private final V2Codec codec = new V2Codec(
-            engine, engine, Observation.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 1 << 20));
+            engine, engine, Observability.NONE, Clock.system(), Runnable::run, V2Options.defaults("1", 1 << 20));
     private long buffersBefore;
 
     @BeforeEach
@@ -157,7 +157,7 @@ class RestGenerateTest {
         call.sink.next(text("two"), false);
         assertThat(x.pieces).hasSize(2);
         assertThat(x.ended).isFalse();
-        call.sink.fail(ServingException.of(Code.UNAVAILABLE, "tired \"now\""));
+        call.sink.fail(ServingException.of(ErrorCode.UNAVAILABLE, "tired \"now\""));
         assertThat(x.pieces.get(1))
                 .isEqualTo("data: {\"model_name\":\"llm\",\"model_version\":\"2\",\"text_output\":\"two\"}\n\n");
         assertThat(x.pieces.get(2)).isEqualTo("data: {\"error\":\"tired \\\"now\\\"\"}\n\n");
@@ -170,7 +170,7 @@ class RestGenerateTest {
     void anErrorBeforeTheFirstAnswerDecidesTheStatus() {
         engine.holding = true;
         FakeExchange x = stream("{\"text_input\":\"a\"}");
-        held().sink.fail(ServingException.of(Code.UNAVAILABLE, "full"));
+        held().sink.fail(ServingException.of(ErrorCode.UNAVAILABLE, "full"));
         assertThat(x.status).isEqualTo(503);
         assertThat(x.text()).isEqualTo("{\"error\":\"full\"}");
     }
@@ -193,7 +193,7 @@ class RestGenerateTest {
         call.sink.next(text("one"), false);
         x.leave();
         assertThat(call.cancelled).isTrue();
-        call.sink.fail(ServingException.of(Code.CANCELLED, "gone"));
+        call.sink.fail(ServingException.of(ErrorCode.CANCELLED, "gone"));
         assertThat(x.ended).isTrue();
     }
 
@@ -207,7 +207,7 @@ class RestGenerateTest {
         call.sink.next(text("two"), false);
         assertThat(x.aborted).isTrue();
         assertThat(call.cancelled).isTrue();
-        call.sink.fail(ServingException.of(Code.CANCELLED, "gone"));
+        call.sink.fail(ServingException.of(ErrorCode.CANCELLED, "gone"));
     }
 
     @Test
@@ -243,7 +243,7 @@ class RestGenerateTest {
         FakeExchange x = generate("{\"text_input\":\"a\"}");
         FakeEngine.Held call = held();
         call.sink.next(text("one"), false);
-        call.sink.fail(ServingException.of(Code.UNAVAILABLE, "full"));
+        call.sink.fail(ServingException.of(ErrorCode.UNAVAILABLE, "full"));
         assertThat(x.status).isEqualTo(503);
     }
 }

@@ -8,10 +8,10 @@ import static io.nereid.protocols.v2.Wire.utf8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.FloatStyle;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.InferenceResponse;
@@ -42,7 +42,7 @@ class RestInferenceTest {
     private final FakeEngine engine = new FakeEngine();
     private final ArrayDeque<Runnable> pool = new ArrayDeque<>();
     private final V2Codec codec = new V2Codec(
-            engine, engine, Observation.NONE, Clock.system(), pool::add, V2Options.defaults("1.2.3", 64 << 20));
+            engine, engine, Observability.NONE, Clock.system(), pool::add, V2Options.defaults("1.2.3", 64 << 20));
     private long buffersBefore;
 
     @BeforeEach
@@ -169,7 +169,7 @@ class RestInferenceTest {
     void shortestDigitsCanBeChosen() {
         V2Options shortest =
                 V2Options.builder("v", 1 << 20).floatStyle(FloatStyle.SHORTEST).build();
-        V2Codec other = new V2Codec(engine, engine, Observation.NONE, Clock.system(), pool::add, shortest);
+        V2Codec other = new V2Codec(engine, engine, Observability.NONE, Clock.system(), pool::add, shortest);
         FakeExchange x = Wire.send(other, post("/v2/models/identity/infer", utf8(input("FP32", "[1]", "[6.8]"))));
         assertThat(x.text()).endsWith("\"data\":[6.8]}]}");
     }
@@ -250,10 +250,10 @@ class RestInferenceTest {
     void requestedOutputsFilterAndOrderTheAnswer() {
         FakeExchange x = infer(
                 "{\"inputs\":[{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]},"
-                        + "{\"name\":\"b\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[2]},"
-                        + "{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]}],"
-                        + "\"parameters\":{\"binary_data_output\":true},"
-                        + "\"outputs\":[{\"parameters\":null,\"name\":\"c\"},{\"name\":\"a\",\"parameters\":{\"classification\":2}}]}");
+                    + "{\"name\":\"b\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[2]},"
+                    + "{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]}],"
+                    + "\"parameters\":{\"binary_data_output\":true},"
+                    + "\"outputs\":[{\"parameters\":null,\"name\":\"c\"},{\"name\":\"a\",\"parameters\":{\"classification\":2}}]}");
         assertThat(x.text())
                 .endsWith("\"outputs\":[{\"name\":\"c\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[3]},"
                         + "{\"name\":\"a\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]}]}");
@@ -283,7 +283,7 @@ class RestInferenceTest {
         x.leave();
         assertThat(engine.held.get(0).cancelled).isTrue();
         engine.held.get(0).request.release();
-        engine.held.get(0).sink.fail(ServingException.of(Code.CANCELLED, "gone"));
+        engine.held.get(0).sink.fail(ServingException.of(ErrorCode.CANCELLED, "gone"));
         assertThat(x.status).isEqualTo(499);
     }
 
@@ -347,7 +347,8 @@ class RestInferenceTest {
                 "{\"inputs\":{}} | expected",
                 "{\"inputs\":[1]} | expected",
                 "{\"inputs\":[],\"inputs\":[]} | more than one 'inputs'",
-                "{\"inputs\":[{\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]}]} | input 0 of the request has no 'name'",
+                "{\"inputs\":[{\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]}]} | input 0 of the request has no"
+                        + " 'name'",
                 "{\"inputs\":[{\"name\":\"x\",\"datatype\":\"INT8\",\"data\":[1]}]} | input 'x' has no 'shape'",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"data\":[1]}]} | input 'x' has no 'datatype'",
                 "{\"inputs\":[{\"name\":\"x\",\"name\":\"y\"}]} | more than one 'name'",
@@ -355,10 +356,9 @@ class RestInferenceTest {
                         + " 'parameters'. But no field is set",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1],"
                         + "\"parameters\":{\"binary_data_size\":1}}]} | But set 'data' 'binary_data_size'",
-                "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\","
-                        + "\"parameters\":{\"binary_data_size\":1}}]} | must specify valid"
-                        + " 'Infer-Header-Content-Length' in request header and 'binary_data_size' when passing inputs in"
-                        + " binary data format",
+                "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"parameters\":{\"binary_data_size\":1}}]}"
+                    + " | must specify valid 'Infer-Header-Content-Length' in request header and 'binary_data_size'"
+                    + " when passing inputs in binary data format",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"parameters\":"
                         + "{\"binary_data_size\":-1}}]} | 'binary_data_size' -1",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[-1],\"datatype\":\"INT8\",\"data\":[1]}]} | dimension -1",
@@ -384,14 +384,15 @@ class RestInferenceTest {
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]},"
                         + "{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\",\"data\":[1]}]} | input 'x' already"
                         + " exists in request",
-                "{\"inputs\":[],\"outputs\":[{\"name\":\"y\"},{\"name\":\"y\"}]} | output 'y' already exists in request",
+                "{\"inputs\":[],\"outputs\":[{\"name\":\"y\"},{\"name\":\"y\"}]} | output 'y' already exists in"
+                        + " request",
                 "{\"inputs\":[],\"outputs\":[{\"name\":\"y\"}]} | unexpected inference output 'y' for model 'identity'",
                 "{\"inputs\":[],\"outputs\":[{}]} | output 0 of the request has no 'name'",
                 "{\"inputs\":[],\"outputs\":[{\"name\":\"y\",\"parameters\":{\"classification\":-1}}]} | got -1",
-                "{\"inputs\":[],\"parameters\":{\"a\":[1]}} | parameter 'a' has invalid type. It should be either 'int',"
-                        + " 'bool', 'string', or 'double'.",
-                "{\"inputs\":[],\"parameters\":{\"triton_x\":1}} | parameter keys starting with 'triton_' are reserved for"
-                        + " Triton usage and should not be specified.",
+                "{\"inputs\":[],\"parameters\":{\"a\":[1]}} | parameter 'a' has invalid type. It should be either"
+                        + " 'int', 'bool', 'string', or 'double'.",
+                "{\"inputs\":[],\"parameters\":{\"triton_x\":1}} | parameter keys starting with 'triton_' are reserved"
+                        + " for Triton usage and should not be specified.",
                 "{\"inputs\":[],\"parameters\":{\"priority\":-1}} | invalid value for 'priority', expected value >= 0.",
                 "{\"inputs\":[],\"parameters\":{\"timeout\":\"1\"}} | invalid value type for 'timeout' parameter,"
                         + " expected an integer.",
@@ -455,12 +456,12 @@ class RestInferenceTest {
     @CsvSource(
             delimiter = '|',
             value = {
-                "[2] | 01000000 61 | unexpected number of string elements 1 for inference input 'x' for model 'identity',"
-                        + " expecting 2",
+                "[2] | 01000000 61 | unexpected number of string elements 1 for inference input 'x' for model"
+                        + " 'identity', expecting 2",
                 "[1] | 010000 | incomplete string length indicator for inference input 'x' for model 'identity',"
                         + " expecting 4 bytes but only 3 bytes available.",
-                "[1] | 05000000 61 | incomplete string data for inference input 'x' for model 'identity', expecting string"
-                        + " of length 5 but only 1 bytes available.",
+                "[1] | 05000000 61 | incomplete string data for inference input 'x' for model 'identity', expecting"
+                        + " string of length 5 but only 1 bytes available.",
                 "[1] | ffffffff 61 | expecting string of length 4294967295 but only 1 bytes available.",
             })
     void rawTextsMustBeWellFormed(String shape, String bytes, String reason) {
@@ -545,7 +546,7 @@ class RestInferenceTest {
         V2Codec forwarding = new V2Codec(
                 engine,
                 engine,
-                Observation.NONE,
+                Observability.NONE,
                 Clock.system(),
                 pool::add,
                 V2Options.builder("v", 1 << 20)

@@ -5,8 +5,8 @@ package io.nereid.protocols.v2;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.observe.ModelReport;
-import io.nereid.observe.ModelReport.Total;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.ModelStatisticsSnapshot.Total;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -34,7 +34,7 @@ class RestObservationTest {
 
     @Test
     void everyFigureIsPrintedUnderItsName() {
-        observation.reports = List.of(new ModelReport(
+        observation.reports = List.of(new ModelStatisticsSnapshot(
                 "m",
                 3,
                 1_700_000_000_000L,
@@ -48,9 +48,12 @@ class RestObservationTest {
                 total(6),
                 total(7),
                 total(8),
-                List.of(new ModelReport.Batch(4, total(9), total(10), total(11))),
-                Map.of("0", new ModelReport.Response(total(1), total(2), total(3), total(4), total(5), total(6))),
-                List.of(new ModelReport.Memory("CPU", 0, 77))));
+                List.of(new ModelStatisticsSnapshot.Batch(4, total(9), total(10), total(11))),
+                Map.of(
+                        "0",
+                        new ModelStatisticsSnapshot.Response(
+                                total(1), total(2), total(3), total(4), total(5), total(6))),
+                List.of(new ModelStatisticsSnapshot.Memory("CPU", 0, 77))));
         assertThat(get("/v2/models/m/versions/3/stats").text())
                 .isEqualTo("{\"model_stats\":[{\"name\":\"m\",\"version\":\"3\",\"last_inference\":1700000000000,"
                         + "\"inference_count\":20,\"execution_count\":10,\"inference_stats\":{"

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.MessageLite;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Upstream.Header;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
@@ -113,8 +113,8 @@ class RestOverGrpcTest {
                                 .setContents(InferTensorContents.newBuilder().addInt64Contents(5)))
                         .build());
         assertThat(json(x)).isEqualTo(JSON.readTree("""
-                {"model_name": "m", "outputs": [{"name": "y", "shape": [1], "datatype": "INT64", "data": [5]}]}
-                """));
+            {"model_name": "m", "outputs": [{"name": "y", "shape": [1], "datatype": "INT64", "data": [5]}]}
+            """));
     }
 
     @Test
@@ -150,9 +150,9 @@ class RestOverGrpcTest {
                         .putProperties("a", "b")
                         .build());
         assertThat(json(model)).isEqualTo(JSON.readTree("""
-                {"name": "m", "versions": ["2"], "platform": "p", "outputs": [],
-                 "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1]}], "properties": {"a": "b"}}
-                """));
+            {"name": "m", "versions": ["2"], "platform": "p", "outputs": [],
+             "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1]}], "properties": {"a": "b"}}
+            """));
         FakeExchange server = ask("GET", "/v2", "");
         asked.get(3)
                 .with(ServerMetadataResponse.newBuilder()
@@ -190,7 +190,7 @@ class RestOverGrpcTest {
     @Test
     void failuresKeepTheirMeaning() {
         FakeExchange busy = ask("POST", "/v2/models/m/infer", X);
-        asked.get(0).answer.completeExceptionally(ServingException.of(Code.RESOURCE_EXHAUSTED, "as asked"));
+        asked.get(0).answer.completeExceptionally(ServingException.of(ErrorCode.RESOURCE_EXHAUSTED, "as asked"));
         assertThat(busy.status).isEqualTo(429);
         assertThat(new String(busy.reply, StandardCharsets.UTF_8)).contains("as asked");
         FakeExchange broken = ask("POST", "/v2/models/m/infer", X);

@@ -5,7 +5,7 @@ package io.nereid.protocols.v2;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.observe.Observation;
+import io.nereid.observe.Observability;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.tensor.Tensor;
 import java.io.IOException;
@@ -43,8 +43,8 @@ class RestSharedMemoryTest {
     }
 
     private V2Codec codec(V2Options options) {
-        return new V2Codec(
-                new CodecContext(engine, engine, Observation.NONE, Clock.system(), Runnable::run, options, directory));
+        return new V2Codec(new CodecContext(
+                engine, engine, Observability.NONE, Clock.system(), Runnable::run, options, directory));
     }
 
     private FakeExchange get(String path) {
@@ -164,22 +164,22 @@ class RestSharedMemoryTest {
                 "\"parameters\":{\"shared_memory_region\":\"r\"} | '' | 400 | without 'shared_memory_byte_size'",
                 "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,"
                         + "\"shared_memory_offset\":41} | '' | 400 | Invalid offset for shared memory region: 'r'",
-                "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,"
-                        + "\"shared_memory_offset\":33} | '' | 400 | Invalid offset + byte size for shared memory region:"
-                        + " 'r'",
+                "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,\"shared_memory_offset\":33}"
+                    + " | '' | 400 | Invalid offset + byte size for shared memory region: 'r'",
                 "\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":6} | '' | 400 | input byte"
                         + " size mismatch for input 'x' for model 'identity'. Expected 8, got 6",
-                "\"data\":[1,2,3,4],\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8} | '' |"
-                        + " 400 | But set 'data' 'shared_memory_region'",
-                "\"data\":[1,2,3,4] | ,\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,"
-                        + "\"binary_data\":true} | 400 | Output can't set both 'shared_memory_region' and 'binary_data'",
+                "\"data\":[1,2,3,4],\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8} | ''"
+                        + " | 400 | But set 'data' 'shared_memory_region'",
+                "\"data\":[1,2,3,4] |"
+                    + " ,\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,\"binary_data\":true}"
+                    + " | 400 | Output can't set both 'shared_memory_region' and 'binary_data'",
                 "\"data\":[1,2,3,4] | ,\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8,"
                         + "\"classification\":1} | 400 | Output can't set both 'shared_memory_region' and"
                         + " 'classification'",
                 "\"data\":[1,2,3,4] | ,\"parameters\":{\"shared_memory_region\":\"r\"} | 400 | output 'x' has"
                         + " 'shared_memory_region' without",
-                "\"data\":[1,2,3] | ,\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8} | 400"
-                        + " | input 'x'",
+                "\"data\":[1,2,3] | ,\"parameters\":{\"shared_memory_region\":\"r\",\"shared_memory_byte_size\":8} |"
+                        + " 400 | input 'x'",
             })
     void wrongUsesAreRefused(String input, String output, int status, String reason) {
         register();
@@ -201,7 +201,8 @@ class RestSharedMemoryTest {
                 "'' | 400 | has no 'key'",
                 "{\"key\":\"/your_data\",\"byte_size\":4} | 403 | not among the keys that this server allows",
                 "{\"key\":\"../my_data\",\"byte_size\":4} | 400 | invalid shm key '../my_data'",
-                "{\"key\":\"/triton_python_backend_shm_region_1\",\"byte_size\":4} | 400 | contains the reserved prefix",
+                "{\"key\":\"/triton_python_backend_shm_region_1\",\"byte_size\":4} | 400 | contains the reserved"
+                        + " prefix",
             })
     void badRegistrationsAreRefused(String body, int status, String reason) {
         FakeExchange x = post("/region/r/register", body);

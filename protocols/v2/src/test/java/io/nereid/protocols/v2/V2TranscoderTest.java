@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.google.protobuf.ByteString;
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
@@ -50,14 +50,14 @@ class V2TranscoderTest {
     @Test
     void everythingOfARequestGoesAlong() throws Exception {
         ModelInferRequest got = request("""
-                {"outputs": [{"name": "y", "parameters": {"classification": 2}}, {"name": "z"}],
-                 "parameters": {"a": 1, "b": true, "c": "t", "d": 0.5, "e": {"f": [1]}, "g": null},
-                 "inputs": [
-                   {"data": [[1, 2], [3, -4]], "parameters": {"content_type": "np"}, "datatype": "INT32", "shape": [2, 2],
-                    "name": "x"},
-                   {"name": "w", "shape": [2], "datatype": "BYTES", "data": ["dog", {"b64": "/wA="}]}],
-                 "unknown": {}, "id": "7"}
-                """);
+            {"outputs": [{"name": "y", "parameters": {"classification": 2}}, {"name": "z"}],
+             "parameters": {"a": 1, "b": true, "c": "t", "d": 0.5, "e": {"f": [1]}, "g": null},
+             "inputs": [
+               {"data": [[1, 2], [3, -4]], "parameters": {"content_type": "np"}, "datatype": "INT32", "shape": [2, 2],
+                "name": "x"},
+               {"name": "w", "shape": [2], "datatype": "BYTES", "data": ["dog", {"b64": "/wA="}]}],
+             "unknown": {}, "id": "7"}
+            """);
         assertThat(got.getModelName()).isEqualTo("m");
         assertThat(got.getId()).isEqualTo("7");
         assertThat(got.getParametersOrThrow("a").getInt64Param()).isEqualTo(1);
@@ -82,9 +82,9 @@ class V2TranscoderTest {
     @Test
     void halfPrecisionGoesRaw() throws Exception {
         ModelInferRequest got = request("""
-                {"inputs": [{"name": "h", "shape": [2], "datatype": "FP16", "data": [1, -2]},
-                            {"name": "f", "shape": [1], "datatype": "FP32", "data": [1]}]}
-                """);
+            {"inputs": [{"name": "h", "shape": [2], "datatype": "FP16", "data": [1, -2]},
+                        {"name": "f", "shape": [1], "datatype": "FP32", "data": [1]}]}
+            """);
         assertThat(got.getRawInputContentsList())
                 .containsExactly(
                         ByteString.copyFrom(new byte[] {0, 0x3C, 0, (byte) 0xC0}),
@@ -142,10 +142,10 @@ class V2TranscoderTest {
                         .setContents(
                                 InferTensorContents.newBuilder().addBytesContents(ByteString.copyFromUtf8("h\u00e9"))));
         assertThat(JSON.readTree(answer(response))).isEqualTo(JSON.readTree("""
-                {"model_name": "m", "model_version": "3", "id": "7", "parameters": {"k": 18446744073709551615},
-                 "outputs": [{"name": "w", "shape": [1], "datatype": "BYTES", "parameters": {"content_type": "str"},
-                              "data": ["h\u00e9"]}]}
-                """));
+            {"model_name": "m", "model_version": "3", "id": "7", "parameters": {"k": 18446744073709551615},
+             "outputs": [{"name": "w", "shape": [1], "datatype": "BYTES", "parameters": {"content_type": "str"},
+                          "data": ["h\u00e9"]}]}
+            """));
     }
 
     @ParameterizedTest
@@ -157,12 +157,13 @@ class V2TranscoderTest {
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"X\",\"data\":[1]}]} | unknown datatype 'X'",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[1],\"datatype\":\"INT8\"}]} | input 'x' has no 'data'",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[2],\"datatype\":\"INT8\",\"data\":[1]}]} | input 'x'",
-                "{\"inputs\":[{\"name\":\"x\",\"shape\":[99999999],\"datatype\":\"INT8\",\"data\":[1]}]} | more than its 'data'",
+                "{\"inputs\":[{\"name\":\"x\",\"shape\":[99999999],\"datatype\":\"INT8\",\"data\":[1]}]} | more than"
+                        + " its 'data'",
                 "{\"inputs\":[{\"name\":\"x\",\"shape\":[-1],\"datatype\":\"INT8\",\"data\":[1]}]} | dimension -1",
             })
     void whatIsNoRequestIsRefused(String json, String said) {
         assertThatThrownBy(() -> request(json)).isInstanceOfSatisfying(ServingException.class, e -> {
-            assertThat(e.code()).isEqualTo(Code.INVALID_ARGUMENT);
+            assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.getMessage()).contains(said);
         });
     }
@@ -183,7 +184,7 @@ class V2TranscoderTest {
         }) {
             assertThatThrownBy(() -> answer(wrong))
                     .isInstanceOfSatisfying(
-                            ServingException.class, e -> assertThat(e.code()).isEqualTo(Code.INTERNAL));
+                            ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INTERNAL));
         }
         assertThatThrownBy(() -> V2Transcoder.answer(new byte[] {1, 2, 3}))
                 .isInstanceOf(ServingException.class)

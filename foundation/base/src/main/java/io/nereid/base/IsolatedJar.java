@@ -23,7 +23,7 @@ import java.util.zip.ZipFile;
  * may be replaced while they are in use. They see the JDK, their jar and what is shown to them, nothing else of the server.
  * Immutable; thread-safe until it is closed.
  */
-public final class JarClasses implements AutoCloseable {
+public final class IsolatedJar implements AutoCloseable {
     /**
      * How errors name things.
      *
@@ -38,7 +38,7 @@ public final class JarClasses implements AutoCloseable {
     private final URLClassLoader loader;
     private final Words words;
 
-    private JarClasses(Path jar, Path copy, URLClassLoader loader, Words words) {
+    private IsolatedJar(Path jar, Path copy, URLClassLoader loader, Words words) {
         this.jar = jar;
         this.copy = copy;
         this.loader = loader;
@@ -53,12 +53,15 @@ public final class JarClasses implements AutoCloseable {
      * @param from where these are
      * @throws ServingException INVALID_ARGUMENT for what is no jar, FAILED_PRECONDITION when it cannot be copied
      */
-    public static JarClasses open(Path jar, Path scratch, List<String> shown, ClassLoader from, Words words) {
+    public static IsolatedJar open(Path jar, Path scratch, List<String> shown, ClassLoader from, Words words) {
         try (ZipFile readable = new ZipFile(jar.toFile())) {
             readable.size();
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT, "cannot read " + jar + ": " + e.getMessage(), "put a complete jar there", e);
+                    ErrorCode.INVALID_ARGUMENT,
+                    "cannot read " + jar + ": " + e.getMessage(),
+                    "put a complete jar there",
+                    e);
         }
         try {
             Files.createDirectories(scratch);
@@ -66,10 +69,10 @@ public final class JarClasses implements AutoCloseable {
             Files.copy(jar, copy, StandardCopyOption.REPLACE_EXISTING);
             URLClassLoader loader = new URLClassLoader(
                     "nereid-" + words.noun, urls(copy), new Shown("nereid-" + words.noun + "-interfaces", shown, from));
-            return new JarClasses(jar, copy, loader, words);
+            return new IsolatedJar(jar, copy, loader, words);
         } catch (IOException e) {
             throw ServingException.wrap(
-                    Code.FAILED_PRECONDITION, "cannot copy " + jar + " to " + scratch + ": " + e.getMessage(), e);
+                    ErrorCode.FAILED_PRECONDITION, "cannot copy " + jar + " to " + scratch + ": " + e.getMessage(), e);
         }
     }
 
@@ -100,7 +103,10 @@ public final class JarClasses implements AutoCloseable {
             type = Class.forName(name, true, loader);
         } catch (ClassNotFoundException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT, "there is no class '" + name + "' in " + jar, "correct " + words.setting, e);
+                    ErrorCode.INVALID_ARGUMENT,
+                    "there is no class '" + name + "' in " + jar,
+                    "correct " + words.setting,
+                    e);
         }
         if (Stream.of(types).noneMatch(t -> t.isAssignableFrom(type))) {
             throw ServingException.invalidArgument(
@@ -110,7 +116,7 @@ public final class JarClasses implements AutoCloseable {
             return type.getConstructor().newInstance();
         } catch (NoSuchMethodException | IllegalAccessException | InstantiationException e) {
             throw ServingException.wrap(
-                    Code.INVALID_ARGUMENT,
+                    ErrorCode.INVALID_ARGUMENT,
                     "class '" + name + "' in " + jar + " cannot be made a " + words.noun + " of",
                     "let it be public, not abstract, and have a public constructor without arguments",
                     e);
@@ -150,7 +156,7 @@ public final class JarClasses implements AutoCloseable {
     public ServingException failure(String what, Throwable e, Class<?>... types) {
         Throwable cause = innermost(e);
         return ServingException.wrap(
-                Code.INVALID_ARGUMENT,
+                ErrorCode.INVALID_ARGUMENT,
                 "cannot load " + what + " from " + jar + ": " + reason(e, cause),
                 remedy(e, cause, types),
                 e);
@@ -189,7 +195,8 @@ public final class JarClasses implements AutoCloseable {
         }
         if (e instanceof ServiceConfigurationError) {
             return "let " + names("META-INF/services/", types)
-                    + " name public classes of the jar that implement it and have a public constructor without arguments";
+                    + " name public classes of the jar that implement it and have a public constructor without"
+                    + " arguments";
         }
         return "check the class and what it needs; it sees the JDK, its jar and Nereid's " + words.noun + " interfaces";
     }

@@ -7,9 +7,9 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** The door for what the server tells about itself. Implementations are thread-safe and never block. */
-public interface Observation {
+public interface Observability {
     /** Nothing is counted, traced or to be set. */
-    Observation NONE = new NoObservation();
+    Observability NONE = new NoopObservability();
 
     /**
      * Figures of the versions that answer.
@@ -18,7 +18,7 @@ public interface Observation {
      * @param version one version, or -1 for all
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a model or version that does not answer
      */
-    List<ModelReport> statistics(@Nullable String model, long version);
+    List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version);
 
     /**
      * The trace of a request that has just arrived, or null when it is not sampled.
@@ -26,7 +26,8 @@ public interface Observation {
      * @param model the model asked for
      * @param traceparent W3C {@code traceparent} that came with the request, or null
      */
-    @Nullable RequestTrace trace(String model, @Nullable String traceparent);
+    @Nullable
+    RequestTrace trace(String model, @Nullable String traceparent);
 
     /** How requests are traced: names and values as in Triton's trace extension; {@code model} null for the server. */
     Map<String, List<String>> traceSettings(@Nullable String model);

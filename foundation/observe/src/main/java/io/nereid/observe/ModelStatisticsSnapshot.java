@@ -25,7 +25,7 @@ import java.util.Map;
  * @param responses of decoupled models: figures by the answer's number, from "0"
  * @param memory memory held
  */
-public record ModelReport(
+public record ModelStatisticsSnapshot(
         String model,
         long version,
         long lastInferenceMillis,

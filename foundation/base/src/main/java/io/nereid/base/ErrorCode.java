@@ -9,7 +9,7 @@ package io.nereid.base;
  * the state must be fixed first; {@link #UNAVAILABLE} the same call may be retried; {@link #RESOURCE_EXHAUSTED} a limit
  * or a budget is used up; {@link #INTERNAL} our own bug.
  */
-public enum Code {
+public enum ErrorCode {
     OK,
     CANCELLED,
     UNKNOWN,

@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.observe;
 
-import io.nereid.base.Code;
+import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Tells nothing. Immutable. */
-final class NoObservation implements Observation {
+final class NoopObservability implements Observability {
     @Override
-    public List<ModelReport> statistics(@Nullable String model, long version) {
+    public List<ModelStatisticsSnapshot> statistics(@Nullable String model, long version) {
         return List.of();
     }
 
@@ -28,7 +28,7 @@ final class NoObservation implements Observation {
     @Override
     public Map<String, List<String>> updateTraceSettings(
             @Nullable String model, Map<String, ? extends @Nullable List<String>> settings) {
-        throw ServingException.of(Code.UNIMPLEMENTED, "trace settings are not supported by this server");
+        throw ServingException.of(ErrorCode.UNIMPLEMENTED, "trace settings are not supported by this server");
     }
 
     @Override
@@ -38,6 +38,6 @@ final class NoObservation implements Observation {
 
     @Override
     public Map<String, Object> updateLogSettings(Map<String, Object> settings) {
-        throw ServingException.of(Code.UNIMPLEMENTED, "log settings are not supported by this server");
+        throw ServingException.of(ErrorCode.UNIMPLEMENTED, "log settings are not supported by this server");
     }
 }

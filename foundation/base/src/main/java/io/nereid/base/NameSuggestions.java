@@ -7,8 +7,8 @@ import java.util.Comparator;
 import java.util.List;
 
 /** Finds the names somebody may have meant. Immutable. */
-public final class Suggestions {
-    private Suggestions() {}
+public final class NameSuggestions {
+    private NameSuggestions() {}
 
     /**
      * The known names nearest to {@code given} by optimal string alignment distance, best first, at most three, none when
