@@ -4,6 +4,7 @@ package io.nereid.json;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.json.number.LittleEndian;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Objects;

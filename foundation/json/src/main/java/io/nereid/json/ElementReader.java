@@ -3,6 +3,10 @@
 package io.nereid.json;
 
 import io.nereid.base.ServingException;
+import io.nereid.json.number.DecimalToBinary;
+import io.nereid.json.number.LittleEndian;
+import io.nereid.json.number.NumberScanner;
+import io.nereid.json.number.SmallFloats;
 import io.nereid.tensor.DataType;
 
 /**

@@ -4,6 +4,9 @@ package io.nereid.json;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.json.number.LittleEndian;
+import io.nereid.json.number.NumberPrinter;
+import io.nereid.json.number.SmallFloats;
 import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
 

@@ -3,6 +3,7 @@
 package io.nereid.json;
 
 import io.nereid.base.ServingException;
+import io.nereid.json.number.NumberScanner;
 import java.util.Arrays;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -49,7 +50,7 @@ public final class JsonReader {
     private final boolean[] objects;
     private @Nullable String context;
 
-    private final TextScanner text = new TextScanner(this);
+    private final StringScanner text = new StringScanner(this);
 
     /** A reader that allows {@link #DEFAULT_MAX_DEPTH} levels. */
     public JsonReader() {
@@ -388,7 +389,7 @@ public final class JsonReader {
     public int readBase64(ByteSink sink) {
         int at = skipSpace();
         readText();
-        int n = Base64Text.decode(text.bytes, text.from, text.length, sink);
+        int n = Base64Codec.decode(text.bytes, text.from, text.length, sink);
         if (n < 0) {
             throw error(
                     "invalid base64 in the string" + at(at) + " (expected: letters, digits, '+', '/' and '=' padding)");

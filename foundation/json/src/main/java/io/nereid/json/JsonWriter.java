@@ -4,6 +4,7 @@ package io.nereid.json;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.json.number.NumberPrinter;
 import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -261,7 +262,7 @@ public final class JsonWriter {
     private JsonWriter base64(byte[] data, int from, int count) {
         rawValue("{\"b64\":\"");
         ensure((count + 2L) / 3 * 4 + 2);
-        length = Base64Text.encode(data, from, count, bytes, length);
+        length = Base64Codec.encode(data, from, count, bytes, length);
         bytes[length++] = '"';
         bytes[length++] = '}';
         return this;

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.json;
 
+import io.nereid.json.number.LittleEndian;
+
 /** The rules of well-formed UTF-8 (Unicode table 3-7). No state. */
 final class Utf8 {
     private Utf8() {}

@@ -14,7 +14,7 @@ import org.assertj.core.api.Assertions;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** Documents for tests. No state. */
-final class Documents {
+public final class Documents {
     private Documents() {}
 
     static JsonReader reader(String json) {
@@ -33,12 +33,12 @@ final class Documents {
         reader.reset(padded, 0, json.length);
     }
 
-    static ByteBuffer direct(int bytes) {
+    public static ByteBuffer direct(int bytes) {
         return ByteBuffer.allocateDirect(bytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /** Reads a flat or nested array of {@code count} elements and checks that the document ends there. */
-    static ByteBuffer readTensor(DataType type, String json, int count) {
+    public static ByteBuffer readTensor(DataType type, String json, int count) {
         JsonReader reader = reader(json);
         ByteBuffer dst = direct(count * type.size());
         new TensorReader(reader).read(type, dst, 0, count);
@@ -46,7 +46,7 @@ final class Documents {
         return dst;
     }
 
-    static String print(java.util.function.Consumer<JsonWriter> writing) {
+    public static String print(java.util.function.Consumer<JsonWriter> writing) {
         JsonWriter writer = new JsonWriter(1);
         writing.accept(writer);
         return text(writer);

@@ -9,6 +9,7 @@ import static io.nereid.json.Documents.reader;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.nereid.json.number.LittleEndian;
 import io.nereid.tensor.DataType;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;

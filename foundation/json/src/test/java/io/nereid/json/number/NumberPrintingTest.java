@@ -1,9 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.json;
+package io.nereid.json.number;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.json.Documents;
+import io.nereid.json.FloatStyle;
 import io.nereid.tensor.DataType;
 import java.math.BigDecimal;
 import java.math.MathContext;

@@ -9,7 +9,7 @@ import java.util.Arrays;
  * Scans strings and keeps the last one as a range of bytes: of the document itself, or of a scratch array when the string
  * has escapes. Confined to one reader.
  */
-final class TextScanner {
+final class StringScanner {
     /** The array that holds the last text, as UTF-8, from {@link #from} for {@link #length} bytes. */
     byte[] bytes = {};
 
@@ -21,7 +21,7 @@ final class TextScanner {
     private byte[] buffer = {};
     private int end;
 
-    TextScanner(JsonReader reader) {
+    StringScanner(JsonReader reader) {
         this.reader = reader;
     }
 

@@ -5,7 +5,7 @@ package io.nereid.json;
 import java.util.Arrays;
 
 /** Base64 to and from byte arrays without intermediate strings. No state. */
-final class Base64Text {
+final class Base64Codec {
     private static final byte[] LETTERS = new byte[64];
     private static final byte[] VALUES = new byte[256];
 
@@ -18,7 +18,7 @@ final class Base64Text {
         }
     }
 
-    private Base64Text() {}
+    private Base64Codec() {}
 
     /** Decodes, appends and returns the number of bytes; -1 when the text is not base64. */
     static int decode(byte[] b, int from, int length, ByteSink sink) {

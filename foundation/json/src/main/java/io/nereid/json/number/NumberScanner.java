@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.json;
+package io.nereid.json.number;
 
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
@@ -10,9 +10,9 @@ import java.nio.charset.StandardCharsets;
  * ±{@link #digits}·10^{@link #exponent}. Every read may run up to eight bytes past the last digit, hence the slack behind
  * a document. Confined to one reader.
  */
-final class NumberScanner {
+public final class NumberScanner {
     /** Result of {@link #scanFast}: use {@link #scan}. */
-    static final int SLOW = -1;
+    public static final int SLOW = -1;
 
     /** More significant digits than any tie of two doubles has; what follows only counts as zero or not. */
     private static final int MAX_DIGITS = 800;
@@ -20,22 +20,22 @@ final class NumberScanner {
     private static final int MAX_EXPONENT = 100_000;
 
     /** First 19 significant digits, unsigned. */
-    long digits;
+    public long digits;
 
-    int exponent;
-    boolean negative;
+    public int exponent;
+    public boolean negative;
     /** Whether non-zero digits after the first 19 were left out of {@link #digits}. */
     boolean truncated;
     /** Whether the token has neither fraction nor exponent. */
-    boolean integral;
+    public boolean integral;
     /** Whether the token is NaN, Infinity or -Infinity; then {@link #special} is the value without its sign. */
-    boolean isSpecial;
+    public boolean isSpecial;
 
     double special;
     /** Position of the byte that makes the token no number, after {@link #scan} returned {@link #SLOW}. */
-    int errorAt;
+    public int errorAt;
     /** What was expected at {@link #errorAt}. */
-    String expected = "";
+    public String expected = "";
 
     private int start;
     private byte[] buffer = {};
@@ -46,7 +46,7 @@ final class NumberScanner {
      * Sets digits, exponent and sign only. Returns the position after it, or {@link #SLOW} when the form is unusual or
      * wrong.
      */
-    int scanFast(byte[] b, int from) {
+    public int scanFast(byte[] b, int from) {
         int p = from;
         int c = b[p];
         boolean minus = c == '-';
@@ -142,7 +142,7 @@ final class NumberScanner {
     }
 
     /** Scans any number. Returns the position after it, or {@link #SLOW} with {@link #errorAt} set. */
-    int scan(byte[] b, int from) {
+    public int scan(byte[] b, int from) {
         buffer = b;
         start = from;
         digits = 0;
@@ -234,7 +234,7 @@ final class NumberScanner {
     }
 
     /** Bits of the float nearest to the scanned number; infinity when a finite number is out of range. */
-    int floatBits() {
+    public int floatBits() {
         int sign = negative ? 0x80000000 : 0;
         if (isSpecial) {
             return sign | Float.floatToIntBits((float) special);
@@ -247,18 +247,18 @@ final class NumberScanner {
     }
 
     /** The double nearest to the scanned number; infinite when a finite number is out of range. */
-    double doubleValue() {
+    public double doubleValue() {
         double magnitude = magnitude();
         return negative ? -magnitude : magnitude;
     }
 
     /** Bits of the nearest FP16; infinity when a finite number is out of range. */
-    int fp16Bits() {
+    public int fp16Bits() {
         return smallFloatBits(SmallFloats.FP16_FRACTION_BITS, SmallFloats.FP16_BIAS);
     }
 
     /** Bits of the nearest BF16; infinity when a finite number is out of range. */
-    int bf16Bits() {
+    public int bf16Bits() {
         return smallFloatBits(SmallFloats.BF16_FRACTION_BITS, SmallFloats.BF16_BIAS);
     }
 
@@ -288,7 +288,7 @@ final class NumberScanner {
      * The scanned number as an integer: true when it is one and its magnitude fits 64 unsigned bits, which
      * {@link #integerMagnitude()} then returns. Otherwise {@link #isWhole()} tells the two refusals apart.
      */
-    boolean toInteger() {
+    public boolean toInteger() {
         if (isSpecial) {
             return false;
         }
@@ -318,12 +318,12 @@ final class NumberScanner {
         return true;
     }
 
-    long integerMagnitude() {
+    public long integerMagnitude() {
         return integer;
     }
 
     /** Whether the scanned number is finite and has no fractional part. */
-    boolean isWhole() {
+    public boolean isWhole() {
         return !isSpecial && (digits == 0 || allDigits().scale >= 0);
     }
 
@@ -414,7 +414,7 @@ final class NumberScanner {
     }
 
     /** The token for an error message, cut to 40 characters. */
-    static String excerpt(byte[] b, int from, int to) {
+    public static String excerpt(byte[] b, int from, int to) {
         String text = new String(b, from, Math.min(to - from, 40), StandardCharsets.ISO_8859_1);
         return to - from > 40 ? text + "..." : text;
     }

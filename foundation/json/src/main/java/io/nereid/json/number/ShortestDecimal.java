@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.json;
+package io.nereid.json.number;
 
 /**
  * The shortest decimal that rounds to a given binary number, and of those the closest: Giulietti's Schubfach, for any

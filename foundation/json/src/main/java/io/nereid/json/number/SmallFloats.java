@@ -1,28 +1,28 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.json;
+package io.nereid.json.number;
 
 /** The two 16-bit floating-point types. No state. */
-final class SmallFloats {
-    static final int FP16_FRACTION_BITS = 10;
-    static final int FP16_BIAS = 15;
-    static final int BF16_FRACTION_BITS = 7;
-    static final int BF16_BIAS = 127;
+public final class SmallFloats {
+    public static final int FP16_FRACTION_BITS = 10;
+    public static final int FP16_BIAS = 15;
+    public static final int BF16_FRACTION_BITS = 7;
+    public static final int BF16_BIAS = 127;
 
     private SmallFloats() {}
 
     /** Unsigned bits of the FP16 nearest to a double ≥ 0, ties to even; infinity when out of range. */
-    static int toFp16(double d) {
+    public static int toFp16(double d) {
         return round(d, FP16_FRACTION_BITS, FP16_BIAS);
     }
 
     /** Unsigned bits of the BF16 nearest to a double ≥ 0, ties to even; infinity when out of range. */
-    static int toBf16(double d) {
+    public static int toBf16(double d) {
         return round(d, BF16_FRACTION_BITS, BF16_BIAS);
     }
 
     /** Whether a double ≥ 0 lies exactly between two neighbours of the type, so that rounding it again needs care. */
-    static boolean isTie(double d, int fractionBits, int bias) {
+    public static boolean isTie(double d, int fractionBits, int bias) {
         int dropped = droppedBits(d, fractionBits, bias);
         if (dropped > 53) {
             return false;
@@ -31,7 +31,7 @@ final class SmallFloats {
         return (m & ((1L << dropped) - 1)) == 1L << (dropped - 1);
     }
 
-    static float fp16ToFloat(short bits) {
+    public static float fp16ToFloat(short bits) {
         int exponent = bits >> FP16_FRACTION_BITS & 0x1F;
         int fraction = bits & 0x3FF;
         float magnitude;
@@ -45,7 +45,7 @@ final class SmallFloats {
         return bits < 0 ? -magnitude : magnitude;
     }
 
-    static float bf16ToFloat(short bits) {
+    public static float bf16ToFloat(short bits) {
         return Float.intBitsToFloat(bits << 16);
     }
 

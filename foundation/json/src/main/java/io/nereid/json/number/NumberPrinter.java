@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.json;
+package io.nereid.json.number;
 
 import java.nio.charset.StandardCharsets;
 
@@ -9,9 +9,9 @@ import java.nio.charset.StandardCharsets;
  * number. Floating-point numbers get the fewest digits that read back to the same value and always a point or an
  * exponent: plain from 1e-5 up to below 1e16, else as {@code 1.5e-7} or {@code 1e20}. Confined to one thread.
  */
-final class NumberPrinter {
+public final class NumberPrinter {
     /** Room that every method may use. */
-    static final int MAX_LENGTH = 48;
+    public static final int MAX_LENGTH = 48;
 
     /** Slack of the fast decision against the rounding error of one multiplication of numbers below 2^28. */
     private static final double DOUBT = 1e-6;
@@ -41,7 +41,7 @@ final class NumberPrinter {
 
     private final ShortestDecimal shortest = new ShortestDecimal();
 
-    static int printInt(byte[] b, int at, long v) {
+    public static int printInt(byte[] b, int at, long v) {
         int p = at;
         if (v < 0) {
             b[p++] = '-';
@@ -50,7 +50,7 @@ final class NumberPrinter {
         return printUnsigned(b, p, v < 0 ? -v : v);
     }
 
-    static int printUnsigned(byte[] b, int at, long v) {
+    public static int printUnsigned(byte[] b, int at, long v) {
         if (v >= 0 && v < 100_000_000L) {
             return printUpTo8(b, at, (int) v);
         }
@@ -72,7 +72,7 @@ final class NumberPrinter {
         return at + 8 - (zeros >>> 3);
     }
 
-    int printDouble(byte[] b, int at, double d) {
+    public int printDouble(byte[] b, int at, double d) {
         int p = at;
         long bits = Double.doubleToRawLongBits(d);
         long fraction = bits & 0xFFFFFFFFFFFFFL;
@@ -95,7 +95,7 @@ final class NumberPrinter {
         return printShortest(b, p);
     }
 
-    int printFloat(byte[] b, int at, float f) {
+    public int printFloat(byte[] b, int at, float f) {
         int p = at;
         int bits = Float.floatToRawIntBits(f);
         int e = bits >>> 23 & 0xFF;
@@ -138,16 +138,16 @@ final class NumberPrinter {
     }
 
     /** Prints a float with the digits of the double that it widens to. */
-    int printWidened(byte[] b, int at, float f) {
+    public int printWidened(byte[] b, int at, float f) {
         int p = WidenedFloats.print(b, at, f);
         return p == WidenedFloats.NOT_PRINTED ? printDouble(b, at, f) : p;
     }
 
-    int printFp16(byte[] b, int at, short v) {
+    public int printFp16(byte[] b, int at, short v) {
         return printSmall(b, at, v, SmallFloats.fp16ToFloat(v), SmallFloats.FP16_FRACTION_BITS, SmallFloats.FP16_BIAS);
     }
 
-    int printBf16(byte[] b, int at, short v) {
+    public int printBf16(byte[] b, int at, short v) {
         return printSmall(b, at, v, SmallFloats.bf16ToFloat(v), SmallFloats.BF16_FRACTION_BITS, SmallFloats.BF16_BIAS);
     }
 

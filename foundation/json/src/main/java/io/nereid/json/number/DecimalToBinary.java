@@ -1,19 +1,19 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.json;
+package io.nereid.json.number;
 
 /**
  * Correctly rounded conversion of w·10^q to binary floating point: one exact division where that is enough, else the
  * method of Eisel and Lemire (a 64 x 128-bit product). No state.
  */
-final class DecimalToBinary {
+public final class DecimalToBinary {
     private static final long MAX_EXACT = 1L << 53;
     private static final long INFINITE_BITS = 0x7FF0000000000000L;
 
     private DecimalToBinary() {}
 
     /** Bits of the float nearest to w·10^q (w unsigned); infinity when out of range. */
-    static int floatBits(long w, int q) {
+    public static int floatBits(long w, int q) {
         if (w >= 0 && w <= MAX_EXACT && q <= 0 && q >= -22) {
             double d = w / PowersOfTen.exact(-q);
             // rounding twice goes wrong only when the double is a tie of floats; none here is as small as 2^-126
@@ -31,7 +31,7 @@ final class DecimalToBinary {
     }
 
     /** Bits of the double nearest to w·10^q (w unsigned); infinity when out of range. */
-    static long doubleBits(long w, int q) {
+    public static long doubleBits(long w, int q) {
         if (w >= 0 && w <= MAX_EXACT && q <= 22 && q >= -22) {
             double d = q < 0 ? w / PowersOfTen.exact(-q) : w * PowersOfTen.exact(q);
             return Double.doubleToRawLongBits(d);
