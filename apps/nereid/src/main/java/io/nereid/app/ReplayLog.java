@@ -5,6 +5,8 @@ package io.nereid.app;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
@@ -12,8 +14,6 @@ import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictMessage;
 import io.nereid.tfdata.PredictionLog;
 import io.nereid.tfdata.RecordFile;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -89,7 +89,7 @@ final class ReplayLog {
         MemoryRegion region = MemoryRegion.copyOf(log.request(), 0, log.request().length);
         List<Tensor> inputs = List.of();
         try {
-            PredictMessage message = new PredictMessage(new WireReader(), new NameCache());
+            PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
             message.scanRequest(region);
             List<RequestedOutput> wanted = message.filter();
             ModelSpec spec = message.spec();

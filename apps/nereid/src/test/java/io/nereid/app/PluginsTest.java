@@ -199,7 +199,7 @@ class PluginsTest {
         assertThat(backend.getClass()).isNotEqualTo(Sample.class);
         assertThat(backend.name()).isEqualTo("sample");
         assertThat(backend.unavailable())
-                .isEqualTo("io.nereid.app.Main: no, io.nereid.wire.WireReader: no, picocli.CommandLine: no, "
+                .isEqualTo("io.nereid.app.Main: no, io.nereid.protobuf.ProtobufReader: no, picocli.CommandLine: no, "
                         + "io.netty.channel.Channel: no, io.nereid.tensor.Tensor: yes, io.netty.buffer.ByteBuf: yes, "
                         + "org.slf4j.Logger: yes, java.sql.Driver: yes");
         assertThat(Backends.find(places)).extracting(Backend::name).contains("sample");
@@ -240,7 +240,7 @@ class PluginsTest {
             StringBuilder seen = new StringBuilder();
             for (String name : List.of(
                     "io.nereid.app.Main",
-                    "io.nereid.wire.WireReader",
+                    "io.nereid.protobuf.ProtobufReader",
                     "picocli.CommandLine",
                     "io.netty.channel.Channel",
                     "io.nereid.tensor.Tensor",

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
 import io.nereid.engine.EngineOptions;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.spi.ModelControl.RequestLogging;
 import io.nereid.spi.ModelControl.ServedModel;
@@ -19,7 +20,6 @@ import io.nereid.tfdata.PredictionLog;
 import io.nereid.tfdata.RecordFile;
 import io.nereid.tracing.TraceOptions;
 import io.nereid.transport.ServerOptions;
-import io.nereid.wire.WireWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -183,7 +183,7 @@ class ReplayTest {
         for (int i = 0; i < 16; i++) {
             output.region().setInt(4 * i, i == 0 ? sum : 1 + 2 * i);
         }
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         ModelSpec spec = ModelSpec.of(model);
         PredictionLog.writePredict(
                 out, spec, spec, inputs, List.of("OUTPUT0"), answered ? List.of(output) : null, 1, 1_700_000_000L);
@@ -274,7 +274,7 @@ class ReplayTest {
     // ---- comparison
 
     private static List<String> compare(double tolerance, Tensor recorded, String type, String shape, ByteBuffer now) {
-        WireWriter log = new WireWriter();
+        ProtobufWriter log = new ProtobufWriter();
         ModelSpec spec = ModelSpec.of("m");
         PredictionLog.writePredict(log, spec, spec, List.of(), List.of(), List.of(recorded), 1, 1);
         recorded.close();

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tfdata;
 
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -17,9 +17,9 @@ import java.util.Objects;
 public record Example(Map<String, Feature> features) {
     /** The example of a message. */
     public static Example parse(byte[] message) {
-        WireReader wire = new WireReader();
+        ProtobufReader wire = new ProtobufReader();
         wire.reset(TensorProto.view(message));
-        return read(wire, new NameCache());
+        return read(wire, new StringInterner());
     }
 
     /**
@@ -27,11 +27,11 @@ public record Example(Map<String, Feature> features) {
      *
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT when it is none
      */
-    public static Example read(WireReader wire, NameCache names) {
+    public static Example read(ProtobufReader wire, StringInterner names) {
         Map<String, Feature> features = new LinkedHashMap<>();
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag != (1 << 3 | WireReader.BYTES)) {
+            if (tag != (1 << 3 | ProtobufReader.BYTES)) {
                 wire.skipField(tag);
                 continue;
             }
@@ -42,10 +42,10 @@ public record Example(Map<String, Feature> features) {
         return new Example(features);
     }
 
-    private static void readFeatures(WireReader wire, NameCache names, Map<String, Feature> features) {
+    private static void readFeatures(ProtobufReader wire, StringInterner names, Map<String, Feature> features) {
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag != (1 << 3 | WireReader.BYTES)) {
+            if (tag != (1 << 3 | ProtobufReader.BYTES)) {
                 wire.skipField(tag);
                 continue;
             }
@@ -55,8 +55,8 @@ public record Example(Map<String, Feature> features) {
             while (wire.hasMore()) {
                 int inner = wire.readTag();
                 switch (inner) {
-                    case 1 << 3 | WireReader.BYTES -> name = wire.readText(names);
-                    case 2 << 3 | WireReader.BYTES -> {
+                    case 1 << 3 | ProtobufReader.BYTES -> name = wire.readText(names);
+                    case 2 << 3 | ProtobufReader.BYTES -> {
                         int around = wire.enter();
                         feature = Feature.read(wire);
                         wire.leave(around);
@@ -78,7 +78,7 @@ public record Example(Map<String, Feature> features) {
 
     /** The message. */
     public byte[] toBytes() {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         int list = out.begin(1);
         features.forEach((name, feature) -> {
             int entry = out.begin(1);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tfdata;
 
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -29,13 +29,13 @@ public final class Examples {
     }
 
     /** Reads the {@code Input} that the reader's range holds. */
-    public static Examples read(WireReader wire) {
+    public static Examples read(ProtobufReader wire) {
         List<byte[]> messages = new ArrayList<>();
         byte[] context = null;
         int kind = 0;
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag != (1 << 3 | WireReader.BYTES) && tag != (2 << 3 | WireReader.BYTES)) {
+            if (tag != (1 << 3 | ProtobufReader.BYTES) && tag != (2 << 3 | ProtobufReader.BYTES)) {
                 wire.skipField(tag);
                 continue;
             }
@@ -48,9 +48,9 @@ public final class Examples {
             int outer = wire.enter();
             while (wire.hasMore()) {
                 int inner = wire.readTag();
-                if (inner == (1 << 3 | WireReader.BYTES)) {
+                if (inner == (1 << 3 | ProtobufReader.BYTES)) {
                     messages.add(bytes(wire));
-                } else if (inner == (2 << 3 | WireReader.BYTES) && tag >>> 3 == 2) {
+                } else if (inner == (2 << 3 | ProtobufReader.BYTES) && tag >>> 3 == 2) {
                     context = context == null ? bytes(wire) : join(context, bytes(wire));
                 } else {
                     wire.skipField(inner);
@@ -61,7 +61,7 @@ public final class Examples {
         return new Examples(messages, context);
     }
 
-    private static byte[] bytes(WireReader wire) {
+    private static byte[] bytes(ProtobufReader wire) {
         byte[] bytes = new byte[wire.readLength()];
         wire.buffer().get(wire.position(), bytes);
         wire.skip(bytes.length);
@@ -86,8 +86,8 @@ public final class Examples {
 
     /** All examples, with the context's features where they have none of the same name. */
     public List<Example> all() {
-        WireReader wire = new WireReader();
-        NameCache names = new NameCache();
+        ProtobufReader wire = new ProtobufReader();
+        StringInterner names = new StringInterner();
         Example shared = null;
         if (context != null) {
             wire.reset(TensorProto.view(context));
@@ -103,7 +103,7 @@ public final class Examples {
     }
 
     /** Writes this as an {@code Input} field. */
-    public void write(WireWriter out, int field) {
+    public void write(ProtobufWriter out, int field) {
         int input = out.begin(field);
         int list = out.begin(context == null ? 1 : 2);
         for (byte[] message : messages) {

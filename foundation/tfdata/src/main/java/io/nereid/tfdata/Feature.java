@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.tfdata;
 
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -91,12 +91,12 @@ public final class Feature {
     }
 
     /** Reads the message that the reader's range holds. */
-    static Feature read(WireReader wire) {
+    static Feature read(ProtobufReader wire) {
         Feature value = NONE;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             int field = tag >>> 3;
-            if ((tag & 7) != WireReader.BYTES || field < 1 || field > 3) {
+            if ((tag & 7) != ProtobufReader.BYTES || field < 1 || field > 3) {
                 wire.skipField(tag);
                 continue;
             }
@@ -119,7 +119,7 @@ public final class Feature {
         return new Feature(kind, b, f, l);
     }
 
-    private static Feature readList(WireReader wire, Kind kind) {
+    private static Feature readList(ProtobufReader wire, Kind kind) {
         return switch (kind) {
             case BYTES -> readBytes(wire);
             case FLOAT -> readFloats(wire);
@@ -128,11 +128,11 @@ public final class Feature {
         };
     }
 
-    private static Feature readBytes(WireReader wire) {
+    private static Feature readBytes(ProtobufReader wire) {
         List<byte[]> values = new ArrayList<>();
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag != (1 << 3 | WireReader.BYTES)) {
+            if (tag != (1 << 3 | ProtobufReader.BYTES)) {
                 wire.skipField(tag);
                 continue;
             }
@@ -146,19 +146,19 @@ public final class Feature {
         return ofBytes(values);
     }
 
-    private static Feature readFloats(WireReader wire) {
+    private static Feature readFloats(ProtobufReader wire) {
         float[] values = NO_FLOATS;
         int n = 0;
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag == (1 << 3 | WireReader.BYTES)) {
+            if (tag == (1 << 3 | ProtobufReader.BYTES)) {
                 int outer = wire.enter();
                 values = Arrays.copyOf(values, n + (wire.end() - wire.position() + 3) / 4);
                 while (wire.hasMore()) {
                     values[n++] = Float.intBitsToFloat(wire.readFixed32());
                 }
                 wire.leave(outer);
-            } else if (tag == (1 << 3 | WireReader.FIXED32)) {
+            } else if (tag == (1 << 3 | ProtobufReader.FIXED32)) {
                 if (n == values.length) {
                     values = Arrays.copyOf(values, Math.max(4, n * 2));
                 }
@@ -170,13 +170,13 @@ public final class Feature {
         return new Feature(Kind.FLOAT, NO_BYTES, n == values.length ? values : Arrays.copyOf(values, n), NO_LONGS);
     }
 
-    private static Feature readLongs(WireReader wire) {
+    private static Feature readLongs(ProtobufReader wire) {
         long[] values = NO_LONGS;
         int n = 0;
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            boolean packed = tag == (1 << 3 | WireReader.BYTES);
-            if (!packed && tag != (1 << 3 | WireReader.VARINT)) {
+            boolean packed = tag == (1 << 3 | ProtobufReader.BYTES);
+            if (!packed && tag != (1 << 3 | ProtobufReader.VARINT)) {
                 wire.skipField(tag);
                 continue;
             }
@@ -198,7 +198,7 @@ public final class Feature {
     }
 
     /** Writes this as a message field. */
-    void write(WireWriter out, int field) {
+    void write(ProtobufWriter out, int field) {
         int message = out.begin(field);
         if (kind != Kind.NONE) {
             int list = out.begin(kind.ordinal());

@@ -4,10 +4,10 @@ package io.nereid.tfdata;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.spi.ModelRef;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,16 +35,16 @@ public record ModelSpec(String name, long version, @Nullable String label, Strin
     }
 
     /** Reads the message that the reader's range holds. Of version and label, the one that came last counts. */
-    public static ModelSpec read(WireReader wire, NameCache names) {
+    public static ModelSpec read(ProtobufReader wire, StringInterner names) {
         return read(wire, names, null);
     }
 
     /**
-     * As {@link #read(WireReader, NameCache)}, for a field that came before: what is not said now stays.
+     * As {@link #read(ProtobufReader, StringInterner)}, for a field that came before: what is not said now stays.
      *
      * @throws ServingException NOT_FOUND for a version below 0
      */
-    public static ModelSpec read(WireReader wire, NameCache names, @Nullable ModelSpec before) {
+    public static ModelSpec read(ProtobufReader wire, StringInterner names, @Nullable ModelSpec before) {
         String name = before == null ? "" : before.name;
         long version = before == null ? ModelRef.ANY : before.version;
         String label = before == null ? null : before.label;
@@ -53,14 +53,14 @@ public record ModelSpec(String name, long version, @Nullable String label, Strin
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> name = wire.readText(names);
-                case 2 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> name = wire.readText(names);
+                case 2 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     version = 0;
                     label = null;
                     while (wire.hasMore()) {
                         int inner = wire.readTag();
-                        if (inner == (1 << 3 | WireReader.VARINT)) {
+                        if (inner == (1 << 3 | ProtobufReader.VARINT)) {
                             version = wire.readVarint();
                         } else {
                             wire.skipField(inner);
@@ -69,8 +69,8 @@ public record ModelSpec(String name, long version, @Nullable String label, Strin
                     wire.leave(outer);
                     given = version;
                 }
-                case 3 << 3 | WireReader.BYTES -> signature = wire.readText(names);
-                case 4 << 3 | WireReader.BYTES -> {
+                case 3 << 3 | ProtobufReader.BYTES -> signature = wire.readText(names);
+                case 4 << 3 | ProtobufReader.BYTES -> {
                     label = wire.readText(names);
                     version = ModelRef.ANY;
                     given = 0;
@@ -89,7 +89,7 @@ public record ModelSpec(String name, long version, @Nullable String label, Strin
     }
 
     /** Writes this as a message field. */
-    public void write(WireWriter out, int field) {
+    public void write(ProtobufWriter out, int field) {
         int message = out.begin(field);
         out.textField(1, name);
         if (label != null) {

@@ -3,12 +3,12 @@
 package io.nereid.tfdata;
 
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -21,8 +21,8 @@ import org.jspecify.annotations.Nullable;
 public final class PredictMessage {
     private static final int MAX_TENSORS = 4096;
 
-    private final WireReader wire;
-    private final NameCache names;
+    private final ProtobufReader wire;
+    private final StringInterner names;
     private final TensorProto protos;
     private final ArrayList<String> tensorNames = new ArrayList<>();
     private int[] bounds = new int[16];
@@ -32,7 +32,7 @@ public final class PredictMessage {
     private MemoryRegion message = MemoryRegion.empty();
 
     /** A reader that uses these tools. */
-    public PredictMessage(WireReader wire, NameCache names) {
+    public PredictMessage(ProtobufReader wire, StringInterner names) {
         this.wire = wire;
         this.names = names;
         this.protos = new TensorProto(wire);
@@ -62,7 +62,7 @@ public final class PredictMessage {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             int field = tag >>> 3;
-            if ((tag & 7) != WireReader.BYTES) {
+            if ((tag & 7) != ProtobufReader.BYTES) {
                 wire.skipField(tag);
             } else if (field == tensorField) {
                 int outer = wire.enter();
@@ -87,8 +87,8 @@ public final class PredictMessage {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> name = wire.readText(names);
-                case 2 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> name = wire.readText(names);
+                case 2 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     from = wire.position();
                     to = wire.end();
@@ -165,7 +165,7 @@ public final class PredictMessage {
 
     /** Writes a {@code PredictRequest} as a message field. */
     public static void writeRequest(
-            WireWriter out, int field, ModelSpec spec, List<Tensor> inputs, List<String> filter, boolean content) {
+            ProtobufWriter out, int field, ModelSpec spec, List<Tensor> inputs, List<String> filter, boolean content) {
         int message = out.begin(field);
         spec.write(out, 1);
         writeTensors(out, 2, inputs, content);
@@ -176,14 +176,15 @@ public final class PredictMessage {
     }
 
     /** Writes a {@code PredictResponse} as a message field. */
-    public static void writeResponse(WireWriter out, int field, ModelSpec spec, List<Tensor> outputs, boolean content) {
+    public static void writeResponse(
+            ProtobufWriter out, int field, ModelSpec spec, List<Tensor> outputs, boolean content) {
         int message = out.begin(field);
         writeTensors(out, 1, outputs, content);
         spec.write(out, 2);
         out.end(message);
     }
 
-    private static void writeTensors(WireWriter out, int field, List<Tensor> tensors, boolean content) {
+    private static void writeTensors(ProtobufWriter out, int field, List<Tensor> tensors, boolean content) {
         for (Tensor tensor : tensors) {
             int entry = out.begin(field);
             out.presentTextField(1, tensor.name());

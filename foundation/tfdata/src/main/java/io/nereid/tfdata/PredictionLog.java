@@ -4,6 +4,9 @@ package io.nereid.tfdata;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelMetadata;
@@ -11,9 +14,6 @@ import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -75,9 +75,9 @@ public record PredictionLog(
      * @throws ServingException INVALID_ARGUMENT when it is none
      */
     public static PredictionLog parse(byte[] message) {
-        WireReader wire = new WireReader();
+        ProtobufReader wire = new ProtobufReader();
         wire.reset(TensorProto.view(message));
-        NameCache names = new NameCache();
+        StringInterner names = new StringInterner();
         Kind kind = Kind.NONE;
         ModelSpec model = null;
         double rate = 0;
@@ -87,7 +87,7 @@ public record PredictionLog(
         while (wire.hasMore()) {
             int tag = wire.readTag();
             Kind of = Kind.of(tag >>> 3);
-            if ((tag & 7) != WireReader.BYTES || of == Kind.NONE && tag >>> 3 != 1) {
+            if ((tag & 7) != ProtobufReader.BYTES || of == Kind.NONE && tag >>> 3 != 1) {
                 wire.skipField(tag);
                 continue;
             }
@@ -96,13 +96,13 @@ public record PredictionLog(
                 while (wire.hasMore()) {
                     int inner = wire.readTag();
                     switch (inner) {
-                        case 1 << 3 | WireReader.BYTES -> {
+                        case 1 << 3 | ProtobufReader.BYTES -> {
                             int around = wire.enter();
                             model = ModelSpec.read(wire, names, model);
                             wire.leave(around);
                         }
-                        case 2 << 3 | WireReader.BYTES -> rate = samplingRate(wire, rate);
-                        case 4 << 3 | WireReader.VARINT -> seconds = wire.readVarint();
+                        case 2 << 3 | ProtobufReader.BYTES -> rate = samplingRate(wire, rate);
+                        case 4 << 3 | ProtobufReader.VARINT -> seconds = wire.readVarint();
                         default -> wire.skipField(inner);
                     }
                 }
@@ -113,8 +113,8 @@ public record PredictionLog(
                 while (wire.hasMore()) {
                     int inner = wire.readTag();
                     switch (inner) {
-                        case 1 << 3 | WireReader.BYTES -> request = bytes(wire);
-                        case 2 << 3 | WireReader.BYTES -> response = bytes(wire);
+                        case 1 << 3 | ProtobufReader.BYTES -> request = bytes(wire);
+                        case 2 << 3 | ProtobufReader.BYTES -> response = bytes(wire);
                         default -> wire.skipField(inner);
                     }
                 }
@@ -124,12 +124,12 @@ public record PredictionLog(
         return new PredictionLog(kind, model, rate, seconds, request, response);
     }
 
-    private static double samplingRate(WireReader wire, double before) {
+    private static double samplingRate(ProtobufReader wire, double before) {
         double rate = before;
         int outer = wire.enter();
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag == (1 << 3 | WireReader.FIXED64)) {
+            if (tag == (1 << 3 | ProtobufReader.FIXED64)) {
                 rate = Double.longBitsToDouble(wire.readFixed64());
             } else {
                 wire.skipField(tag);
@@ -139,7 +139,7 @@ public record PredictionLog(
         return rate;
     }
 
-    private static byte[] bytes(WireReader wire) {
+    private static byte[] bytes(ProtobufReader wire) {
         byte[] bytes = new byte[wire.readLength()];
         wire.buffer().get(wire.position(), bytes);
         wire.skip(bytes.length);
@@ -148,7 +148,7 @@ public record PredictionLog(
 
     /** The message. */
     public byte[] toBytes() {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         if (model != null) {
             writeHead(out, model, samplingRate, timestampSecs);
         }
@@ -163,7 +163,7 @@ public record PredictionLog(
         return out.toByteArray();
     }
 
-    private static void writeHead(WireWriter out, ModelSpec model, double rate, long seconds) {
+    private static void writeHead(ProtobufWriter out, ModelSpec model, double rate, long seconds) {
         int head = out.begin(1);
         model.write(out, 1);
         if (rate != 0) {
@@ -187,7 +187,7 @@ public record PredictionLog(
      * @param outputs null when there was no answer
      */
     public static void writePredict(
-            WireWriter out,
+            ProtobufWriter out,
             ModelSpec asked,
             ModelSpec answered,
             List<Tensor> inputs,
@@ -227,7 +227,7 @@ public record PredictionLog(
     private InferenceRequest predict(ModelMetadata metadata) {
         MemoryRegion region = MemoryRegion.copyOf(request, 0, request.length);
         try {
-            PredictMessage message = new PredictMessage(new WireReader(), new NameCache());
+            PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
             message.scanRequest(region);
             ModelSpec spec = message.spec();
             return request(metadata, spec == null ? "" : spec.signature(), message.tensors(), message.filter());
@@ -251,15 +251,15 @@ public record PredictionLog(
     }
 
     private List<InferenceRequest> examples(ModelMetadata metadata) {
-        WireReader wire = new WireReader();
-        NameCache names = new NameCache();
+        ProtobufReader wire = new ProtobufReader();
+        StringInterner names = new StringInterner();
         wire.reset(TensorProto.view(request));
         List<String> signatures = new ArrayList<>();
         Examples examples = Examples.of(List.of(), null);
         ModelSpec spec = null;
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if ((tag & 7) != WireReader.BYTES || tag >>> 3 > 2) {
+            if ((tag & 7) != ProtobufReader.BYTES || tag >>> 3 > 2) {
                 wire.skipField(tag);
                 continue;
             }
@@ -296,11 +296,11 @@ public record PredictionLog(
         }
     }
 
-    private static String taskSignature(WireReader wire, NameCache names) {
+    private static String taskSignature(ProtobufReader wire, StringInterner names) {
         ModelSpec spec = null;
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag == (1 << 3 | WireReader.BYTES)) {
+            if (tag == (1 << 3 | ProtobufReader.BYTES)) {
                 int outer = wire.enter();
                 spec = ModelSpec.read(wire, names, spec);
                 wire.leave(outer);
@@ -318,7 +318,7 @@ public record PredictionLog(
         }
         MemoryRegion region = MemoryRegion.copyOf(response, 0, response.length);
         try {
-            PredictMessage message = new PredictMessage(new WireReader(), new NameCache());
+            PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
             message.scanResponse(region);
             return message.tensors();
         } finally {

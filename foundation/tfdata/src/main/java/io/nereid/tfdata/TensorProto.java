@@ -3,12 +3,12 @@
 package io.nereid.tfdata;
 
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -24,7 +24,7 @@ public final class TensorProto {
 
     private static final int MAX_RANK = 254;
 
-    private final WireReader wire;
+    private final ProtobufReader wire;
     private final TensorValues values = new TensorValues();
     private long[] dims = new long[8];
     private int[] spans = new int[16];
@@ -38,7 +38,7 @@ public final class TensorProto {
     private long expansionLeft = EXPANSION_LIMIT;
 
     /** Reads from messages that {@code wire} stands in. */
-    public TensorProto(WireReader wire) {
+    public TensorProto(ProtobufReader wire) {
         this.wire = wire;
     }
 
@@ -51,7 +51,7 @@ public final class TensorProto {
     public static Tensor parse(String name, byte[] message) {
         MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
         try {
-            WireReader wire = new WireReader();
+            ProtobufReader wire = new ProtobufReader();
             wire.reset(region.nio(0, region.size()));
             return new TensorProto(wire).read(name, region);
         } finally {
@@ -68,12 +68,12 @@ public final class TensorProto {
         long bytes = 0;
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if ((tag & 7) == WireReader.BYTES && tag >>> 3 > 6) {
+            if ((tag & 7) == ProtobufReader.BYTES && tag >>> 3 > 6) {
                 int length = wire.readLength();
                 bytes += length;
                 wire.skip(length);
             } else {
-                bytes += tag >>> 3 > 4 && (tag & 7) != WireReader.BYTES ? 4 : 0;
+                bytes += tag >>> 3 > 4 && (tag & 7) != ProtobufReader.BYTES ? 4 : 0;
                 wire.skipField(tag);
             }
         }
@@ -110,13 +110,13 @@ public final class TensorProto {
             int start = wire.position();
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.VARINT -> number = wire.readVarint();
-                case 2 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.VARINT -> number = wire.readVarint();
+                case 2 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     scanShape(name);
                     wire.leave(outer);
                 }
-                case 4 << 3 | WireReader.BYTES -> {
+                case 4 << 3 | ProtobufReader.BYTES -> {
                     contentLength = wire.readLength();
                     contentAt = wire.position();
                     wire.skip(contentLength);
@@ -151,12 +151,12 @@ public final class TensorProto {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 2 << 3 | WireReader.BYTES -> {
+                case 2 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     long size = 0;
                     while (wire.hasMore()) {
                         int inner = wire.readTag();
-                        if (inner == (1 << 3 | WireReader.VARINT)) {
+                        if (inner == (1 << 3 | ProtobufReader.VARINT)) {
                             size = wire.readVarint();
                         } else {
                             wire.skipField(inner);
@@ -172,7 +172,7 @@ public final class TensorProto {
                     }
                     dims[rank++] = size;
                 }
-                case 3 << 3 | WireReader.VARINT -> unknownRank = wire.readVarint() != 0;
+                case 3 << 3 | ProtobufReader.VARINT -> unknownRank = wire.readVarint() != 0;
                 default -> wire.skipField(tag);
             }
         }
@@ -247,7 +247,7 @@ public final class TensorProto {
         }
         if (count == elements && used == 1 && count > 0 && (field == 5 || field == 6)) {
             int bytes = (int) (elements * type.size());
-            if ((spans[0] & 7) == WireReader.BYTES && spans[2] - spans[1] == bytes + varintSize(bytes)) {
+            if ((spans[0] & 7) == ProtobufReader.BYTES && spans[2] - spans[1] == bytes + varintSize(bytes)) {
                 // One packed list: its bytes are the tensor's.
                 return Tensor.over(name, type, shape, region.retain(), spans[2] - bytes, bytes);
             }
@@ -320,13 +320,13 @@ public final class TensorProto {
 
     private static boolean fits(int tag, int field) {
         int wireType = tag & 7;
-        return wireType == WireReader.BYTES
+        return wireType == ProtobufReader.BYTES
                 || field != 8
                         && wireType
                                 == switch (field) {
-                                    case 5 -> WireReader.FIXED32;
-                                    case 6 -> WireReader.FIXED64;
-                                    default -> WireReader.VARINT;
+                                    case 5 -> ProtobufReader.FIXED32;
+                                    case 6 -> ProtobufReader.FIXED64;
+                                    default -> ProtobufReader.VARINT;
                                 };
     }
 
@@ -369,7 +369,7 @@ public final class TensorProto {
      *
      * @param content whether as tensor_content, else in the field of its type; strings always go there
      */
-    public static void write(WireWriter out, int field, Tensor tensor, boolean content) {
+    public static void write(ProtobufWriter out, int field, Tensor tensor, boolean content) {
         int message = out.begin(field);
         int rest = writeHead(out, tensor, content);
         if (rest > 0) {
@@ -385,7 +385,7 @@ public final class TensorProto {
      *
      * @return how many bytes are to be put in: all of the tensor's, or none
      */
-    public static int writeHead(WireWriter out, Tensor tensor, boolean content) {
+    public static int writeHead(ProtobufWriter out, Tensor tensor, boolean content) {
         DataType type = tensor.dataType();
         out.varintField(1, TfType.of(type).number());
         writeShape(out, 2, tensor.shape());
@@ -408,7 +408,7 @@ public final class TensorProto {
     }
 
     /** Writes a shape as a message field; an unknown size is -1. */
-    public static void writeShape(WireWriter out, int field, Shape shape) {
+    public static void writeShape(ProtobufWriter out, int field, Shape shape) {
         int message = out.begin(field);
         for (int i = 0; i < shape.rank(); i++) {
             int dim = out.begin(2);
@@ -422,7 +422,7 @@ public final class TensorProto {
 
     /** A tensor's message. */
     public static byte[] toBytes(Tensor tensor, boolean content) {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         int rest = writeHead(out, tensor, content);
         byte[] bytes = Arrays.copyOf(out.array(), out.length() + rest);
         tensor.region().getBytes(tensor.offset(), bytes, out.length(), rest);

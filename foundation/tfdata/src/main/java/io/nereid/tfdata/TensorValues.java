@@ -3,12 +3,12 @@
 package io.nereid.tfdata;
 
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.nio.ByteBuffer;
 
 /**
@@ -25,7 +25,7 @@ final class TensorValues {
     private int lastTextLength;
 
     /** How many values the stretch that the reader's range holds has; the first tag is already read. */
-    long count(String tensor, WireReader wire, int tag) {
+    long count(String tensor, ProtobufReader wire, int tag) {
         name = tensor;
         int field = tag >>> 3;
         long count = 0;
@@ -35,7 +35,7 @@ final class TensorValues {
                 wire.readTag();
             }
             first = false;
-            if ((tag & 7) != WireReader.BYTES || field == 8) {
+            if ((tag & 7) != ProtobufReader.BYTES || field == 8) {
                 wire.skipField(tag);
                 count++;
             } else {
@@ -47,7 +47,7 @@ final class TensorValues {
         return count;
     }
 
-    private long packed(WireReader wire, int field, int length) {
+    private long packed(ProtobufReader wire, int field, int length) {
         if (field == 5 || field == 6) {
             int size = field == 5 ? 4 : 8;
             if (length % size != 0) {
@@ -70,7 +70,7 @@ final class TensorValues {
     }
 
     /** {@code before} and the bytes of the strings of a stretch. */
-    long textBytes(String tensor, WireReader wire, int from, int to, long before) {
+    long textBytes(String tensor, ProtobufReader wire, int from, int to, long before) {
         name = tensor;
         long bytes = before;
         wire.range(from, to);
@@ -102,14 +102,14 @@ final class TensorValues {
     }
 
     /** Copies the values of a stretch. */
-    void copy(WireReader wire, int tag) {
+    void copy(ProtobufReader wire, int tag) {
         boolean first = true;
         while (first || wire.hasMore()) {
             if (!first) {
                 wire.readTag();
             }
             first = false;
-            if ((tag & 7) != WireReader.BYTES) {
+            if ((tag & 7) != ProtobufReader.BYTES) {
                 copyOne(wire);
                 continue;
             }
@@ -135,7 +135,7 @@ final class TensorValues {
         }
     }
 
-    private void copyOne(WireReader wire) {
+    private void copyOne(ProtobufReader wire) {
         switch (type) {
             case BOOL -> out.put(at, (byte) (wire.readVarint() != 0 ? 1 : 0));
             case INT8 -> out.put(at, (byte) inRange((int) wire.readVarint(), Byte.MIN_VALUE, Byte.MAX_VALUE));
@@ -184,7 +184,7 @@ final class TensorValues {
         if (count > length) {
             throw strings(tensor, shape, length);
         }
-        WireReader lengths = new WireReader();
+        ProtobufReader lengths = new ProtobufReader();
         lengths.reset(region.nio(0, region.size()));
         lengths.range(from, from + length);
         long bytes = 0;
@@ -224,7 +224,7 @@ final class TensorValues {
     }
 
     /** Writes the values of a tensor as one list. */
-    static void write(WireWriter out, int field, Tensor tensor) {
+    static void write(ProtobufWriter out, int field, Tensor tensor) {
         DataType type = tensor.dataType();
         ByteBuffer in = tensor.buffer();
         int length = tensor.byteLength();

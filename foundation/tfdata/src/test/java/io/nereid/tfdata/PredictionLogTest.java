@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -15,7 +16,6 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.WireWriter;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -72,7 +72,7 @@ class PredictionLogTest {
         List<InferenceRequest> requests = log("predict").requests(model());
         List<Tensor> outputs = log("predict").outputs();
         ModelSpec spec = ModelSpec.of("half_plus_two", 123, "serving_default");
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         PredictionLog.writePredict(out, spec, spec, requests.get(0).inputs(), List.of("y"), outputs, 0.25, 1700000000);
         PredictionLog back = PredictionLog.parse(out.toByteArray());
         assertThat(back.samplingRate()).isEqualTo(0.25);

@@ -7,12 +7,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
@@ -124,7 +124,7 @@ class TensorProtoTest {
         for (String form : List.of("typed/float32", "content/float32", "content/int64", "typed/float64")) {
             byte[] message = Fixtures.of(form);
             MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
-            WireReader wire = new WireReader();
+            ProtobufReader wire = new ProtobufReader();
             wire.reset(region.nio(0, region.size()));
             try (Tensor t = new TensorProto(wire).read("x", region)) {
                 assertThat(t.region()).isSameAs(region);
@@ -164,7 +164,7 @@ class TensorProtoTest {
         assertThat(MemoryRegion.pooledBytes()).isEqualTo(before);
         // 128 Ki floats each, of which all but one are repeated: 128 of them come to just below the limit.
         byte[] message = hex("0801 1206 1204 08808008 2a040000803f");
-        WireReader wire = new WireReader();
+        ProtobufReader wire = new ProtobufReader();
         MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
         TensorProto protos = new TensorProto(wire);
         protos.begin();
@@ -194,11 +194,11 @@ class TensorProtoTest {
                     assertThat(back.dataType()).isEqualTo(type);
                     assertThat(Fixtures.bytes(back)).isEqualTo(bytes);
                 }
-                WireWriter out = new WireWriter();
+                ProtobufWriter out = new ProtobufWriter();
                 TensorProto.write(out, 3, tensor, content);
-                WireReader wire = new WireReader();
+                ProtobufReader wire = new ProtobufReader();
                 wire.reset(TensorProto.view(out.toByteArray()));
-                assertThat(wire.readTag()).isEqualTo(3 << 3 | WireReader.BYTES);
+                assertThat(wire.readTag()).isEqualTo(3 << 3 | ProtobufReader.BYTES);
                 assertThat(wire.readLength()).isEqualTo(TensorProto.toBytes(tensor, content).length);
             }
             tensor.close();
@@ -237,7 +237,7 @@ class TensorProtoTest {
                 message = Arrays.copyOf(message, random.nextInt(message.length + 1));
             }
             MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
-            WireReader wire = new WireReader();
+            ProtobufReader wire = new ProtobufReader();
             wire.reset(region.nio(0, region.size()));
             try {
                 new TensorProto(wire).read("x", region).close();

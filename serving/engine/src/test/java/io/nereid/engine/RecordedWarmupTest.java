@@ -4,6 +4,7 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.ModelRef;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -11,7 +12,6 @@ import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictionLog;
 import io.nereid.tfdata.PredictionLog.Kind;
 import io.nereid.tfdata.RecordFile;
-import io.nereid.wire.WireWriter;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -151,7 +151,7 @@ class RecordedWarmupTest {
     }
 
     private static byte[] predict(String signature, String input, int rows) {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         ModelSpec spec = new ModelSpec("another", 7L, null, signature);
         List<Tensor> inputs = new ArrayList<>(List.of(EngineRig.floats(input, Shape.of(rows, 1), new float[rows])));
         PredictionLog.writePredict(out, spec, spec, inputs, List.of(), null, 1, 0);
@@ -161,7 +161,7 @@ class RecordedWarmupTest {
 
     /** Two examples without features. */
     private static byte[] classify() {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         int spec = out.begin(1);
         out.bytesField(3, "classify".getBytes(StandardCharsets.UTF_8));
         out.end(spec);

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.recording;
 
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictionLog;
-import io.nereid.wire.WireWriter;
 
 /** Makes a {@code tensorflow.serving.PredictionLog} of a recorded request. Confined to the journal's thread. */
 final class LogEncoder {
     /** An array larger than this is not kept for the next record. */
     private static final int KEPT = 4 << 20;
 
-    private final WireWriter out = new WireWriter();
+    private final ProtobufWriter out = new ProtobufWriter();
 
     /** Encodes into {@link #array()}; the number of bytes. */
     int encode(Journal.Entry entry, long seconds) {

@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.recording.Recorder.LogCount;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -27,8 +29,6 @@ import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.PredictMessage;
 import io.nereid.tfdata.PredictionLog;
 import io.nereid.tfdata.RecordFile;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
@@ -188,7 +188,7 @@ class RecorderTest {
     }
 
     private static PredictMessage request(PredictionLog log) {
-        PredictMessage message = new PredictMessage(new WireReader(), new NameCache());
+        PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
         message.scanRequest(region(log.request()));
         return message;
     }

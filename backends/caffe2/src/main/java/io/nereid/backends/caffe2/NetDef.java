@@ -3,7 +3,7 @@
 package io.nereid.backends.caffe2;
 
 import io.nereid.base.ServingException;
-import io.nereid.wire.WireReader;
+import io.nereid.protobuf.ProtobufReader;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -53,7 +53,7 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
 
     /** @throws ServingException INVALID_ARGUMENT when the bytes are no message of this kind */
     static NetDef parse(byte[] bytes) {
-        WireReader in = new WireReader();
+        ProtobufReader in = new ProtobufReader();
         in.reset(ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN));
         String name = "";
         List<Operator> operators = new ArrayList<>();
@@ -61,7 +61,7 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
         List<String> outputs = new ArrayList<>();
         while (in.hasMore()) {
             int tag = in.readTag();
-            if ((tag & 7) != WireReader.BYTES) {
+            if ((tag & 7) != ProtobufReader.BYTES) {
                 in.skipField(tag);
                 continue;
             }
@@ -76,7 +76,7 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
         return new NetDef(name, List.copyOf(operators), List.copyOf(inputs), List.copyOf(outputs));
     }
 
-    private static Operator operator(WireReader in) {
+    private static Operator operator(ProtobufReader in) {
         int outer = in.enter();
         String type = "";
         List<String> inputs = new ArrayList<>();
@@ -84,7 +84,7 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
         Map<String, Argument> arguments = new LinkedHashMap<>();
         while (in.hasMore()) {
             int tag = in.readTag();
-            if ((tag & 7) != WireReader.BYTES) {
+            if ((tag & 7) != ProtobufReader.BYTES) {
                 in.skipField(tag);
                 continue;
             }
@@ -100,7 +100,7 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
         return new Operator(type, List.copyOf(inputs), List.copyOf(outputs), arguments);
     }
 
-    private static void argument(WireReader in, Map<String, Argument> into) {
+    private static void argument(ProtobufReader in, Map<String, Argument> into) {
         int outer = in.enter();
         String name = "";
         Float f = null;
@@ -113,19 +113,19 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
             int tag = in.readTag();
             int type = tag & 7;
             int field = tag >>> 3;
-            if (field == 1 && type == WireReader.BYTES) {
+            if (field == 1 && type == ProtobufReader.BYTES) {
                 name = text(in);
-            } else if (field == 2 && type == WireReader.FIXED32) {
+            } else if (field == 2 && type == ProtobufReader.FIXED32) {
                 f = Float.intBitsToFloat(in.readFixed32());
-            } else if (field == 3 && type == WireReader.VARINT) {
+            } else if (field == 3 && type == ProtobufReader.VARINT) {
                 i = in.readVarint();
-            } else if (field == 4 && type == WireReader.BYTES) {
+            } else if (field == 4 && type == ProtobufReader.BYTES) {
                 s = text(in);
-            } else if (field == 5 && (type == WireReader.FIXED32 || type == WireReader.BYTES)) {
+            } else if (field == 5 && (type == ProtobufReader.FIXED32 || type == ProtobufReader.BYTES)) {
                 floats.read(in, type);
-            } else if (field == 6 && (type == WireReader.VARINT || type == WireReader.BYTES)) {
+            } else if (field == 6 && (type == ProtobufReader.VARINT || type == ProtobufReader.BYTES)) {
                 ints.read(in, type);
-            } else if (field == 7 && type == WireReader.BYTES) {
+            } else if (field == 7 && type == ProtobufReader.BYTES) {
                 strings.add(bytes(in));
             } else {
                 in.skipField(tag);
@@ -135,7 +135,7 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
         into.put(name, new Argument(f, i, s, floats.toArray(), ints.toArray(), List.copyOf(strings)));
     }
 
-    private static byte[] bytes(WireReader in) {
+    private static byte[] bytes(ProtobufReader in) {
         int length = in.readLength();
         byte[] bytes = new byte[length];
         in.buffer().get(in.position(), bytes);
@@ -143,7 +143,7 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
         return bytes;
     }
 
-    private static String text(WireReader in) {
+    private static String text(ProtobufReader in) {
         return new String(bytes(in), StandardCharsets.UTF_8);
     }
 
@@ -152,8 +152,8 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
         private float[] values = new float[0];
         private int size;
 
-        void read(WireReader in, int type) {
-            if (type == WireReader.FIXED32) {
+        void read(ProtobufReader in, int type) {
+            if (type == ProtobufReader.FIXED32) {
                 add(in.readFixed32());
                 return;
             }
@@ -181,8 +181,8 @@ record NetDef(String name, List<Operator> operators, List<String> inputs, List<S
         private long[] values = new long[0];
         private int size;
 
-        void read(WireReader in, int type) {
-            if (type == WireReader.VARINT) {
+        void read(ProtobufReader in, int type) {
+            if (type == ProtobufReader.VARINT) {
                 add(in.readVarint());
                 return;
             }

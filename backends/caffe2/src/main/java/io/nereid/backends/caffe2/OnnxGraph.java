@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.caffe2;
 
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.tensor.Shape;
-import io.nereid.wire.WireWriter;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -122,7 +122,7 @@ final class OnnxGraph {
 
     /** The whole model as a file. */
     byte[] toModel(String name) {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         out.varintField(1, IR_VERSION);
         out.textField(2, "nereid");
         int opset = out.begin(8);
@@ -144,7 +144,7 @@ final class OnnxGraph {
         return out.toByteArray();
     }
 
-    private void write(WireWriter out, Node node) {
+    private void write(ProtobufWriter out, Node node) {
         int at = out.begin(1);
         node.inputs.forEach(i -> out.presentTextField(1, renamed.getOrDefault(i, i)));
         node.outputs.forEach(o -> out.presentTextField(2, renamed.getOrDefault(o, o)));
@@ -176,7 +176,7 @@ final class OnnxGraph {
         out.end(at);
     }
 
-    private static void write(WireWriter out, Constant constant, String name) {
+    private static void write(ProtobufWriter out, Constant constant, String name) {
         for (long d : constant.dims()) {
             out.varintField(1, d);
         }
@@ -189,7 +189,7 @@ final class OnnxGraph {
         }
     }
 
-    private static void write(WireWriter out, int field, Port port) {
+    private static void write(ProtobufWriter out, int field, Port port) {
         int info = out.begin(field);
         out.presentTextField(1, port.name);
         int type = out.begin(2);

@@ -4,7 +4,7 @@ package io.nereid.backends.caffe2;
 
 import io.nereid.backends.caffe2.PaddleProgram.Variable;
 import io.nereid.base.ServingException;
-import io.nereid.wire.WireReader;
+import io.nereid.protobuf.ProtobufReader;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -51,7 +51,7 @@ final class PaddleParameters {
         int length = in.getInt();
         int from = in.position();
         skip(length);
-        WireReader wire = new WireReader();
+        ProtobufReader wire = new ProtobufReader();
         wire.reset(in.duplicate().order(ByteOrder.LITTLE_ENDIAN));
         wire.range(from, from + length);
         Variable found = PaddleProgram.shape(wire);

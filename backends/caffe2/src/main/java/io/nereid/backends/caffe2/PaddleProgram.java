@@ -3,7 +3,7 @@
 package io.nereid.backends.caffe2;
 
 import io.nereid.base.ServingException;
-import io.nereid.wire.WireReader;
+import io.nereid.protobuf.ProtobufReader;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -47,14 +47,14 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
 
     /** @throws ServingException INVALID_ARGUMENT when the bytes are no message of this kind */
     static PaddleProgram parse(byte[] bytes) {
-        WireReader in = new WireReader();
+        ProtobufReader in = new ProtobufReader();
         in.reset(ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN));
         List<Operator> operators = new ArrayList<>();
         Map<String, Variable> variables = new LinkedHashMap<>();
         int blocks = 0;
         while (in.hasMore()) {
             int tag = in.readTag();
-            if (tag == (1 << 3 | WireReader.BYTES)) {
+            if (tag == (1 << 3 | ProtobufReader.BYTES)) {
                 if (blocks++ == 0) {
                     block(in, operators, variables);
                     continue;
@@ -65,14 +65,14 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         return new PaddleProgram(List.copyOf(operators), variables, blocks);
     }
 
-    private static void block(WireReader in, List<Operator> operators, Map<String, Variable> variables) {
+    private static void block(ProtobufReader in, List<Operator> operators, Map<String, Variable> variables) {
         int outer = in.enter();
         while (in.hasMore()) {
             int tag = in.readTag();
-            if (tag == (3 << 3 | WireReader.BYTES)) {
+            if (tag == (3 << 3 | ProtobufReader.BYTES)) {
                 Variable v = variable(in);
                 variables.put(v.name(), v);
-            } else if (tag == (4 << 3 | WireReader.BYTES)) {
+            } else if (tag == (4 << 3 | ProtobufReader.BYTES)) {
                 operators.add(operator(in));
             } else {
                 in.skipField(tag);
@@ -81,7 +81,7 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         in.leave(outer);
     }
 
-    private static Variable variable(WireReader in) {
+    private static Variable variable(ProtobufReader in) {
         int outer = in.enter();
         String name = "";
         boolean persistable = false;
@@ -89,9 +89,9 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> name = text(in);
-                case 2 << 3 | WireReader.BYTES -> tensor = nested(in, 3);
-                case 3 << 3 | WireReader.VARINT -> persistable = in.readVarint() != 0;
+                case 1 << 3 | ProtobufReader.BYTES -> name = text(in);
+                case 2 << 3 | ProtobufReader.BYTES -> tensor = nested(in, 3);
+                case 3 << 3 | ProtobufReader.VARINT -> persistable = in.readVarint() != 0;
                 default -> in.skipField(tag);
             }
         }
@@ -100,12 +100,12 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
     }
 
     /** The tensor's description within a variable's type (field 3), and within that of a dense tensor (field 1). */
-    private static Variable nested(WireReader in, int field) {
+    private static Variable nested(ProtobufReader in, int field) {
         int outer = in.enter();
         Variable found = new Variable("", false, null, new long[0]);
         while (in.hasMore()) {
             int tag = in.readTag();
-            if (tag == (field << 3 | WireReader.BYTES)) {
+            if (tag == (field << 3 | ProtobufReader.BYTES)) {
                 found = field == 3 ? nested(in, 1) : description(in);
             } else {
                 in.skipField(tag);
@@ -116,7 +116,7 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
     }
 
     /** Type and shape of a tensor. */
-    static Variable description(WireReader in) {
+    static Variable description(ProtobufReader in) {
         int outer = in.enter();
         Variable found = shape(in);
         in.leave(outer);
@@ -124,22 +124,22 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
     }
 
     /** Type and shape of a tensor, which is all that there is. */
-    static Variable shape(WireReader in) {
+    static Variable shape(ProtobufReader in) {
         ElementType type = null;
         List<Long> dims = new ArrayList<>();
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.VARINT -> type = ElementType.ofPaddle(in.readVarint());
-                case 2 << 3 | WireReader.VARINT -> dims.add(in.readVarint());
-                case 2 << 3 | WireReader.BYTES -> packed(in, dims);
+                case 1 << 3 | ProtobufReader.VARINT -> type = ElementType.ofPaddle(in.readVarint());
+                case 2 << 3 | ProtobufReader.VARINT -> dims.add(in.readVarint());
+                case 2 << 3 | ProtobufReader.BYTES -> packed(in, dims);
                 default -> in.skipField(tag);
             }
         }
         return new Variable("", false, type, longs(dims));
     }
 
-    private static Operator operator(WireReader in) {
+    private static Operator operator(ProtobufReader in) {
         int outer = in.enter();
         String type = "";
         Map<String, List<String>> inputs = new HashMap<>();
@@ -148,10 +148,10 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> names(in, inputs);
-                case 2 << 3 | WireReader.BYTES -> names(in, outputs);
-                case 3 << 3 | WireReader.BYTES -> type = text(in);
-                case 4 << 3 | WireReader.BYTES -> attribute(in, attributes);
+                case 1 << 3 | ProtobufReader.BYTES -> names(in, inputs);
+                case 2 << 3 | ProtobufReader.BYTES -> names(in, outputs);
+                case 3 << 3 | ProtobufReader.BYTES -> type = text(in);
+                case 4 << 3 | ProtobufReader.BYTES -> attribute(in, attributes);
                 default -> in.skipField(tag);
             }
         }
@@ -159,15 +159,15 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         return new Operator(type, inputs, outputs, attributes);
     }
 
-    private static void names(WireReader in, Map<String, List<String>> into) {
+    private static void names(ProtobufReader in, Map<String, List<String>> into) {
         int outer = in.enter();
         String parameter = "";
         List<String> names = new ArrayList<>();
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> parameter = text(in);
-                case 2 << 3 | WireReader.BYTES -> names.add(text(in));
+                case 1 << 3 | ProtobufReader.BYTES -> parameter = text(in);
+                case 2 << 3 | ProtobufReader.BYTES -> names.add(text(in));
                 default -> in.skipField(tag);
             }
         }
@@ -175,7 +175,7 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         into.put(parameter, List.copyOf(names));
     }
 
-    private static void attribute(WireReader in, Map<String, Object> into) {
+    private static void attribute(ProtobufReader in, Map<String, Object> into) {
         int outer = in.enter();
         String name = "";
         long kind = -1;
@@ -186,23 +186,23 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> name = text(in);
-                case 2 << 3 | WireReader.VARINT -> kind = in.readVarint();
-                case 3 << 3 | WireReader.VARINT, 13 << 3 | WireReader.VARINT, 12 << 3 | WireReader.VARINT ->
+                case 1 << 3 | ProtobufReader.BYTES -> name = text(in);
+                case 2 << 3 | ProtobufReader.VARINT -> kind = in.readVarint();
+                case 3 << 3 | ProtobufReader.VARINT, 13 << 3 | ProtobufReader.VARINT, 12 << 3 | ProtobufReader.VARINT ->
                     one = in.readVarint();
-                case 4 << 3 | WireReader.FIXED32 -> one = Float.intBitsToFloat(in.readFixed32());
-                case 19 << 3 | WireReader.FIXED64 -> one = (float) Double.longBitsToDouble(in.readFixed64());
-                case 5 << 3 | WireReader.BYTES -> one = text(in);
-                case 10 << 3 | WireReader.VARINT -> one = in.readVarint() != 0;
-                case 6 << 3 | WireReader.VARINT, 15 << 3 | WireReader.VARINT, 11 << 3 | WireReader.VARINT ->
+                case 4 << 3 | ProtobufReader.FIXED32 -> one = Float.intBitsToFloat(in.readFixed32());
+                case 19 << 3 | ProtobufReader.FIXED64 -> one = (float) Double.longBitsToDouble(in.readFixed64());
+                case 5 << 3 | ProtobufReader.BYTES -> one = text(in);
+                case 10 << 3 | ProtobufReader.VARINT -> one = in.readVarint() != 0;
+                case 6 << 3 | ProtobufReader.VARINT, 15 << 3 | ProtobufReader.VARINT, 11 << 3 | ProtobufReader.VARINT ->
                     wholes.add(in.readVarint());
-                case 6 << 3 | WireReader.BYTES, 15 << 3 | WireReader.BYTES, 11 << 3 | WireReader.BYTES ->
+                case 6 << 3 | ProtobufReader.BYTES, 15 << 3 | ProtobufReader.BYTES, 11 << 3 | ProtobufReader.BYTES ->
                     packed(in, wholes);
-                case 7 << 3 | WireReader.FIXED32 -> reals.add(Float.intBitsToFloat(in.readFixed32()));
-                case 8 << 3 | WireReader.BYTES -> texts.add(text(in));
-                case 20 << 3 | WireReader.BYTES -> one = scalar(in);
-                case 21 << 3 | WireReader.BYTES -> reals.add(scalar(in));
-                case 16 << 3 | WireReader.FIXED64 -> reals.add((float) Double.longBitsToDouble(in.readFixed64()));
+                case 7 << 3 | ProtobufReader.FIXED32 -> reals.add(Float.intBitsToFloat(in.readFixed32()));
+                case 8 << 3 | ProtobufReader.BYTES -> texts.add(text(in));
+                case 20 << 3 | ProtobufReader.BYTES -> one = scalar(in);
+                case 21 << 3 | ProtobufReader.BYTES -> reals.add(scalar(in));
+                case 16 << 3 | ProtobufReader.FIXED64 -> reals.add((float) Double.longBitsToDouble(in.readFixed64()));
                 default -> in.skipField(tag);
             }
         }
@@ -223,14 +223,14 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
     }
 
     /** A number of any type. */
-    private static float scalar(WireReader in) {
+    private static float scalar(ProtobufReader in) {
         int outer = in.enter();
         float value = 0;
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {
-                case 2 << 3 | WireReader.VARINT, 3 << 3 | WireReader.VARINT -> value = in.readVarint();
-                case 4 << 3 | WireReader.FIXED64 -> value = (float) Double.longBitsToDouble(in.readFixed64());
+                case 2 << 3 | ProtobufReader.VARINT, 3 << 3 | ProtobufReader.VARINT -> value = in.readVarint();
+                case 4 << 3 | ProtobufReader.FIXED64 -> value = (float) Double.longBitsToDouble(in.readFixed64());
                 default -> in.skipField(tag);
             }
         }
@@ -238,7 +238,7 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         return value;
     }
 
-    private static void packed(WireReader in, List<Long> into) {
+    private static void packed(ProtobufReader in, List<Long> into) {
         int outer = in.enter();
         while (in.hasMore()) {
             into.add(in.readVarint());
@@ -250,7 +250,7 @@ record PaddleProgram(List<Operator> operators, Map<String, Variable> variables, 
         return values.stream().mapToLong(Long::longValue).toArray();
     }
 
-    private static String text(WireReader in) {
+    private static String text(ProtobufReader in) {
         int length = in.readLength();
         byte[] bytes = new byte[length];
         in.buffer().get(in.position(), bytes);

@@ -3,9 +3,9 @@
 package io.nereid.backends.tensorflow;
 
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.tensor.Shape;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -29,8 +29,8 @@ final class SavedModelFile {
     static final String NAME = "saved_model.pb";
     static final String SERVE = "serve";
 
-    private final WireReader in = new WireReader();
-    private final NameCache names = new NameCache();
+    private final ProtobufReader in = new ProtobufReader();
+    private final StringInterner names = new StringInterner();
 
     private SavedModelFile() {}
 
@@ -100,7 +100,7 @@ final class SavedModelFile {
         in.reset(bytes);
         while (in.hasMore()) {
             int tag = in.readTag();
-            if (tag == (2 << 3 | WireReader.BYTES)) {
+            if (tag == (2 << 3 | ProtobufReader.BYTES)) {
                 inside(() -> graphs.add(metaGraph()));
             } else {
                 in.skipField(tag);
@@ -125,13 +125,13 @@ final class SavedModelFile {
         boolean variables = false;
         while (in.hasMore()) {
             int tag = in.readTag();
-            if (tag == (1 << 3 | WireReader.BYTES)) {
+            if (tag == (1 << 3 | ProtobufReader.BYTES)) {
                 inside(() -> tags(tags));
-            } else if (tag == (5 << 3 | WireReader.BYTES)) {
+            } else if (tag == (5 << 3 | ProtobufReader.BYTES)) {
                 inside(() -> entry(name -> signatures.put(name, signature())));
             } else {
                 // How variables are saved and restored; absent where there are none.
-                variables |= tag == (3 << 3 | WireReader.BYTES);
+                variables |= tag == (3 << 3 | ProtobufReader.BYTES);
                 in.skipField(tag);
             }
         }
@@ -141,7 +141,7 @@ final class SavedModelFile {
     private void tags(Set<String> tags) {
         while (in.hasMore()) {
             int tag = in.readTag();
-            if (tag == (4 << 3 | WireReader.BYTES)) {
+            if (tag == (4 << 3 | ProtobufReader.BYTES)) {
                 tags.add(in.readText(names));
             } else {
                 in.skipField(tag);
@@ -161,9 +161,9 @@ final class SavedModelFile {
         int to = -1;
         while (in.hasMore()) {
             int tag = in.readTag();
-            if (tag == (1 << 3 | WireReader.BYTES)) {
+            if (tag == (1 << 3 | ProtobufReader.BYTES)) {
                 key = in.readText(names);
-            } else if (tag == (2 << 3 | WireReader.BYTES)) {
+            } else if (tag == (2 << 3 | ProtobufReader.BYTES)) {
                 int length = in.readLength();
                 from = in.position();
                 to = from + length;
@@ -184,10 +184,10 @@ final class SavedModelFile {
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> inside(() -> entry(name -> inputs.add(tensor(name))));
-                case 2 << 3 | WireReader.BYTES -> inside(() -> entry(name -> outputs.add(tensor(name))));
-                case 3 << 3 | WireReader.BYTES -> method[0] = in.readText(names);
-                case 4 << 3 | WireReader.BYTES -> inside(() -> entry(name -> defaults.put(name, rest())));
+                case 1 << 3 | ProtobufReader.BYTES -> inside(() -> entry(name -> inputs.add(tensor(name))));
+                case 2 << 3 | ProtobufReader.BYTES -> inside(() -> entry(name -> outputs.add(tensor(name))));
+                case 3 << 3 | ProtobufReader.BYTES -> method[0] = in.readText(names);
+                case 4 << 3 | ProtobufReader.BYTES -> inside(() -> entry(name -> defaults.put(name, rest())));
                 default -> in.skipField(tag);
             }
         }
@@ -211,9 +211,9 @@ final class SavedModelFile {
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> tensor = in.readText(names);
-                case 2 << 3 | WireReader.VARINT -> type = (int) in.readVarint();
-                case 3 << 3 | WireReader.BYTES -> inside(() -> shape[0] = shape());
+                case 1 << 3 | ProtobufReader.BYTES -> tensor = in.readText(names);
+                case 2 << 3 | ProtobufReader.VARINT -> type = (int) in.readVarint();
+                case 3 << 3 | ProtobufReader.BYTES -> inside(() -> shape[0] = shape());
                 default -> in.skipField(tag);
             }
         }
@@ -226,8 +226,8 @@ final class SavedModelFile {
         while (in.hasMore()) {
             int tag = in.readTag();
             switch (tag) {
-                case 2 << 3 | WireReader.BYTES -> inside(() -> dims.add(size()));
-                case 3 << 3 | WireReader.VARINT -> unknown[0] = in.readVarint() != 0;
+                case 2 << 3 | ProtobufReader.BYTES -> inside(() -> dims.add(size()));
+                case 3 << 3 | ProtobufReader.VARINT -> unknown[0] = in.readVarint() != 0;
                 default -> in.skipField(tag);
             }
         }
@@ -240,7 +240,7 @@ final class SavedModelFile {
         long size = 0;
         while (in.hasMore()) {
             int tag = in.readTag();
-            if (tag == (1 << 3 | WireReader.VARINT)) {
+            if (tag == (1 << 3 | ProtobufReader.VARINT)) {
                 size = in.readVarint();
             } else {
                 in.skipField(tag);

@@ -4,7 +4,7 @@ package io.nereid.backends.tensorflow;
 
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.wire.WireWriter;
+import io.nereid.protobuf.ProtobufWriter;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -95,7 +95,7 @@ record TfSettings(
 
     /** The engine's ConfigProto: threads within and between operations, and the processor where an operation has no other device. */
     byte[] config() {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         out.varintField(2, intraThreads);
         out.varintField(5, interThreads);
         out.varintField(7, 1);

@@ -138,7 +138,7 @@ final class Models {
 
     /** A serialised tf.Example with one number under each name. */
     static byte[] example(Map<String, Float> features) {
-        io.nereid.wire.WireWriter out = new io.nereid.wire.WireWriter();
+        io.nereid.protobuf.ProtobufWriter out = new io.nereid.protobuf.ProtobufWriter();
         int all = out.begin(1);
         features.forEach((name, value) -> {
             int entry = out.begin(1);

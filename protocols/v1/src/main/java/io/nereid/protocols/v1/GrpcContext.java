@@ -5,6 +5,9 @@ package io.nereid.protocols.v1;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcCall;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.protocols.v1.TfsMetrics.Entrypoint;
 import io.nereid.spi.InferenceEngine;
@@ -14,9 +17,6 @@ import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictMessage;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -49,13 +49,13 @@ final class GrpcContext {
 
     /** What one thread uses again for every message. Confined to that thread. */
     static final class Tools {
-        final WireReader wire = new WireReader();
-        final NameCache names = new NameCache();
+        final ProtobufReader wire = new ProtobufReader();
+        final StringInterner names = new StringInterner();
         final PredictMessage predict = new PredictMessage(wire, names);
-        private final WireWriter writer = new WireWriter();
+        private final ProtobufWriter writer = new ProtobufWriter();
 
         /** An empty writer; what it wrote is valid until the next call on this thread. */
-        WireWriter writer() {
+        ProtobufWriter writer() {
             writer.reset(KEPT);
             return writer;
         }

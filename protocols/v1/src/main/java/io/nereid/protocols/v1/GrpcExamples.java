@@ -5,6 +5,9 @@ package io.nereid.protocols.v1;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcCall;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.protocols.v1.ExampleOutputs.Scored;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.spi.InferenceEngine;
@@ -17,9 +20,6 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.tfdata.ExampleTensors;
 import io.nereid.tfdata.Examples;
 import io.nereid.tfdata.ModelSpec;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -29,8 +29,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One Classify, Regress or MultiInference: one or more tasks over the same examples, run at the same time, answered together.
- * Thread-safe: each task has its own answer, and whoever ends last, or fails first, answers the call.
+ * One Classify, Regress or MultiInference: one or more tasks over the same examples, run at the same time, answered
+ * together. Thread-safe: each task has its own answer, and whoever ends last, or fails first, answers the call.
  */
 final class GrpcExamples extends GrpcUnary {
     private final GrpcContext context;
@@ -91,14 +91,14 @@ final class GrpcExamples extends GrpcUnary {
 
     private void read(MemoryRegion message, List<Task> begun, List<InferenceRequest> requests) {
         GrpcContext.Tools tools = context.tools();
-        WireReader wire = tools.wire;
+        ProtobufReader wire = tools.wire;
         wire.reset(message.nio(0, message.size()));
         ModelSpec spec = null;
         Examples examples = Examples.of(List.of(), null);
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     if (api == Api.MULTI_INFERENCE) {
                         begun.add(task(wire, tools.names));
@@ -107,7 +107,7 @@ final class GrpcExamples extends GrpcUnary {
                     }
                     wire.leave(outer);
                 }
-                case 2 << 3 | WireReader.BYTES -> {
+                case 2 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     examples = Examples.read(wire);
                     wire.leave(outer);
@@ -127,18 +127,18 @@ final class GrpcExamples extends GrpcUnary {
         }
     }
 
-    private Task task(WireReader wire, NameCache names) {
+    private Task task(ProtobufReader wire, StringInterner names) {
         ModelSpec spec = null;
         String method = "";
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     spec = ModelSpec.read(wire, names, spec);
                     wire.leave(outer);
                 }
-                case 2 << 3 | WireReader.BYTES -> method = wire.readText(names);
+                case 2 << 3 | ProtobufReader.BYTES -> method = wire.readText(names);
                 default -> wire.skipField(tag);
             }
         }
@@ -224,8 +224,8 @@ final class GrpcExamples extends GrpcUnary {
         }
     }
 
-    private WireWriter answer() {
-        WireWriter out = context.tools().writer();
+    private ProtobufWriter answer() {
+        ProtobufWriter out = context.tools().writer();
         for (Task task : tasks) {
             if (api != Api.MULTI_INFERENCE) {
                 task.write(out, 1);
@@ -314,7 +314,7 @@ final class GrpcExamples extends GrpcUnary {
         }
 
         /** Writes the result as a message field. */
-        void write(WireWriter out, int field) {
+        void write(ProtobufWriter out, int field) {
             int result = out.begin(field);
             for (List<Scored> of : classes) {
                 int example = out.begin(1);
@@ -336,7 +336,7 @@ final class GrpcExamples extends GrpcUnary {
             out.end(result);
         }
 
-        private void writeFloat(WireWriter out, int field, float value) {
+        private void writeFloat(ProtobufWriter out, int field, float value) {
             if (Float.floatToRawIntBits(value) != 0) {
                 out.floatField(field, value);
             }

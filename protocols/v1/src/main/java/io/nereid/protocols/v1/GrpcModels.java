@@ -6,6 +6,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcCall;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelControl.Share;
@@ -19,8 +21,6 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.TensorProto;
 import io.nereid.tfdata.TfType;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -55,7 +55,7 @@ final class GrpcModels {
             }
         }
         ModelMetadata metadata = context.metadata(spec.ref());
-        WireWriter out = tools.writer();
+        ProtobufWriter out = tools.writer();
         ModelSpec.of(metadata.id().model(), metadata.id().version(), "").write(out, 1);
         int entry = out.begin(2);
         out.textField(1, SIGNATURES);
@@ -71,18 +71,18 @@ final class GrpcModels {
     }
 
     private static @Nullable ModelSpec read(GrpcContext.Tools tools, MemoryRegion message, List<String> fields) {
-        WireReader wire = tools.wire;
+        ProtobufReader wire = tools.wire;
         wire.reset(message.nio(0, message.size()));
         ModelSpec spec = null;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     spec = ModelSpec.read(wire, tools.names, spec);
                     wire.leave(outer);
                 }
-                case 2 << 3 | WireReader.BYTES -> fields.add(wire.readText(tools.names));
+                case 2 << 3 | ProtobufReader.BYTES -> fields.add(wire.readText(tools.names));
                 default -> wire.skipField(tag);
             }
         }
@@ -90,7 +90,7 @@ final class GrpcModels {
         return spec;
     }
 
-    private static void writeSignature(WireWriter out, String name, Signature signature) {
+    private static void writeSignature(ProtobufWriter out, String name, Signature signature) {
         int entry = out.begin(1);
         out.textField(1, name);
         int definition = out.begin(2);
@@ -101,7 +101,7 @@ final class GrpcModels {
         out.end(entry);
     }
 
-    private static void writeTensors(WireWriter out, int field, Signature signature, List<TensorSpec> specs) {
+    private static void writeTensors(ProtobufWriter out, int field, Signature signature, List<TensorSpec> specs) {
         List<TensorSpec> sorted = new ArrayList<>(specs);
         sorted.sort(Comparator.comparing(TensorSpec::name));
         for (TensorSpec spec : sorted) {
@@ -127,7 +127,7 @@ final class GrpcModels {
         GrpcContext.Tools tools = context.tools();
         ModelSpec spec = GrpcContext.required(read(tools, message, new ArrayList<>()));
         List<ServableState> states = states(spec);
-        WireWriter out = tools.writer();
+        ProtobufWriter out = tools.writer();
         for (ServableState state : states) {
             boolean failed = state.phase() == Phase.FAILED;
             int version = out.begin(1);

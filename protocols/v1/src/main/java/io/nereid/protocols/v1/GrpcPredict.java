@@ -7,6 +7,7 @@ import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
 import io.nereid.endpoint.GrpcCall;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -23,7 +24,6 @@ import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictMessage;
 import io.nereid.tfdata.TensorProto;
-import io.nereid.wire.WireWriter;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -31,8 +31,8 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One Predict, from the message to the answer. Thread-safe: the steps follow one another, and only cancellation comes in from
- * the side.
+ * One Predict, from the message to the answer. Thread-safe: the steps follow one another, and only cancellation comes
+ * in from the side.
  */
 final class GrpcPredict extends GrpcUnary implements ResponseSink {
     /** Tensors of fewer bytes are copied into the answer's text: one write of one piece is faster than of several. */
@@ -268,7 +268,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
 
     /** The answer, which owns the outputs from then on; they stay with the response when this throws. */
     private Content content(InferenceResponse response) {
-        WireWriter out = context.tools().writer();
+        ProtobufWriter out = context.tools().writer();
         List<Tensor> outputs = response.outputs();
         int[] positions = new int[outputs.size()];
         long spliced = 0;

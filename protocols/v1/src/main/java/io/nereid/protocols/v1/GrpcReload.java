@@ -4,15 +4,15 @@ package io.nereid.protocols.v1;
 
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.GrpcCall;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.spi.ModelConfig.VersionPolicy;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.RequestLogging;
 import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -30,19 +30,19 @@ final class GrpcReload {
 
     /** Reads the request, has it done and answers when it is. */
     void reload(GrpcCall call, MemoryRegion message) {
-        WireReader wire = new WireReader();
-        NameCache names = context.tools().names;
+        ProtobufReader wire = new ProtobufReader();
+        StringInterner names = context.tools().names;
         wire.reset(message.nio(0, message.size()));
         List<ServedModel> models = null;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     models = config(wire, names, models);
                     wire.leave(outer);
                 }
-                case 2 << 3 | WireReader.BYTES -> {
+                case 2 << 3 | ProtobufReader.BYTES -> {
                     String metric = wire.readText(names);
                     throw ServingException.invalidArgument(
                             "metric '" + metric + "' is none whose increase during a reload is told",
@@ -60,7 +60,7 @@ final class GrpcReload {
                 call.fail(e);
                 return;
             }
-            WireWriter out = new WireWriter();
+            ProtobufWriter out = new ProtobufWriter();
             out.end(out.begin(1));
             GrpcUnary.send(call, out);
         });
@@ -102,17 +102,17 @@ final class GrpcReload {
 
     /** The models of a ModelServerConfig; null when it names no list. */
     private static @Nullable List<ServedModel> config(
-            WireReader wire, NameCache names, @Nullable List<ServedModel> before) {
+            ProtobufReader wire, StringInterner names, @Nullable List<ServedModel> before) {
         List<ServedModel> models = before;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     models = models == null ? new ArrayList<>() : models;
                     while (wire.hasMore()) {
                         int inner = wire.readTag();
-                        if (inner == (1 << 3 | WireReader.BYTES)) {
+                        if (inner == (1 << 3 | ProtobufReader.BYTES)) {
                             int around = wire.enter();
                             models.add(model(wire, names));
                             wire.leave(around);
@@ -122,14 +122,14 @@ final class GrpcReload {
                     }
                     wire.leave(outer);
                 }
-                case 2 << 3 | WireReader.BYTES -> throw unsupported();
+                case 2 << 3 | ProtobufReader.BYTES -> throw unsupported();
                 default -> wire.skipField(tag);
             }
         }
         return models;
     }
 
-    private static ServedModel model(WireReader wire, NameCache names) {
+    private static ServedModel model(ProtobufReader wire, StringInterner names) {
         String name = "";
         String basePath = "";
         String platform = "";
@@ -140,21 +140,21 @@ final class GrpcReload {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> name = wire.readText(names);
-                case 2 << 3 | WireReader.BYTES -> basePath = wire.readText(names);
-                case 3 << 3 | WireReader.VARINT -> type = wire.readVarint();
-                case 4 << 3 | WireReader.BYTES -> platform = wire.readText(names);
-                case 6 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> name = wire.readText(names);
+                case 2 << 3 | ProtobufReader.BYTES -> basePath = wire.readText(names);
+                case 3 << 3 | ProtobufReader.VARINT -> type = wire.readVarint();
+                case 4 << 3 | ProtobufReader.BYTES -> platform = wire.readText(names);
+                case 6 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     logging = logging(wire, names);
                     wire.leave(outer);
                 }
-                case 7 << 3 | WireReader.BYTES -> {
+                case 7 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     policy = policy(wire, policy);
                     wire.leave(outer);
                 }
-                case 8 << 3 | WireReader.BYTES -> {
+                case 8 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
                     label(wire, names, labels);
                     wire.leave(outer);
@@ -183,26 +183,26 @@ final class GrpcReload {
         return "tensorflow";
     }
 
-    private static void label(WireReader wire, NameCache names, Map<String, Label> labels) {
+    private static void label(ProtobufReader wire, StringInterner names, Map<String, Label> labels) {
         String name = "";
         long version = 0;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> name = wire.readText(names);
-                case 2 << 3 | WireReader.VARINT -> version = wire.readVarint();
+                case 1 << 3 | ProtobufReader.BYTES -> name = wire.readText(names);
+                case 2 << 3 | ProtobufReader.VARINT -> version = wire.readVarint();
                 default -> wire.skipField(tag);
             }
         }
         labels.put(name, Label.of(version));
     }
 
-    private static @Nullable VersionPolicy policy(WireReader wire, @Nullable VersionPolicy before) {
+    private static @Nullable VersionPolicy policy(ProtobufReader wire, @Nullable VersionPolicy before) {
         VersionPolicy policy = before;
         while (wire.hasMore()) {
             int tag = wire.readTag();
             int field = tag >>> 3;
-            if ((tag & 7) != WireReader.BYTES || field < 100 || field > 102) {
+            if ((tag & 7) != ProtobufReader.BYTES || field < 100 || field > 102) {
                 wire.skipField(tag);
                 continue;
             }
@@ -217,11 +217,11 @@ final class GrpcReload {
         return policy;
     }
 
-    private static VersionPolicy latest(WireReader wire) {
+    private static VersionPolicy latest(ProtobufReader wire) {
         long count = 0;
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag == (1 << 3 | WireReader.VARINT)) {
+            if (tag == (1 << 3 | ProtobufReader.VARINT)) {
                 count = wire.readVarint() & 0xFFFF_FFFFL;
             } else {
                 wire.skipField(tag);
@@ -231,14 +231,14 @@ final class GrpcReload {
                 VersionPolicy.Kind.LATEST, (int) Math.min(Math.max(count, 1), Integer.MAX_VALUE), List.of());
     }
 
-    private static VersionPolicy specific(WireReader wire, @Nullable VersionPolicy before) {
+    private static VersionPolicy specific(ProtobufReader wire, @Nullable VersionPolicy before) {
         List<Long> versions = new ArrayList<>(
                 before != null && before.kind() == VersionPolicy.Kind.SPECIFIC ? before.versions() : List.of());
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag == (1 << 3 | WireReader.VARINT)) {
+            if (tag == (1 << 3 | ProtobufReader.VARINT)) {
                 versions.add(wire.readVarint());
-            } else if (tag == (1 << 3 | WireReader.BYTES)) {
+            } else if (tag == (1 << 3 | ProtobufReader.BYTES)) {
                 int outer = wire.enter();
                 while (wire.hasMore()) {
                     versions.add(wire.readVarint());
@@ -251,13 +251,13 @@ final class GrpcReload {
         return new VersionPolicy(VersionPolicy.Kind.SPECIFIC, 0, List.copyOf(versions));
     }
 
-    private static RequestLogging logging(WireReader wire, NameCache names) {
+    private static RequestLogging logging(ProtobufReader wire, StringInterner names) {
         String type = "";
         String prefix = "";
         double rate = 0;
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if ((tag & 7) != WireReader.BYTES || tag >>> 3 > 2) {
+            if ((tag & 7) != ProtobufReader.BYTES || tag >>> 3 > 2) {
                 wire.skipField(tag);
                 continue;
             }
@@ -265,11 +265,11 @@ final class GrpcReload {
             int outer = wire.enter();
             while (wire.hasMore()) {
                 int inner = wire.readTag();
-                if (collector && inner == (1 << 3 | WireReader.BYTES)) {
+                if (collector && inner == (1 << 3 | ProtobufReader.BYTES)) {
                     type = wire.readText(names);
-                } else if (collector && inner == (2 << 3 | WireReader.BYTES)) {
+                } else if (collector && inner == (2 << 3 | ProtobufReader.BYTES)) {
                     prefix = wire.readText(names);
-                } else if (!collector && inner == (1 << 3 | WireReader.FIXED64)) {
+                } else if (!collector && inner == (1 << 3 | ProtobufReader.FIXED64)) {
                     rate = Double.longBitsToDouble(wire.readFixed64());
                 } else {
                     wire.skipField(inner);

@@ -8,8 +8,8 @@ import io.nereid.endpoint.GrpcCall;
 import io.nereid.endpoint.GrpcMethod;
 import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.endpoint.GrpcMethod.Kind;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.tensor.MemoryRegion;
-import io.nereid.wire.WireWriter;
 import java.util.function.BiConsumer;
 
 /** The client's side of a call with one message. Its methods are called on the event loop, one at a time. */
@@ -51,7 +51,7 @@ abstract class GrpcUnary implements GrpcListener {
     }
 
     /** Answers a call with what was written. */
-    static void send(GrpcCall call, WireWriter out) {
+    static void send(GrpcCall call, ProtobufWriter out) {
         call.sendAndClose(new Content(out.array(), out.length()));
     }
 }

@@ -7,6 +7,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelConfig.VersionPolicy;
 import io.nereid.spi.ModelControl.ModelChange;
@@ -22,9 +25,6 @@ import io.nereid.tfdata.Examples;
 import io.nereid.tfdata.Feature;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictMessage;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -91,15 +91,15 @@ class GrpcServicesTest {
         for (String name : inputs) {
             tensors.add(floats(name, 1, 2));
         }
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         PredictMessage.writeRequest(out, 1, spec, tensors, filter, false);
         Tensor.closeAll(tensors);
         return inside(out);
     }
 
     /** What the one field of a message holds. */
-    private static byte[] inside(WireWriter out) {
-        WireReader wire = new WireReader();
+    private static byte[] inside(ProtobufWriter out) {
+        ProtobufReader wire = new ProtobufReader();
         wire.reset(java.nio.ByteBuffer.wrap(out.toByteArray()).order(java.nio.ByteOrder.LITTLE_ENDIAN));
         wire.readTag();
         wire.readLength();
@@ -107,7 +107,7 @@ class GrpcServicesTest {
     }
 
     private static byte[] examples(ModelSpec spec, float... values) {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         spec.write(out, 1);
         List<Example> all = new ArrayList<>();
         for (float value : values) {
@@ -119,7 +119,7 @@ class GrpcServicesTest {
 
     private static byte[] tasks(String... namesAndSignaturesAndMethods) {
         String[] a = namesAndSignaturesAndMethods;
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         for (int i = 0; i < a.length; i += 3) {
             int task = out.begin(1);
             new ModelSpec(a[i], ModelRef.ANY, null, a[i + 1]).write(out, 1);
@@ -251,7 +251,7 @@ class GrpcServicesTest {
         assertThat(model.requests.get(0).deadlineNanos()).isEqualTo(77);
         assertThat(model.requests.get(0).options().signature()).isEqualTo("regress_x_to_y");
         assertThat(model.requests.get(0).model()).isEqualTo(ModelRef.exact("half", 3));
-        PredictMessage message = new PredictMessage(new WireReader(), new NameCache());
+        PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
         MemoryRegion answer = MemoryRegion.copyOf(call.answer, 0, call.answer.length);
         message.scanResponse(answer);
         assertThat(message.spec()).isEqualTo(ModelSpec.of("half", 3, "regress_x_to_y"));
@@ -272,7 +272,7 @@ class GrpcServicesTest {
                     return expected.retain();
                 };
                 FakeCall call = FakeCall.send(codec, "Predict", predict(HALF, List.of(), "x"));
-                WireWriter out = new WireWriter();
+                ProtobufWriter out = new ProtobufWriter();
                 PredictMessage.writeResponse(
                         out, 1, ModelSpec.of("half", 3, "serving_default"), List.of(expected), false);
                 assertThat(call.answer).as("%s values", size).isEqualTo(inside(out));
@@ -407,7 +407,7 @@ class GrpcServicesTest {
     @Test
     void metadataHoldsAllSignatures() {
         golden("GetModelMetadata", "metadata");
-        WireWriter none = new WireWriter();
+        ProtobufWriter none = new ProtobufWriter();
         HALF.write(none, 1);
         refused(
                 "GetModelMetadata",
@@ -423,7 +423,7 @@ class GrpcServicesTest {
     }
 
     private static byte[] status(ModelSpec spec) {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         spec.write(out, 1);
         return out.toByteArray();
     }
@@ -575,7 +575,7 @@ class GrpcServicesTest {
 
     @Test
     void tensorsOfOtherTypesAreNamed() {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         HALF.write(out, 1);
         int entry = out.begin(2);
         out.textField(1, "x");

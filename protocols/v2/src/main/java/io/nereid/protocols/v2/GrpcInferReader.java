@@ -4,13 +4,13 @@ package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
 import io.nereid.observe.RequestTrace;
+import io.nereid.protobuf.ProtobufReader;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.WireReader;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -19,21 +19,23 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Reads {@code ModelInferRequest} from its bytes. Raw contents become views of the message; only typed contents are
- * converted. Fields may come in any order, repeatedly, packed or not; unknown ones are passed over. Confined to one thread,
- * which uses it for one message after the other.
+ * converted. Fields may come in any order, repeatedly, packed or not; unknown ones are passed over. Confined to one
+ * thread, which uses it for one message after the other.
  */
 final class GrpcInferReader {
     /** What is known of one input before its data is looked at. */
     private static final class Input {
         String name = "";
 
-        @Nullable DataType type;
+        @Nullable
+        DataType type;
 
         Shape shape = Shape.SCALAR;
         int firstContent;
         int lastContent;
         /** Where in shared memory it lies; null when it comes with the message. */
-        @Nullable String region;
+        @Nullable
+        String region;
 
         long regionOffset;
         long regionBytes;
@@ -41,7 +43,7 @@ final class GrpcInferReader {
 
     private final Workbench bench;
     private final SharedMemory sharedMemory;
-    private final WireReader wire;
+    private final ProtobufReader wire;
     private final ParameterReader parameter;
     private final Ranges inputRanges = new Ranges();
     private final Ranges outputRanges = new Ranges();
@@ -84,19 +86,19 @@ final class GrpcInferReader {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> model = wire.readText(bench.names);
-                case 2 << 3 | WireReader.BYTES -> version = wire.readText(bench.names);
-                case 3 << 3 | WireReader.BYTES -> id = wire.readText(bench.names);
-                case 4 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> model = wire.readText(bench.names);
+                case 2 << 3 | ProtobufReader.BYTES -> version = wire.readText(bench.names);
+                case 3 << 3 | ProtobufReader.BYTES -> id = wire.readText(bench.names);
+                case 4 << 3 | ProtobufReader.BYTES -> {
                     parameter.readEntry();
                     Object value = parameter.value();
                     if (value != null) {
                         parameters.put(parameter.key(), value);
                     }
                 }
-                case 5 << 3 | WireReader.BYTES -> inputRanges.addNext(wire);
-                case 6 << 3 | WireReader.BYTES -> outputRanges.addNext(wire);
-                case 7 << 3 | WireReader.BYTES -> rawRanges.addNext(wire);
+                case 5 << 3 | ProtobufReader.BYTES -> inputRanges.addNext(wire);
+                case 6 << 3 | ProtobufReader.BYTES -> outputRanges.addNext(wire);
+                case 7 << 3 | ProtobufReader.BYTES -> rawRanges.addNext(wire);
                 default -> wire.skipField(tag);
             }
         }
@@ -148,13 +150,13 @@ final class GrpcInferReader {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> input.name = wire.readText(bench.names);
-                case 2 << 3 | WireReader.BYTES -> typeName = wire.readText(bench.names);
-                case 3 << 3 | WireReader.VARINT -> {
+                case 1 << 3 | ProtobufReader.BYTES -> input.name = wire.readText(bench.names);
+                case 2 << 3 | ProtobufReader.BYTES -> typeName = wire.readText(bench.names);
+                case 3 << 3 | ProtobufReader.VARINT -> {
                     dims = bench.dims(rank + 1);
                     dims[rank++] = wire.readVarint();
                 }
-                case 3 << 3 | WireReader.BYTES -> {
+                case 3 << 3 | ProtobufReader.BYTES -> {
                     int end = wire.readLength() + wire.position();
                     int outer = wire.end();
                     wire.range(wire.position(), end);
@@ -164,11 +166,11 @@ final class GrpcInferReader {
                     }
                     wire.range(end, outer);
                 }
-                case 4 << 3 | WireReader.BYTES -> {
+                case 4 << 3 | ProtobufReader.BYTES -> {
                     parameter.readEntry();
                     shareInput(input);
                 }
-                case 5 << 3 | WireReader.BYTES -> contentRanges.addNext(wire);
+                case 5 << 3 | ProtobufReader.BYTES -> contentRanges.addNext(wire);
                 default -> wire.skipField(tag);
             }
         }
@@ -375,8 +377,8 @@ final class GrpcInferReader {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> name = wire.readText(bench.names);
-                case 2 << 3 | WireReader.BYTES -> {
+                case 1 << 3 | ProtobufReader.BYTES -> name = wire.readText(bench.names);
+                case 2 << 3 | ProtobufReader.BYTES -> {
                     parameter.readEntry();
                     switch (parameter.key()) {
                         case "classification" -> classes = RestInferReader.classes(number());

@@ -5,18 +5,18 @@ package io.nereid.protocols.v2;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.endpoint.Content;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.WireWriter;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes {@code ModelInferResponse}, bare or inside {@code ModelStreamInferResponse}. Raw contents are spliced in without a
- * copy. Immutable.
+ * Writes {@code ModelInferResponse}, bare or inside {@code ModelStreamInferResponse}. Raw contents are spliced in
+ * without a copy. Immutable.
  */
 final class GrpcInferWriter {
     private static final int[] NOWHERE = {};
@@ -51,7 +51,7 @@ final class GrpcInferWriter {
 
     /** The answer of a unary call. Takes the outputs over when it returns; they stay with the caller when it throws. */
     static Content unary(InferenceResponse response, OutputForm form, Workbench bench) {
-        WireWriter out = bench.wireWriter();
+        ProtobufWriter out = bench.wireWriter();
         boolean raw = raw(response, form);
         if (!form.shared().isEmpty()) {
             SharedOutput.writeAll(form.shared(), response);
@@ -66,7 +66,7 @@ final class GrpcInferWriter {
 
     /** One answer of a stream; as for {@link #unary}. */
     static Content stream(InferenceResponse response, OutputForm form, boolean last, Workbench bench) {
-        WireWriter out = bench.wireWriter();
+        ProtobufWriter out = bench.wireWriter();
         boolean raw = raw(response, form);
         if (!form.shared().isEmpty()) {
             SharedOutput.writeAll(form.shared(), response);
@@ -75,7 +75,7 @@ final class GrpcInferWriter {
         writeParameter(out, 4, "triton_final_response", last);
         int[] positions = raw ? rawHeaders(response.outputs(), form, out) : NOWHERE;
         long inner = check(out.length(), response, raw);
-        WireWriter outer = new WireWriter();
+        ProtobufWriter outer = new ProtobufWriter();
         outer.bytesHeader(2, (int) inner);
         int shift = outer.room(out.length());
         System.arraycopy(out.array(), 0, outer.array(), shift, out.length());
@@ -86,7 +86,7 @@ final class GrpcInferWriter {
 
     /** The failure of one request of a stream. */
     static Content streamError(String id, String text) {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         out.textField(1, text);
         int response = out.begin(2);
         out.textField(3, id);
@@ -122,7 +122,7 @@ final class GrpcInferWriter {
     }
 
     /** Where the bytes of each output belong; an output in shared memory leaves its entry empty, and belongs at -1. */
-    private static int[] rawHeaders(List<Tensor> outputs, OutputForm form, WireWriter out) {
+    private static int[] rawHeaders(List<Tensor> outputs, OutputForm form, ProtobufWriter out) {
         int[] positions = new int[outputs.size()];
         for (int i = 0; i < positions.length; i++) {
             boolean elsewhere = form.place(outputs.get(i).name()) != null;
@@ -132,7 +132,7 @@ final class GrpcInferWriter {
         return positions;
     }
 
-    private static void writeHead(InferenceResponse response, boolean raw, OutputForm form, WireWriter out) {
+    private static void writeHead(InferenceResponse response, boolean raw, OutputForm form, ProtobufWriter out) {
         out.textField(1, response.servable().model());
         long version = response.servable().version();
         if (!Names.unversioned(version)) {
@@ -150,7 +150,7 @@ final class GrpcInferWriter {
         }
     }
 
-    static void writeParameter(WireWriter out, int field, String name, Object value) {
+    static void writeParameter(ProtobufWriter out, int field, String name, Object value) {
         int entry = out.begin(field);
         out.textField(1, name);
         int choice = out.begin(2);
@@ -167,7 +167,7 @@ final class GrpcInferWriter {
         out.end(entry);
     }
 
-    private static void writeOutput(Tensor output, boolean raw, @Nullable SharedOutput place, WireWriter out) {
+    private static void writeOutput(Tensor output, boolean raw, @Nullable SharedOutput place, ProtobufWriter out) {
         int message = out.begin(5);
         out.textField(1, output.name());
         out.textField(2, output.dataType().name());
@@ -191,7 +191,7 @@ final class GrpcInferWriter {
         out.end(message);
     }
 
-    static void writeContents(Tensor output, WireWriter out) {
+    static void writeContents(Tensor output, ProtobufWriter out) {
         DataType type = output.dataType();
         int field = TypedContents.field(type);
         int length = output.byteLength();

@@ -3,18 +3,18 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.StringInterner;
 import org.jspecify.annotations.Nullable;
 
 /** Reads entries of a map from names to {@code InferParameter}. Confined to one thread. */
 final class ParameterReader {
-    private final WireReader wire;
-    private final NameCache names;
+    private final ProtobufReader wire;
+    private final StringInterner names;
     private String key = "";
     private @Nullable Object value;
 
-    ParameterReader(WireReader wire, NameCache names) {
+    ParameterReader(ProtobufReader wire, StringInterner names) {
         this.wire = wire;
         this.names = names;
     }
@@ -24,7 +24,8 @@ final class ParameterReader {
     }
 
     /** A Boolean, Long, Double or String, or null when none is set. */
-    @Nullable Object value() {
+    @Nullable
+    Object value() {
         return value;
     }
 
@@ -39,8 +40,8 @@ final class ParameterReader {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.BYTES -> key = wire.readText(names);
-                case 2 << 3 | WireReader.BYTES -> readValue();
+                case 1 << 3 | ProtobufReader.BYTES -> key = wire.readText(names);
+                case 2 << 3 | ProtobufReader.BYTES -> readValue();
                 default -> wire.skipField(tag);
             }
         }
@@ -55,11 +56,11 @@ final class ParameterReader {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
-                case 1 << 3 | WireReader.VARINT -> value = wire.readVarint() != 0;
-                case 2 << 3 | WireReader.VARINT -> value = wire.readVarint();
-                case 3 << 3 | WireReader.BYTES -> value = wire.readText(names);
-                case 4 << 3 | WireReader.FIXED64 -> value = Double.longBitsToDouble(wire.readFixed64());
-                case 5 << 3 | WireReader.VARINT -> value = unsigned(wire.readVarint());
+                case 1 << 3 | ProtobufReader.VARINT -> value = wire.readVarint() != 0;
+                case 2 << 3 | ProtobufReader.VARINT -> value = wire.readVarint();
+                case 3 << 3 | ProtobufReader.BYTES -> value = wire.readText(names);
+                case 4 << 3 | ProtobufReader.FIXED64 -> value = Double.longBitsToDouble(wire.readFixed64());
+                case 5 << 3 | ProtobufReader.VARINT -> value = unsigned(wire.readVarint());
                 default -> wire.skipField(tag);
             }
         }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.wire.WireReader;
+import io.nereid.protobuf.ProtobufReader;
 import java.util.Arrays;
 
 /** A growing list of stretches of a message. Confined to one thread. */
@@ -30,7 +30,7 @@ final class Ranges {
     }
 
     /** Takes the bytes that come next, length first, and passes over them. */
-    void addNext(WireReader wire) {
+    void addNext(ProtobufReader wire) {
         int length = wire.readLength();
         if (2 * count == bounds.length) {
             bounds = Arrays.copyOf(bounds, count * 4);

@@ -7,10 +7,10 @@ import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.TensorReader;
+import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.WireWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -106,7 +106,10 @@ final class RestBody implements AutoCloseable {
         answer("", 0);
     }
 
-    /** An answer, or an object of answers, as graphs merge those of many steps: then outputs are called {@code step.output}. */
+    /**
+     * An answer, or an object of answers, as graphs merge those of many steps: then outputs are called {@code
+     * step.output}.
+     */
     private void answer(String prefix, int level) {
         Map<String, Integer> members = json.peek() == JsonToken.OBJECT && level < MOST_LEVELS ? members() : Map.of();
         Integer at = members.get("outputs");
@@ -252,7 +255,7 @@ final class RestBody implements AutoCloseable {
 
     /** The {@code ModelInferRequest}: typed contents, but for types that have none. */
     byte[] requestMessage(String model, String version) {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         out.textField(1, model);
         out.textField(2, version);
         out.textField(3, id);
@@ -277,7 +280,7 @@ final class RestBody implements AutoCloseable {
      * @param wantsRaw whether contents are to be raw
      */
     byte[] answerMessage(String asked, String askedId, boolean wantsRaw) {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         out.textField(1, model.isEmpty() ? asked : model);
         out.textField(2, version);
         out.textField(3, id.isEmpty() ? askedId : id);
@@ -287,8 +290,16 @@ final class RestBody implements AutoCloseable {
         return out.toByteArray();
     }
 
+<<<<<<< /tmp/merge13183542194245387350/mine
     /** Writes parameters and tensors, whose fields requests and answers number alike; true when contents are to follow raw. */
+    private boolean rest(ProtobufWriter out, boolean wantsRaw) {
+=======
+    /**
+     * Writes parameters and tensors, whose fields requests and answers number alike; true when contents are to follow
+     * raw.
+     */
     private boolean rest(WireWriter out, boolean wantsRaw) {
+>>>>>>> /tmp/merge13183542194245387350/cur
         parameters.forEach((name, value) -> GrpcInferWriter.writeParameter(out, 4, name, value));
         boolean raw = wantsRaw || tensors.stream().anyMatch(t -> TypedContents.field(t.dataType()) == 0);
         for (int i = 0; i < tensors.size(); i++) {
@@ -314,7 +325,7 @@ final class RestBody implements AutoCloseable {
         return raw;
     }
 
-    private void raw(WireWriter out, int field) {
+    private void raw(ProtobufWriter out, int field) {
         for (Tensor tensor : tensors) {
             out.bytesHeader(field, tensor.byteLength());
             int to = out.room(tensor.byteLength());

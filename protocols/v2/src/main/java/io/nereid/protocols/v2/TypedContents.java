@@ -3,16 +3,16 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
+import io.nereid.protobuf.ProtobufReader;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.wire.WireReader;
 import java.nio.ByteBuffer;
 
 /**
- * Turns {@code InferTensorContents} of one input into its tensor, in two passes over the ranges of the message that hold
- * them: one counts, one copies. Confined to one thread; used for one input.
+ * Turns {@code InferTensorContents} of one input into its tensor, in two passes over the ranges of the message that
+ * hold them: one counts, one copies. Confined to one thread; used for one input.
  */
 final class TypedContents {
     private static final DataType[] TYPE_OF_FIELD = {
@@ -27,7 +27,7 @@ final class TypedContents {
         DataType.BYTES
     };
 
-    private final WireReader wire;
+    private final ProtobufReader wire;
     private final MemoryRegion message;
     private final String input;
     private final DataType type;
@@ -37,7 +37,7 @@ final class TypedContents {
     private long textBytes;
     private int at;
 
-    TypedContents(WireReader wire, MemoryRegion message, String input, DataType type, String model) {
+    TypedContents(ProtobufReader wire, MemoryRegion message, String input, DataType type, String model) {
         this.wire = wire;
         this.message = message;
         this.input = input;
@@ -63,9 +63,9 @@ final class TypedContents {
 
     private static int singleWireType(int field) {
         return switch (field) {
-            case 6 -> WireReader.FIXED32;
-            case 7 -> WireReader.FIXED64;
-            default -> WireReader.VARINT;
+            case 6 -> ProtobufReader.FIXED32;
+            case 7 -> ProtobufReader.FIXED64;
+            default -> ProtobufReader.VARINT;
         };
     }
 
@@ -78,12 +78,13 @@ final class TypedContents {
         while (wire.hasMore()) {
             int tag = wire.readTag();
             int number = tag >>> 3;
-            if (number > 8 || (tag & 7) != WireReader.BYTES && (number == 8 || (tag & 7) != singleWireType(number))) {
+            if (number > 8
+                    || (tag & 7) != ProtobufReader.BYTES && (number == 8 || (tag & 7) != singleWireType(number))) {
                 wire.skipField(tag);
                 continue;
             }
             long elements = 1;
-            if ((tag & 7) == WireReader.BYTES) {
+            if ((tag & 7) == ProtobufReader.BYTES) {
                 int length = wire.readLength();
                 if (number == 8) {
                     textBytes += 4L + length;
@@ -151,7 +152,7 @@ final class TypedContents {
             int tag = wire.readTag();
             if (tag >>> 3 != field || field == 0) {
                 wire.skipField(tag);
-            } else if ((tag & 7) == WireReader.BYTES) {
+            } else if ((tag & 7) == ProtobufReader.BYTES) {
                 copyBytes(tensor.region(), target);
             } else if (field != 8 && (tag & 7) == singleWireType(field)) {
                 copyOne(target);

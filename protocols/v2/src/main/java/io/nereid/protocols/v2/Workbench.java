@@ -7,10 +7,10 @@ import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonWriter;
 import io.nereid.json.TensorReader;
+import io.nereid.protobuf.ProtobufReader;
+import io.nereid.protobuf.ProtobufWriter;
+import io.nereid.protobuf.StringInterner;
 import io.nereid.tensor.DataType;
-import io.nereid.wire.NameCache;
-import io.nereid.wire.WireReader;
-import io.nereid.wire.WireWriter;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -31,13 +31,13 @@ final class Workbench {
     final JsonReader reader = new JsonReader();
     final TensorReader tensors = new TensorReader(reader, true);
     final ByteSink elements = new ByteSink(256);
-    final WireReader wire = new WireReader();
-    final NameCache names = new NameCache();
+    final ProtobufReader wire = new ProtobufReader();
+    final StringInterner names = new StringInterner();
     final GrpcInferReader grpcReader;
     boolean onCodecPool;
 
     private final V2Options options;
-    private final WireWriter wireWriter = new WireWriter();
+    private final ProtobufWriter wireWriter = new ProtobufWriter();
     private JsonWriter writer;
     private byte[] text = new byte[4096];
     private long[] dims = new long[8];
@@ -65,7 +65,7 @@ final class Workbench {
     }
 
     /** An empty protobuf writer; what it wrote is valid until the next call on this thread. */
-    WireWriter wireWriter() {
+    ProtobufWriter wireWriter() {
         wireWriter.reset(KEPT);
         return wireWriter;
     }

@@ -1,12 +1,12 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.wire;
+package io.nereid.protobuf;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Writes the protobuf wire format into a growing array. Confined to one thread. */
-public final class WireWriter {
+public final class ProtobufWriter {
     private byte[] bytes = new byte[1024];
     private int length;
 
@@ -51,17 +51,17 @@ public final class WireWriter {
     }
 
     public void varintField(int field, long value) {
-        varint(tag(field, WireReader.VARINT));
+        varint(tag(field, ProtobufReader.VARINT));
         varint(value);
     }
 
     public void floatField(int field, float value) {
-        varint(tag(field, WireReader.FIXED32));
+        varint(tag(field, ProtobufReader.FIXED32));
         fixed32(Float.floatToRawIntBits(value));
     }
 
     public void doubleField(int field, double value) {
-        varint(tag(field, WireReader.FIXED64));
+        varint(tag(field, ProtobufReader.FIXED64));
         fixed64(Double.doubleToRawLongBits(value));
     }
 
@@ -89,7 +89,7 @@ public final class WireWriter {
     /** A text, the empty one too. */
     public void presentTextField(int field, String text) {
         int n = text.length();
-        varint(tag(field, WireReader.BYTES));
+        varint(tag(field, ProtobufReader.BYTES));
         if (n < 128) {
             ensure(1 + n);
             int at = length + 1;
@@ -113,7 +113,7 @@ public final class WireWriter {
 
     /** Field and length of bytes that follow. */
     public void bytesHeader(int field, int size) {
-        varint(tag(field, WireReader.BYTES));
+        varint(tag(field, ProtobufReader.BYTES));
         varint(size);
     }
 
@@ -139,7 +139,7 @@ public final class WireWriter {
 
     /** Begins a message or a packed list; its mark goes to {@link #end(int)}. */
     public int begin(int field) {
-        varint(tag(field, WireReader.BYTES));
+        varint(tag(field, ProtobufReader.BYTES));
         ensure(1);
         return length++;
     }

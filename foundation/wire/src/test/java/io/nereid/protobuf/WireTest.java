@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.wire;
+package io.nereid.protobuf;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
@@ -21,10 +21,10 @@ import org.junit.jupiter.api.Test;
 class WireTest {
     private static final long SEED = 20260131;
 
-    private final NameCache names = new NameCache();
+    private final StringInterner names = new StringInterner();
 
-    private static WireReader reader(byte... bytes) {
-        WireReader reader = new WireReader();
+    private static ProtobufReader reader(byte... bytes) {
+        ProtobufReader reader = new ProtobufReader();
         reader.reset(ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN));
         return reader;
     }
@@ -39,7 +39,7 @@ class WireTest {
 
     private static void refuses(byte[] message, String part) {
         assertThatThrownBy(() -> {
-                    WireReader wire = reader(message);
+                    ProtobufReader wire = reader(message);
                     while (wire.hasMore()) {
                         wire.skipField(wire.readTag());
                     }
@@ -56,19 +56,19 @@ class WireTest {
         for (int bits = 0; bits < 64; bits++) {
             numbers.add(random.nextLong() >>> bits);
         }
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         for (long n : numbers) {
             out.varintField(1, n);
             out.doubleField(536_870_911, Double.longBitsToDouble(n));
             out.floatField(16, Float.intBitsToFloat((int) n));
         }
-        WireReader wire = reader(out.toByteArray());
+        ProtobufReader wire = reader(out.toByteArray());
         for (long n : numbers) {
-            assertThat(wire.readTag()).isEqualTo(1 << 3 | WireReader.VARINT);
+            assertThat(wire.readTag()).isEqualTo(1 << 3 | ProtobufReader.VARINT);
             assertThat(wire.readVarint()).isEqualTo(n);
-            assertThat(wire.readTag()).isEqualTo(536_870_911 << 3 | WireReader.FIXED64);
+            assertThat(wire.readTag()).isEqualTo(536_870_911 << 3 | ProtobufReader.FIXED64);
             assertThat(wire.readFixed64()).isEqualTo(Double.doubleToRawLongBits(Double.longBitsToDouble(n)));
-            assertThat(wire.readTag()).isEqualTo(16 << 3 | WireReader.FIXED32);
+            assertThat(wire.readTag()).isEqualTo(16 << 3 | ProtobufReader.FIXED32);
             assertThat(wire.readFixed32()).isEqualTo(Float.floatToRawIntBits(Float.intBitsToFloat((int) n)));
         }
         assertThat(wire.hasMore()).isFalse();
@@ -87,12 +87,12 @@ class WireTest {
             }
             texts.add(text.toString());
         }
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         texts.forEach(t -> out.presentTextField(3, t));
         out.textField(4, "");
-        WireReader wire = reader(out.toByteArray());
+        ProtobufReader wire = reader(out.toByteArray());
         for (String text : texts) {
-            assertThat(wire.readTag()).isEqualTo(3 << 3 | WireReader.BYTES);
+            assertThat(wire.readTag()).isEqualTo(3 << 3 | ProtobufReader.BYTES);
             assertThat(wire.readText(names)).isEqualTo(text);
         }
         assertThat(wire.hasMore()).isFalse();
@@ -101,7 +101,7 @@ class WireTest {
     @Test
     void messagesInMessagesAreMeasuredOnceTheyEnd() {
         for (int size : new int[] {0, 1, 127, 128, 16_383, 16_384, 3_000_000}) {
-            WireWriter out = new WireWriter();
+            ProtobufWriter out = new ProtobufWriter();
             int outer = out.begin(1);
             int inner = out.begin(2);
             int at = out.room(size);
@@ -110,8 +110,8 @@ class WireTest {
             out.varintField(3, size);
             out.end(outer);
             out.varintField(4, 9);
-            WireReader wire = reader(out.toByteArray());
-            assertThat(wire.readTag()).isEqualTo(1 << 3 | WireReader.BYTES);
+            ProtobufReader wire = reader(out.toByteArray());
+            assertThat(wire.readTag()).isEqualTo(1 << 3 | ProtobufReader.BYTES);
             int end = wire.enter();
             wire.skipField(wire.readTag());
             assertThat(wire.readTag()).isEqualTo(3 << 3);
@@ -126,13 +126,13 @@ class WireTest {
 
     @Test
     void aMessageMayEndInBytesThatSomebodyElseSends() {
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         int message = out.begin(1);
         out.bytesHeader(2, 300);
         out.end(message, 300);
         byte[] whole = Arrays.copyOf(out.array(), out.length() + 300);
-        WireReader wire = reader(whole);
-        assertThat(wire.readTag()).isEqualTo(1 << 3 | WireReader.BYTES);
+        ProtobufReader wire = reader(whole);
+        assertThat(wire.readTag()).isEqualTo(1 << 3 | ProtobufReader.BYTES);
         assertThat(wire.readLength()).isEqualTo(whole.length - wire.position());
     }
 
@@ -168,7 +168,7 @@ class WireTest {
         byte[] deep = new byte[200];
         Arrays.fill(deep, 0, 100, (byte) 0x0B);
         Arrays.fill(deep, 100, 200, (byte) 0x0C);
-        WireReader wire = reader(deep);
+        ProtobufReader wire = reader(deep);
         wire.skipField(wire.readTag());
         assertThat(wire.hasMore()).isFalse();
         byte[] hostile = new byte[1 << 20];
@@ -179,10 +179,10 @@ class WireTest {
     @Test
     void textThatIsNotUtf8IsRefused() {
         for (byte[] wrong : List.of(bytes(0xFF), bytes(0xC0, 0x80), bytes(0xED, 0xA0, 0x80), bytes(0xE2, 0x82))) {
-            WireWriter out = new WireWriter();
+            ProtobufWriter out = new ProtobufWriter();
             out.bytesField(1, wrong);
-            WireReader wire = reader(out.toByteArray());
-            assertThat(wire.readTag()).isEqualTo(1 << 3 | WireReader.BYTES);
+            ProtobufReader wire = reader(out.toByteArray());
+            assertThat(wire.readTag()).isEqualTo(1 << 3 | ProtobufReader.BYTES);
             assertThatThrownBy(() -> wire.readText(names))
                     .isInstanceOf(ServingException.class)
                     .hasMessageContaining("not valid UTF-8");
@@ -204,7 +204,7 @@ class WireTest {
     @Test
     void anythingAtAllIsReadOrRefusedAndNothingElse() {
         SplittableRandom random = new SplittableRandom(SEED);
-        WireWriter out = new WireWriter();
+        ProtobufWriter out = new ProtobufWriter();
         int message = out.begin(1);
         out.presentTextField(2, "model");
         out.varintField(3, 1L << 40);
@@ -224,14 +224,14 @@ class WireTest {
         }
     }
 
-    private void walk(WireReader wire) {
+    private void walk(ProtobufReader wire) {
         while (wire.hasMore()) {
             int tag = wire.readTag();
-            if (tag == (1 << 3 | WireReader.BYTES)) {
+            if (tag == (1 << 3 | ProtobufReader.BYTES)) {
                 int outer = wire.enter();
                 walk(wire);
                 wire.leave(outer);
-            } else if (tag == (2 << 3 | WireReader.BYTES)) {
+            } else if (tag == (2 << 3 | ProtobufReader.BYTES)) {
                 assertThat(wire.readText(names)).isNotNull();
             } else {
                 wire.skipField(tag);

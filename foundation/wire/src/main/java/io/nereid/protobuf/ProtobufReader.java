@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.wire;
+package io.nereid.protobuf;
 
 import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
@@ -10,7 +10,7 @@ import java.nio.ByteOrder;
  * Reads the protobuf wire format from a buffer, by absolute positions and without copies. The caller sets the range and is
  * stopped at its end. Confined to one thread.
  */
-public final class WireReader {
+public final class ProtobufReader {
     public static final int VARINT = 0;
     public static final int FIXED64 = 1;
     public static final int BYTES = 2;
@@ -144,7 +144,7 @@ public final class WireReader {
         position += bytes;
     }
 
-    public String readText(NameCache names) {
+    public String readText(StringInterner names) {
         int length = readLength();
         String text = names.text(buffer, position, length);
         position += length;

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.wire;
+package io.nereid.protobuf;
 
 import io.nereid.base.ServingException;
 import java.nio.ByteBuffer;
@@ -13,7 +13,7 @@ import java.util.Arrays;
  * Makes strings of UTF-8 and hands out the same string again for the short names that come with every request, which
  * saves the garbage and the computing of hashes. Confined to one thread.
  */
-public final class NameCache {
+public final class StringInterner {
     private static final int SLOTS = 128;
     private static final int LONGEST = 48;
 
@@ -22,7 +22,7 @@ public final class NameCache {
     private byte[] scratch = new byte[256];
 
     /** An empty cache. */
-    public NameCache() {
+    public StringInterner() {
         Arrays.fill(keys, new byte[0]);
         Arrays.fill(values, "");
     }
