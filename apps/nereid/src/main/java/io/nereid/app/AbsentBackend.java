@@ -5,7 +5,7 @@ package io.nereid.app;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -53,7 +53,7 @@ final class AbsentBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         throw ServingException.of(
                 ErrorCode.FAILED_PRECONDITION,
                 "model '" + config.name() + "' needs the backend '" + plugin.name() + "', whose plugin is "

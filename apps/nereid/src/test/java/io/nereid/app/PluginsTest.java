@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.app.PluginManifest.Artifact;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -163,7 +163,7 @@ class PluginsTest {
         Backend backend = tensorflow(new PluginPlaces(plugins, null));
         assertThat(backend.defaultFiles()).contains("model.savedmodel", "saved_model.pb");
         assertThatThrownBy(() -> backend.load(
-                        new ModelSource(new ServableId("m", 1), directory, directory),
+                        new ModelLocation(new ServableId("m", 1), directory, directory),
                         ModelConfig.unspecified("m"),
                         new BackendContext(1, directory, Map.of())))
                 .isInstanceOfSatisfying(ServingException.class, e -> {
@@ -258,7 +258,7 @@ class PluginsTest {
         }
 
         @Override
-        public io.nereid.backend.BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        public io.nereid.backend.BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
             throw new UnsupportedOperationException();
         }
     }

@@ -8,35 +8,80 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One execution technology. Found once through {@link java.util.ServiceLoader} by the roof; a provider needs a public
- * constructor without arguments that loads no native code. Implementations are thread-safe.
+ * A backend: the adapter between the server and one inference library, as in Triton. The server finds implementations
+ * once, at the start, through {@link java.util.ServiceLoader}: name the class in
+ * {@code META-INF/services/io.nereid.backend.Backend} and give it a public constructor without parameters that does
+ * not load native code. Implementations are thread-safe: models load concurrently.
+ *
+ * <p>A minimal backend, whose {@code MyModel} implements {@link BackendModel}:
+ *
+ * <pre>{@code
+ * public final class MyBackend implements Backend {
+ *     public String name() {
+ *         return "my";
+ *     }
+ *
+ *     public List<String> platforms() {
+ *         return List.of("my_format");
+ *     }
+ *
+ *     public List<String> defaultFiles() {
+ *         return List.of("model.my");
+ *     }
+ *
+ *     public @Nullable String unavailable() {
+ *         return null;
+ *     }
+ *
+ *     public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
+ *         return new MyModel(source.versionDirectory().resolve("model.my"), config);
+ *     }
+ * }
+ * }</pre>
  */
 public interface Backend {
-    /** The name used in {@code backend:} of a configuration, such as {@code onnxruntime}. Unique. */
+    /** The unique name that {@code backend:} of a configuration refers to, such as {@code onnxruntime}. */
     String name();
 
-    /** Platform names that mean this backend, such as {@code onnxruntime_onnx}; the first is the one shown in metadata. */
+    /**
+     * Values of {@code platform:} that select this backend, such as {@code onnxruntime_onnx}. Metadata shows the first
+     * one.
+     */
     List<String> platforms();
 
-    /** File or directory names inside a version's directory by which a model without configuration is recognised. */
+    /**
+     * Names of the files or directories in a version's directory by which the server recognises a model of this
+     * backend when the model has no configuration.
+     */
     List<String> defaultFiles();
 
     /**
-     * Whether a file, which has a default file's name or at least its ending, is a model of this backend, as far as its
-     * beginning tells. Needed where endings are common ones, such as {@code .json}. Must not throw.
+     * Whether the content of a file is a model of this backend. The server calls this for a file that has a default
+     * file's name, or at least its extension; a backend overrides it when other formats share the extension, as with
+     * {@code .json}. Implementations read only the beginning of the file and must not throw.
      */
     default boolean recognises(Path file) {
         return true;
     }
 
-    /** Why this backend cannot work on this machine, or null when it can. Loads natives; may take long once. */
-    @Nullable String unavailable();
+    /**
+     * The reason why this backend cannot work on this machine; null when it can. Loads the native library, so the
+     * first call may take long.
+     */
+    @Nullable
+    String unavailable();
 
     /**
-     * Loads a model. Checks the configuration against the model and fills in what it leaves open. May take long.
+     * Loads a model version. Checks the configuration against the model and fills in the settings that it leaves open.
+     * May take long; called on a load thread.
      *
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a model or configuration that cannot work,
-     *     FAILED_PRECONDITION when the backend cannot work here; nothing is left behind
+     * @param source the directories of the version
+     * @param config the configuration as far as it is given
+     * @param context the server's settings for backends
+     * @return the loaded model, owned by the caller, which closes it
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid model or configuration,
+     *     FAILED_PRECONDITION when the backend cannot work on this machine. The backend must have freed everything
+     *     before it throws
      */
-    BackendModel load(ModelSource source, ModelConfig config, BackendContext context);
+    BackendModel load(ModelLocation source, ModelConfig config, BackendContext context);
 }

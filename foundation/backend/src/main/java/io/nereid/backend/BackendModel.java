@@ -8,65 +8,77 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A loaded model: weights shared by all its invocations. Thread-safe. {@link #close} comes after the last invocation is
- * closed, and returns the model's memory to the machine.
+ * A loaded model version: the weights, shared by all its instances. Returned by {@link Backend#load} and owned by the
+ * engine, which creates the instances, runs batches on them and closes them before it calls {@link #close}; that call
+ * must return the model's memory to the operating system. Thread-safe: the describing methods may be called on any
+ * thread at any time, and {@link #newInvocation()} concurrently with runs of other instances.
+ *
+ * <p>Shapes in {@link #config} and {@link #signatures} exclude the batch dimension where {@code maxBatchSize > 0}.
  */
 public interface BackendModel extends AutoCloseable {
     /**
-     * The configuration with everything filled in: platform, backend, inputs and outputs in the model's order,
-     * {@code maxBatchSize >= 0}, batching, {@code instances >= 1}.
+     * The complete configuration: platform, backend, inputs and outputs in the model's order,
+     * {@code maxBatchSize >= 0}, batching and {@code instances >= 1} are all set.
      */
     ModelConfig config();
 
-    /** What the engine may assume of runs. */
-    IoTraits traits();
+    /** What the engine may assume about the runs of this model. */
+    ModelTraits traits();
 
     /**
-     * What the model can be asked for besides its default, by name, when it is more than one thing. May also hold
-     * {@code serving_default} to say more of the default one than {@link #config} does; the inputs and outputs must then
-     * be equal to those. Shapes are as in {@link #config}, without the batch dimension where it is batched.
+     * The signatures of a model that has more than the default one, by name. The map may also contain
+     * {@code serving_default} in order to describe the default signature in more detail than {@link #config} does; its
+     * inputs and outputs must then equal those of the configuration. Shapes exclude the batch dimension where the
+     * model is batched.
      */
     default Map<String, Signature> signatures() {
         return Map.of();
     }
 
     /**
-     * Which signature answers a request that names none but has parameters: one of {@link #signatures}, or empty for the
-     * default one. For models whose answers clients may choose so, as {@code output_margin} does of trees. Quick, on any thread.
+     * Selects the signature for a request that names none but has parameters: one of {@link #signatures}, or empty for
+     * the default one. Used by models whose clients choose the kind of output by a parameter, such as
+     * {@code output_margin} of tree models. Called on the request path, on any thread: must return quickly.
      *
-     * @param parameters of the request; values are Boolean, Long, Double or String
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a value that means nothing
+     * @param parameters the request's parameters; values are Boolean, Long, Double or String
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid parameter value
      */
     default String signature(Map<String, Object> parameters) {
         return "";
     }
 
     /**
-     * A unit of concurrency for one signature.
+     * Creates an instance for one signature.
      *
-     * @param signature a key of {@link #signatures} other than {@code serving_default}; runs get its inputs, in its
-     *     order, and are asked for its outputs
+     * @param signature a key of {@link #signatures} other than {@code serving_default}. Runs of the instance get the
+     *     signature's inputs, in its order, and are asked for its outputs
      */
-    default Invocation newInvocation(String signature) {
+    default ModelInstance newInvocation(String signature) {
         throw new UnsupportedOperationException("this model has one signature");
     }
 
-    /** A unit of concurrency; the engine makes at most {@code config().instances()} of them. */
-    Invocation newInvocation();
+    /**
+     * Creates an instance for the default signature. The engine creates at most {@code config().instances()} of them.
+     */
+    ModelInstance newInvocation();
 
-    /** Whether the model wants requests now, where models have a say in that. Quick, on any thread. */
+    /**
+     * Whether the model can take requests now; false makes the readiness endpoints report the model as not ready.
+     * Called on any thread: must return quickly.
+     */
     default boolean ready() {
         return true;
     }
 
-    /** The model's own figures as they are now. Quick, on any thread. */
+    /** The current values of the model's own metrics. Called on any thread, at every scrape: must return quickly. */
     default List<ModelMetric> metrics() {
         return List.of();
     }
 
-    /** Memory held outside the heap, in bytes, as good an estimate as there is; -1 when unknown. */
+    /** The best available estimate of the memory held outside the Java heap, in bytes; -1 when unknown. */
     long memoryBytes();
 
+    /** Frees the model. Called once, after all instances have been closed. */
     @Override
     void close();
 }

@@ -8,25 +8,25 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A model around another one, which answers everything but what a subclass says itself. Thread-safe, as the model inside is; closing it
- * closes that.
+ * A decorator base class: forwards every call to another model, except what a subclass overrides. Thread-safe, as the
+ * wrapped model is. Owns the wrapped model and closes it in {@link #close}.
  */
 public class ForwardingModel implements BackendModel {
     private final BackendModel model;
     private final ModelConfig config;
 
-    /** Around a model, under its own configuration. */
+    /** Wraps a model and keeps its configuration. */
     public ForwardingModel(BackendModel model) {
         this(model, model.config());
     }
 
-    /** Around a model, under another configuration. */
+    /** Wraps a model under another configuration. */
     public ForwardingModel(BackendModel model, ModelConfig config) {
         this.model = model;
         this.config = config;
     }
 
-    /** The model inside. */
+    /** The wrapped model. */
     protected final BackendModel inside() {
         return model;
     }
@@ -37,7 +37,7 @@ public class ForwardingModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         return model.traits();
     }
 
@@ -52,12 +52,12 @@ public class ForwardingModel implements BackendModel {
     }
 
     @Override
-    public Invocation newInvocation(String signature) {
+    public ModelInstance newInvocation(String signature) {
         return model.newInvocation(signature);
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         return model.newInvocation();
     }
 

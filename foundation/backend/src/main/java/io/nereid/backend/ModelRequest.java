@@ -9,36 +9,42 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * One request as a model sees it that takes requests. The model ends it exactly once, with {@link #complete},
- * {@link #finish}, {@link #fail} or {@link #reschedule}; until then its inputs may be read, also after
- * {@link Invocation#execute} has returned. Answers may be given on any thread, one call at a time.
+ * One request, as {@link ModelInstance#execute} receives it. The model ends it exactly once, with {@link #complete},
+ * {@link #finish}, {@link #fail} or {@link #reschedule}; until then the model may read its inputs, also after
+ * {@code execute} has returned. Responses may be sent from any thread, one call at a time.
  */
 public interface ModelRequest {
-    /** The request: its inputs in the order of the model's, optional ones left out, lent until it ends. */
+    /**
+     * The request. Its inputs are in the model's order, without optional inputs that the client left out; they are
+     * lent to the model until it ends the request.
+     */
     InferenceRequest request();
 
-    /** Names of the wanted outputs, at least one. */
+    /** Names of the requested outputs, at least one. */
     List<String> outputs();
 
-    /** Whether the client has gone away; the request is still to be ended. */
+    /** Whether the client has cancelled the request. The model must still end it. */
     boolean cancelled();
 
     /**
-     * One answer, more may follow: wanted outputs with the batch dimension, owned by the callee.
+     * Sends one response, which more may follow.
      *
-     * @throws io.nereid.base.ServingException FAILED_PRECONDITION when the model is not decoupled; the request is failed
+     * @param outputs requested outputs with their batch dimension; the callee owns them from here on, whatever happens
+     * @param parameters response parameters; values are Boolean, Long, Double or String
+     * @throws io.nereid.base.ServingException FAILED_PRECONDITION when the model is not decoupled; the request has
+     *     then failed
      */
     void respond(List<Tensor> outputs, Map<String, Object> parameters);
 
-    /** The last, or only, answer. */
+    /** Sends the last, or only, response and ends the request; parameters as for {@link #respond}. */
     void complete(List<Tensor> outputs, Map<String, Object> parameters);
 
-    /** Nothing more follows; for decoupled models. */
+    /** Ends the request without a further response; for decoupled models. */
     void finish();
 
-    /** The request came to nothing. */
+    /** Ends the request with an error. */
     void fail(ServingException e);
 
-    /** Asks to see the request again in a later batch; for models of iterative sequences. Ends it for this time. */
+    /** Ends the request for this batch and asks for it again in a later one; for models of iterative sequences. */
     void reschedule();
 }

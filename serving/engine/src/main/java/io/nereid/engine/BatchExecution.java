@@ -3,7 +3,7 @@
 package io.nereid.engine;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -29,7 +29,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Runs batches on a backend model: gathers inputs, runs, splits outputs; or hands the requests themselves to a model that
  * wants them. A batch of one passes its tensors themselves; a larger one is gathered into one slab per input and its
- * outputs are handed on as slices of the run's output. Thread-safe across instances: each has its own {@link Invocation}.
+ * outputs are handed on as slices of the run's output. Thread-safe across instances: each has its own {@link ModelInstance}.
  *
  * <p>Of {@link ModelConfig.Fit} it does what concerns a batch: rows are added up to the next size that is allowed, as
  * copies of the last job's first row whose answers are thrown away, and inputs of different shapes are padded. Outputs are
@@ -58,7 +58,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     private final boolean batchIds;
     private final Object lock = new Object();
     /** Elements are written under the lock, by the one run that has the instance. */
-    private volatile @Nullable Invocation[] invocations;
+    private volatile @Nullable ModelInstance[] invocations;
 
     BatchExecution(BackendModel model, ServableId id, ModelStatistics statistics, Clock clock) {
         this(model, "", model.config(), id, statistics, clock);
@@ -89,7 +89,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         this.decoupled = config.decoupled();
         this.maxRows = config.maxBatchSize();
         this.batchIds = Boolean.parseBoolean(config.parameters().get(BATCH_IDS));
-        this.invocations = new Invocation[Math.max(1, config.instances())];
+        this.invocations = new ModelInstance[Math.max(1, config.instances())];
     }
 
     @Override
@@ -116,7 +116,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     void run(int instance, List<InferenceJob> jobs, ModelStatistics counts) {
         ServingException failure;
         try {
-            Invocation invocation = invocation(instance);
+            ModelInstance invocation = invocation(instance);
             if (model.traits().requests()) {
                 runRequests(invocation, jobs, counts);
             } else if (jobs.size() == 1 && plan.missing(jobs.get(0).batchSize()) == 0) {
@@ -154,9 +154,9 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         }
     }
 
-    private Invocation invocation(int instance) {
-        @Nullable Invocation[] all = invocations;
-        Invocation invocation = instance < all.length ? all[instance] : null;
+    private ModelInstance invocation(int instance) {
+        @Nullable ModelInstance[] all = invocations;
+        ModelInstance invocation = instance < all.length ? all[instance] : null;
         if (invocation != null) {
             return invocation;
         }
@@ -173,7 +173,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     /** The instance's memory goes. */
     @Override
     public void retired(int instance) {
-        Invocation invocation = null;
+        ModelInstance invocation = null;
         synchronized (lock) {
             if (instance < invocations.length) {
                 invocation = invocations[instance];
@@ -185,7 +185,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         }
     }
 
-    private void runOne(Invocation invocation, InferenceJob job, ModelStatistics counts) {
+    private void runOne(ModelInstance invocation, InferenceJob job, ModelStatistics counts) {
         List<Tensor> inputs = job.request().inputs();
         List<String> wanted = wanted(job);
         List<Tensor> fed = gather.one(job);
@@ -210,7 +210,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         job.complete(outputs, runParameters());
     }
 
-    private void runMany(Invocation invocation, List<InferenceJob> jobs, ModelStatistics counts) {
+    private void runMany(ModelInstance invocation, List<InferenceJob> jobs, ModelStatistics counts) {
         long started = clock.nanos();
         int given = rows(jobs);
         int extra = plan.missing(given);
@@ -259,7 +259,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
     }
 
     /** Every job ends here, whatever the model throws; those of a decoupled model perhaps later. */
-    private void runRequests(Invocation invocation, List<InferenceJob> jobs, ModelStatistics counts) {
+    private void runRequests(ModelInstance invocation, List<InferenceJob> jobs, ModelStatistics counts) {
         RequestRun run = new RequestRun(rows(jobs), counts, clock, runParameters());
         List<JobRequest> requests = new ArrayList<>(jobs.size());
         for (InferenceJob job : jobs) {
@@ -318,7 +318,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         return first;
     }
 
-    private @Nullable RunGuard guard(Invocation invocation, InferenceJob job) {
+    private @Nullable RunGuard guard(ModelInstance invocation, InferenceJob job) {
         if (!model.traits().cancel()) {
             return null;
         }
@@ -327,7 +327,7 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
         return guard;
     }
 
-    private @Nullable RunGuard guard(Invocation invocation, List<InferenceJob> jobs) {
+    private @Nullable RunGuard guard(ModelInstance invocation, List<InferenceJob> jobs) {
         if (!model.traits().cancel()) {
             return null;
         }
@@ -348,10 +348,10 @@ final class BatchExecution implements BatchRunner, AutoCloseable {
 
     /** Stops a run when the last client that waits for it has gone, and never the run after it. */
     private static final class RunGuard implements Runnable {
-        private final Invocation invocation;
+        private final ModelInstance invocation;
         private int waiting;
 
-        RunGuard(Invocation invocation, int waiting) {
+        RunGuard(ModelInstance invocation, int waiting) {
             this.invocation = invocation;
             this.waiting = waiting;
         }

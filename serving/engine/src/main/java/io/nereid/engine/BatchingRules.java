@@ -5,7 +5,7 @@ package io.nereid.engine;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ForwardingModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.repository.BatchingParameters;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
@@ -40,7 +40,8 @@ final class BatchingRules {
      *
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a file of the version that cannot be read
      */
-    @Nullable BatchingParameters of(ModelSource source) {
+    @Nullable
+    BatchingParameters of(ModelLocation source) {
         if (!perModel) {
             return global;
         }

@@ -4,7 +4,7 @@ package io.nereid.engine;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.lifecycle.Manager;
@@ -92,7 +92,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     /** Makes the loaders of stored versions. */
     private final class Loaders implements LoaderFactory {
         @Override
-        public Loader create(ModelSource source, ModelConfig config, Backend backend, String fingerprint) {
+        public Loader create(ModelLocation source, ModelConfig config, Backend backend, String fingerprint) {
             return new ModelLoader(
                     source,
                     config,
@@ -110,7 +110,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         }
 
         @Override
-        public Loader ensemble(ModelSource source, ModelConfig config, String fingerprint) {
+        public Loader ensemble(ModelLocation source, ModelConfig config, String fingerprint) {
             return new EnsembleLoader(source.id(), config, fingerprint, members, servables);
         }
     }

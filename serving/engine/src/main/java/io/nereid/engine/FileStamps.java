@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.FileVisitOption;
@@ -30,7 +30,7 @@ final class FileStamps {
     }
 
     /** The version's directory, and whatever of the model's directory is not another version or a configuration. */
-    static FileStamps of(ModelSource source) {
+    static FileStamps of(ModelLocation source) {
         Map<String, Stamp> files = new TreeMap<>();
         try {
             add(files, source.versionDirectory(), MAX_DEPTH, "version/");

@@ -5,7 +5,7 @@ package io.nereid.engine;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.BatchingParameters;
@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Loads one stored version on a backend. Called by one thread at a time. */
 final class ModelLoader implements Loader {
-    private final ModelSource source;
+    private final ModelLocation source;
     private final Backend backend;
     private final BackendContext context;
     private final Servables servables;
@@ -37,7 +37,7 @@ final class ModelLoader implements Loader {
     private @Nullable FileStamps files;
 
     ModelLoader(
-            ModelSource source,
+            ModelLocation source,
             ModelConfig config,
             Backend backend,
             String fingerprint,

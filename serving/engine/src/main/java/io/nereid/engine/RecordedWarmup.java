@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.InferenceJob;
@@ -48,7 +48,7 @@ final class RecordedWarmup {
     private record Sample(
             int record, ModelServable servable, InferenceRequest request, List<Tensor> inputs, int rows) {}
 
-    RecordedWarmup(ModelSource source, ModelServable servable, EngineOptions.Warmup options) {
+    RecordedWarmup(ModelLocation source, ModelServable servable, EngineOptions.Warmup options) {
         this.file = source.versionDirectory().resolve(FILE);
         this.servable = servable;
         this.options = options;

@@ -3,7 +3,7 @@
 package io.nereid.engine;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.repository.ConfigDocument;
@@ -56,7 +56,7 @@ final class Servables {
     }
 
     /** Puts a loaded model behind its queue. On an exception the model stays with the caller. */
-    private static byte[] initialState(ModelSource source, String file) {
+    private static byte[] initialState(ModelLocation source, String file) {
         Path directory = source.modelDirectory().resolve("initial_state");
         Path path = directory.resolve(file).normalize();
         try {
@@ -71,7 +71,7 @@ final class Servables {
                 "put it into " + directory);
     }
 
-    ModelServable make(ModelSource source, BackendModel model) {
+    ModelServable make(ModelLocation source, BackendModel model) {
         DevicePool computing = pools.of(model.config());
         DevicePool own = model.traits().waits() ? waiting : computing;
         SchedulerOptions scheduler = scheduling.withStrategy(StrategyJar.find(source, model.config()));

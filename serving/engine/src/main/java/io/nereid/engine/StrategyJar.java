@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.engine;
 
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchStrategy;
@@ -43,7 +43,7 @@ final class StrategyJar implements BatchStrategy {
      * @throws ServingException INVALID_ARGUMENT for a jar that is named but not there, that holds no provider, or whose
      *     provider fails
      */
-    static @Nullable BatchStrategy find(ModelSource source, ModelConfig config) {
+    static @Nullable BatchStrategy find(ModelLocation source, ModelConfig config) {
         String named = config.parameters().get(PARAMETER);
         Path jar = null;
         if (named != null && !named.isEmpty()) {

@@ -7,7 +7,7 @@ import static io.nereid.engine.CountedTensors.ints;
 import static io.nereid.engine.CountedTensors.texts;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -39,7 +39,7 @@ import org.junit.jupiter.api.Test;
 
 class BatchExecutionTest {
     private static final ServableId ID = new ServableId("m", 1);
-    private static final IoTraits PLAIN = new IoTraits(1, false, false);
+    private static final ModelTraits PLAIN = new ModelTraits(1, false, false);
 
     private final CountedTensors tensors = new CountedTensors();
     private final List<String> fed = new ArrayList<>();

@@ -8,8 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.IoTraits;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -254,7 +254,7 @@ class EngineTest {
         }
 
         @Override
-        public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
             try {
                 String content = Files.readString(source.versionDirectory().resolve("model.fake"));
                 if (content.contains("broken")) {
@@ -265,7 +265,7 @@ class EngineTest {
             }
             return new FakeModel(
                     config.completed("fake_fake", "fake", 0, IN, OUT, null, 1),
-                    new IoTraits(1, false, true),
+                    new ModelTraits(1, false, true),
                     FakeModel::identity);
         }
     }

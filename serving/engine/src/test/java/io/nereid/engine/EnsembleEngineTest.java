@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.IoTraits;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.observe.ModelStatisticsSnapshot;
@@ -263,7 +263,7 @@ class EnsembleEngineTest {
         }
 
         @Override
-        public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
             String content;
             try {
                 content = Files.readString(source.versionDirectory().resolve("model.adder"));
@@ -276,7 +276,7 @@ class EnsembleEngineTest {
             float number = Float.parseFloat(content);
             return new FakeModel(
                     config.completed("adder", "adder", 8, IN, OUT, Batching.EAGER, 1),
-                    new IoTraits(1, false, true),
+                    new ModelTraits(1, false, true),
                     (inputs, outputs) -> {
                         Tensor in = inputs.get(0);
                         Tensor out = Tensor.allocate("OUT0", DataType.FP32, in.shape());

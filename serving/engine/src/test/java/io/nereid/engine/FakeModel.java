@@ -3,9 +3,9 @@
 package io.nereid.engine;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
+import io.nereid.backend.ModelTraits;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.TensorSpec;
@@ -23,7 +23,7 @@ final class FakeModel implements BackendModel {
     final AtomicInteger runs = new AtomicInteger();
     final AtomicInteger cancels = new AtomicInteger();
     private final ModelConfig config;
-    private final IoTraits traits;
+    private final ModelTraits traits;
     private final BiFunction<List<Tensor>, List<String>, List<Tensor>> function;
     private final Consumer<List<ModelRequest>> requests;
     final AtomicInteger invocations = new AtomicInteger();
@@ -32,7 +32,7 @@ final class FakeModel implements BackendModel {
     final CountDownLatch cancelled = new CountDownLatch(1);
     volatile boolean closed;
 
-    FakeModel(ModelConfig config, IoTraits traits, BiFunction<List<Tensor>, List<String>, List<Tensor>> function) {
+    FakeModel(ModelConfig config, ModelTraits traits, BiFunction<List<Tensor>, List<String>, List<Tensor>> function) {
         this.config = config;
         this.traits = traits;
         this.function = function;
@@ -44,7 +44,7 @@ final class FakeModel implements BackendModel {
     /** A model that takes requests. */
     FakeModel(ModelConfig config, Consumer<List<ModelRequest>> requests) {
         this.config = config;
-        this.traits = new IoTraits(1, false, false, true);
+        this.traits = new ModelTraits(1, false, false, true);
         this.function = (in, out) -> {
             throw new AssertionError("takes requests");
         };
@@ -78,14 +78,14 @@ final class FakeModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         return traits;
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         invocations.incrementAndGet();
-        return new Invocation() {
+        return new ModelInstance() {
             @Override
             public void execute(List<ModelRequest> batch) {
                 runs.incrementAndGet();

@@ -7,7 +7,7 @@ import static io.nereid.engine.CountedTensors.texts;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -80,7 +80,7 @@ class FitExecutionTest {
     private BatchExecution execution(
             ModelConfig config, BiFunction<List<Tensor>, List<String>, List<Tensor>> function) {
         return new BatchExecution(
-                new FakeModel(config, new IoTraits(1, false, false), function), ID, statistics, Clock.system());
+                new FakeModel(config, new ModelTraits(1, false, false), function), ID, statistics, Clock.system());
     }
 
     private void note(List<Tensor> in) {

@@ -4,7 +4,7 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -64,7 +64,7 @@ class FitServingTest {
                 .instances(instances)
                 .build();
         Fit fit = batching.fit();
-        FakeModel model = new FakeModel(config, new IoTraits(1, false, false), (in, out) -> {
+        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {
             int rows = (int) in.get(0).shape().dim(0);
             runs.add(rows);
             if (rows > maxBatch
@@ -285,7 +285,7 @@ class FitServingTest {
                 .batching(Batching.EAGER.withFit(new Fit(List.of(), false, 0, 1)))
                 .instances(1)
                 .build();
-        FakeModel model = new FakeModel(config, new IoTraits(1, false, false), (in, out) -> {
+        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {
             try {
                 go.await();
             } catch (InterruptedException e) {

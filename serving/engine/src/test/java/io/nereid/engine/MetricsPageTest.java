@@ -5,10 +5,10 @@ package io.nereid.engine;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.backend.IoTraits;
 import io.nereid.backend.ModelMetric;
 import io.nereid.backend.ModelMetric.Kind;
 import io.nereid.backend.ModelMetric.Sample;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.scheduling.BatchCut;
@@ -285,7 +285,7 @@ class MetricsPageTest {
 
     /** A model that has served one request of two rows, which took 200 ms. */
     private ModelServable used(MetricsOptions options, ModelConfig config) throws InterruptedException {
-        FakeModel model = new FakeModel(config, new IoTraits(1, false, false), (in, out) -> {
+        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), (in, out) -> {
             clock.advance(200 * MS);
             return FakeModel.identity(in, out);
         });

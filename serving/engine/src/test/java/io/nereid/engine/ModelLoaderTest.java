@@ -8,9 +8,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backend.ModelRequest;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -392,12 +392,12 @@ class ModelLoaderTest {
     }
 
     private ModelLoader loader(ModelConfig config) {
-        return loader(config, new FakeModel(config, new IoTraits(1, false, false), this::run));
+        return loader(config, new FakeModel(config, new ModelTraits(1, false, false), this::run));
     }
 
     private ModelLoader loader(ModelConfig config, FakeModel model) {
         return new ModelLoader(
-                new ModelSource(ID, directory, directory.resolve("1")),
+                new ModelLocation(ID, directory, directory.resolve("1")),
                 config,
                 new OneModel(model),
                 "fingerprint " + config.hashCode(),
@@ -460,7 +460,7 @@ class ModelLoaderTest {
         }
 
         @Override
-        public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
             models.add(model);
             return model;
         }

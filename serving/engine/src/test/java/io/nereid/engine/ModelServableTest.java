@@ -4,7 +4,7 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -43,7 +43,7 @@ class ModelServableTest {
     private static final TensorSpec FLOATS_OUT = new TensorSpec("OUT0", DataType.FP32, Shape.of(-1));
     private static final TensorSpec TEXT = new TensorSpec("IN0", DataType.BYTES, Shape.of(-1));
     private static final TensorSpec TEXT_OUT = new TensorSpec("OUT0", DataType.BYTES, Shape.of(-1));
-    private static final IoTraits PLAIN = new IoTraits(1, true, false);
+    private static final ModelTraits PLAIN = new ModelTraits(1, true, false);
 
     private final DevicePool pool = new DevicePool("test", 1);
     private final List<AtomicInteger> handles = new ArrayList<>();

@@ -5,9 +5,9 @@ package io.nereid.engine;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
@@ -81,7 +81,7 @@ final class PuppetBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         String version = source.id().model() + "/" + source.id().version();
         settings.putAll(context.settings());
         String words;
@@ -144,8 +144,8 @@ final class PuppetBackend implements Backend {
         }
 
         @Override
-        public IoTraits traits() {
-            return new IoTraits(1, false, false);
+        public ModelTraits traits() {
+            return new ModelTraits(1, false, false);
         }
 
         @Override
@@ -188,16 +188,16 @@ final class PuppetBackend implements Backend {
         }
 
         @Override
-        public Invocation newInvocation() {
+        public ModelInstance newInvocation() {
             return newInvocation("");
         }
 
         @Override
-        public Invocation newInvocation(String signature) {
+        public ModelInstance newInvocation(String signature) {
             int instance = instances
                     .computeIfAbsent(signature, s -> new AtomicInteger())
                     .getAndIncrement();
-            return new Invocation() {
+            return new ModelInstance() {
                 @Override
                 public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
                     Tensor in = inputs.get(0);

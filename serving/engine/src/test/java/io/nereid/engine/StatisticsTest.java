@@ -4,7 +4,7 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -218,7 +218,7 @@ class StatisticsTest {
                 Duration.ZERO,
                 List.of(new TensorSpec("IN", DataType.INT32, Shape.of(1))),
                 List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(1))));
-        FakeModel model = new FakeModel(config, new IoTraits(1, false, false), function);
+        FakeModel model = new FakeModel(config, new ModelTraits(1, false, false), function);
         return ModelServable.of(
                 ID,
                 model,

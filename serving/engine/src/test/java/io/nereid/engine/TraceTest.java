@@ -4,7 +4,7 @@ package io.nereid.engine;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.observe.RequestTrace;
 import io.nereid.scheduling.DevicePool;
@@ -40,7 +40,7 @@ class TraceTest {
     @Test
     void aRequestTellsItsMomentsInTheirOrderWithWhyItsBatchWasCut() throws Exception {
         ModelServable servable =
-                servable(new FakeModel(config(false), new IoTraits(1, false, false), FakeModel::identity));
+                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
         Notes notes = new Notes(false);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
@@ -65,7 +65,7 @@ class TraceTest {
     @Test
     void tensorsAreToldWhereTheyAreWanted() throws Exception {
         ModelServable servable =
-                servable(new FakeModel(config(false), new IoTraits(1, false, false), FakeModel::identity));
+                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
@@ -81,7 +81,7 @@ class TraceTest {
     @Test
     void aRefusedRequestBeginsAndEnds() throws Exception {
         ModelServable servable =
-                servable(new FakeModel(config(false), new IoTraits(1, false, false), FakeModel::identity));
+                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
         Notes notes = new Notes(true);
         Client client = new Client(servable, Clock.system());
         client.send(notes, List.of(tensors.floats("IN", Shape.of(1, 1), 5)));

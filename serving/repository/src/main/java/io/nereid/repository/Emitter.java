@@ -3,7 +3,7 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.StoredModel.ModelEntry;
@@ -202,7 +202,7 @@ final class Emitter {
 
     private Aspired aspired(StoredModel model, Version v, @Nullable Scratch scratch) {
         ServableId id = model.id(v.version());
-        ModelSource where = new ModelSource(id, model.entry().directory(), v.directory());
+        ModelLocation where = new ModelLocation(id, model.entry().directory(), v.directory());
         Backend backend = model.backend();
         try {
             Loader loader = backend == null

@@ -3,7 +3,7 @@
 package io.nereid.repository;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.Loader;
@@ -21,7 +21,7 @@ public interface LoaderFactory {
      * @param backend the backend that {@code config} names or that recognised the files
      * @param fingerprint changes whenever a reload would give something else
      */
-    Loader create(ModelSource source, ModelConfig config, Backend backend, String fingerprint);
+    Loader create(ModelLocation source, ModelConfig config, Backend backend, String fingerprint);
 
     /**
      * A loader for one version of an ensemble, which no backend runs. It must name the models of the steps as
@@ -32,7 +32,7 @@ public interface LoaderFactory {
      * @param fingerprint changes whenever a reload would give something else
      * @throws ServingException UNIMPLEMENTED where there are no ensembles
      */
-    default Loader ensemble(ModelSource source, ModelConfig config, String fingerprint) {
+    default Loader ensemble(ModelLocation source, ModelConfig config, String fingerprint) {
         throw ServingException.of(
                 ErrorCode.UNIMPLEMENTED,
                 "model '" + config.name() + "' is an ensemble, which this server does not run");

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.repository.BackendChooser.Choice;
 import io.nereid.repository.Fakes.FakeBackend;
 import io.nereid.spi.ModelConfig;
@@ -147,7 +147,7 @@ class BackendChooserTest {
         }
 
         @Override
-        public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
             throw new UnsupportedOperationException();
         }
     }

@@ -5,7 +5,7 @@ package io.nereid.repository;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceJob;
@@ -42,7 +42,7 @@ final class Fakes {
         }
 
         @Override
-        public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
             throw ServingException.invalidArgument("a fake loads nothing: " + source.id());
         }
     }
@@ -120,7 +120,7 @@ final class Fakes {
         }
     }
 
-    static Loader loader(ModelSource source, ModelConfig config, Backend backend, String fingerprint) {
+    static Loader loader(ModelLocation source, ModelConfig config, Backend backend, String fingerprint) {
         return new FakeLoader(source.id(), fingerprint, config, source.versionDirectory());
     }
 
@@ -131,13 +131,13 @@ final class Fakes {
         private final Map<ServableId, Path> directories = new ConcurrentHashMap<>();
 
         @Override
-        public Loader create(ModelSource source, ModelConfig config, Backend backend, String fingerprint) {
+        public Loader create(ModelLocation source, ModelConfig config, Backend backend, String fingerprint) {
             directories.put(source.id(), source.versionDirectory());
             return loader(source, config, backend, fingerprint);
         }
 
         @Override
-        public Loader ensemble(ModelSource source, ModelConfig config, String fingerprint) {
+        public Loader ensemble(ModelLocation source, ModelConfig config, String fingerprint) {
             return new FakeLoader(source.id(), fingerprint, config, source.versionDirectory());
         }
 

@@ -6,8 +6,8 @@ import io.github.metarank.lightgbm4j.LGBMException;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.bench.TreeLibraries.Oracle;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -71,10 +71,10 @@ final class NativeTreesRow implements Bench.Row {
                 .modelFile(String.valueOf(file.getFileName()))
                 .build();
         try (BackendModel model = backend.load(
-                        new ModelSource(new ServableId("m", 1), directory, directory),
+                        new ModelLocation(new ServableId("m", 1), directory, directory),
                         config,
                         new BackendContext(1, setting.scratch(), Map.of()));
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             for (int rows : new int[] {1, 1000, 10_000}) {
                 float[] x = TreeLibraries.rows(rows, FEATURES, 11);
                 boolean xgboost = name.equals("xgboost");
@@ -93,7 +93,7 @@ final class NativeTreesRow implements Bench.Row {
             String name,
             int rows,
             Bench.Setting setting,
-            Invocation invocation,
+            ModelInstance invocation,
             Tensor in,
             Oracle oracle,
             double differ) {
@@ -134,7 +134,7 @@ final class NativeTreesRow implements Bench.Row {
         return tensor;
     }
 
-    private static double difference(Invocation invocation, Tensor in, Oracle oracle, int rows) {
+    private static double difference(ModelInstance invocation, Tensor in, Oracle oracle, int rows) {
         oracle.run();
         double most = 0;
         try (Tensor out = invocation.run(List.of(in), List.of("predict")).get(0)) {

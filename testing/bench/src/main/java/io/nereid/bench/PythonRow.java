@@ -5,9 +5,9 @@ package io.nereid.bench;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backend.ModelRequest;
-import io.nereid.backend.ModelSource;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest;
@@ -37,18 +37,18 @@ final class PythonRow implements Bench.Row {
     private static final double MAX_MICROS = 150;
 
     private static final String MODEL = """
-            import time
-            import triton_python_backend_utils as pb_utils
-            class TritonPythonModel:
-                def execute(self, requests):
-                    responses = []
-                    for request in requests:
-                        begun = time.perf_counter_ns()
-                        out = request.inputs()[0].as_numpy() + 1
-                        own = time.perf_counter_ns() - begun
-                        responses.append(pb_utils.InferenceResponse([pb_utils.Tensor('OUT', out)], parameters={'own': own}))
-                    return responses
-            """;
+        import time
+        import triton_python_backend_utils as pb_utils
+        class TritonPythonModel:
+            def execute(self, requests):
+                responses = []
+                for request in requests:
+                    begun = time.perf_counter_ns()
+                    out = request.inputs()[0].as_numpy() + 1
+                    own = time.perf_counter_ns() - begun
+                    responses.append(pb_utils.InferenceResponse([pb_utils.Tensor('OUT', out)], parameters={'own': own}))
+                return responses
+        """;
 
     @Override
     public List<Figure> measure(Bench.Setting setting) throws IOException {
@@ -70,10 +70,10 @@ final class PythonRow implements Bench.Row {
                 .outputs(List.of(new TensorSpec("OUT", DataType.FP32, Shape.of(-1))))
                 .build();
         BackendContext context = new BackendContext(1, setting.scratch(), Map.of("python", python));
-        ModelSource source = new ModelSource(new ServableId("python", 1), directory, version);
+        ModelLocation source = new ModelLocation(new ServableId("python", 1), directory, version);
         List<Figure> figures = new ArrayList<>();
         try (BackendModel model = backend.load(source, config, context);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             figures.add(figure(setting, invocation, work, MEGABYTE, MAX_MICROS));
             figures.add(figure(setting, invocation, "Python model, 64 bytes in and out", 64, 0));
         } catch (ServingException e) {
@@ -82,7 +82,7 @@ final class PythonRow implements Bench.Row {
         return figures;
     }
 
-    private static Figure figure(Bench.Setting setting, Invocation invocation, String work, int size, double most) {
+    private static Figure figure(Bench.Setting setting, ModelInstance invocation, String work, int size, double most) {
         double[] beyond = new double[setting.rounds()];
         double[] own = new double[setting.rounds()];
         once(invocation, size, RUNS / 4);
@@ -103,7 +103,7 @@ final class PythonRow implements Bench.Row {
     }
 
     /** Microseconds beyond the model's own, and those. */
-    private static double[][] once(Invocation invocation, int size, int runs) {
+    private static double[][] once(ModelInstance invocation, int size, int runs) {
         double[] beyond = new double[runs];
         double[] own = new double[runs];
         try (Tensor in = Tensor.allocate("IN", DataType.FP32, Shape.of(size / 4))) {

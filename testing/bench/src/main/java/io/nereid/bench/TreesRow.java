@@ -5,8 +5,8 @@ package io.nereid.bench;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
@@ -92,8 +92,8 @@ final class TreesRow implements Bench.Row {
         ModelConfig config = ModelConfig.builder("m").modelFile(file).build();
         BackendContext context = new BackendContext(1, setting.scratch(), Map.of());
         try (BackendModel model =
-                        backend.load(new ModelSource(new ServableId("m", 1), directory, directory), config, context);
-                Invocation invocation = model.newInvocation()) {
+                        backend.load(new ModelLocation(new ServableId("m", 1), directory, directory), config, context);
+                ModelInstance invocation = model.newInvocation()) {
             for (int rows : new int[] {1, MANY}) {
                 double[] micros = new double[setting.rounds()];
                 once(invocation, model.config(), rows);
@@ -114,7 +114,7 @@ final class TreesRow implements Bench.Row {
     }
 
     /** Microseconds of a row. */
-    private static double once(Invocation invocation, ModelConfig config, int rows) {
+    private static double once(ModelInstance invocation, ModelConfig config, int rows) {
         TensorSpec spec = config.inputs().get(0);
         int width = (int) spec.shape().dim(spec.shape().rank() - 1);
         List<String> outputs = List.of(config.outputs().get(0).name());

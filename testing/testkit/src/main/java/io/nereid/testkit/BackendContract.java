@@ -9,8 +9,8 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
@@ -65,10 +65,10 @@ public abstract class BackendContract {
     protected abstract Backend backend();
 
     /** A small model that works without configuration, laid out under {@code directory}. */
-    protected abstract ModelSource model(Path directory);
+    protected abstract ModelLocation model(Path directory);
 
     /** A model that the backend must refuse, laid out under {@code directory}. */
-    protected abstract ModelSource brokenModel(Path directory);
+    protected abstract ModelLocation brokenModel(Path directory);
 
     /** What is said about a model: nothing, unless the backend needs to be told something. */
     protected ModelConfig config(String name) {
@@ -85,7 +85,7 @@ public abstract class BackendContract {
      * The file that makes {@link #model} a model; by default the one in its version's directory that has a default file's
      * name. Null when the model has none; what is demanded of files is then not tested.
      */
-    protected @Nullable Path modelFile(ModelSource source) {
+    protected @Nullable Path modelFile(ModelLocation source) {
         return backend().defaultFiles().stream()
                 .map(name -> source.versionDirectory().resolve(name))
                 .filter(Files::isRegularFile)
@@ -107,11 +107,11 @@ public abstract class BackendContract {
     }
 
     private BackendModel load() {
-        ModelSource source = model(directory);
+        ModelLocation source = model(directory);
         return load(source);
     }
 
-    private BackendModel load(ModelSource source) {
+    private BackendModel load(ModelLocation source) {
         return backend().load(source, config(source.id().model()), context());
     }
 
@@ -125,7 +125,7 @@ public abstract class BackendContract {
 
     /** The answer to one request; the inputs are gone by then. */
     private static List<Tensor> run(
-            BackendModel model, Invocation invocation, List<Tensor> inputs, List<String> wanted) {
+            BackendModel model, ModelInstance invocation, List<Tensor> inputs, List<String> wanted) {
         if (!model.traits().requests()) {
             List<Tensor> results = invocation.run(inputs, wanted);
             Tensor.closeAll(inputs);
@@ -146,7 +146,7 @@ public abstract class BackendContract {
         }
     }
 
-    private byte[] answer(BackendModel model, Invocation invocation, List<String> outputs, int seed) {
+    private byte[] answer(BackendModel model, ModelInstance invocation, List<String> outputs, int seed) {
         List<Tensor> results = run(model, invocation, inputs(seed), outputs);
         byte[] bytes = new byte[results.stream().mapToInt(Tensor::byteLength).sum()];
         int at = 0;
@@ -186,11 +186,11 @@ public abstract class BackendContract {
         }
     }
 
-    /** See {@link Invocation#run}. */
+    /** See {@link ModelInstance#run}. */
     @Test
     public void wantedOutputsComeInTheWantedOrder() {
         try (BackendModel model = load();
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             List<String> wanted = new ArrayList<>(outputs(model));
             java.util.Collections.reverse(wanted);
             List<Tensor> results = run(model, invocation, inputs(1), wanted);
@@ -211,7 +211,7 @@ public abstract class BackendContract {
         try (BackendModel model = load()) {
             List<String> outputs = outputs(model);
             byte[][] expected = new byte[RUNS][];
-            try (Invocation invocation = model.newInvocation()) {
+            try (ModelInstance invocation = model.newInvocation()) {
                 for (int i = 0; i < RUNS; i++) {
                     expected[i] = answer(model, invocation, outputs, i);
                 }
@@ -220,7 +220,7 @@ public abstract class BackendContract {
             for (int t = 0; t < THREADS; t++) {
                 equal.add(pool.submit(() -> {
                     int same = 0;
-                    try (Invocation invocation = model.newInvocation()) {
+                    try (ModelInstance invocation = model.newInvocation()) {
                         for (int i = 0; i < RUNS; i++) {
                             same += Arrays.equals(answer(model, invocation, outputs, i), expected[i]) ? 1 : 0;
                         }
@@ -240,7 +240,7 @@ public abstract class BackendContract {
     @Test
     public void cancellingNothingDoesNothing() {
         try (BackendModel model = load();
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             invocation.cancel();
             byte[] first = answer(model, invocation, outputs(model), 2);
             invocation.cancel();
@@ -251,7 +251,7 @@ public abstract class BackendContract {
     /** What a backend has filled in, it takes as it is, and adds nothing when it is told to add nothing. */
     @Test
     public void aWholeConfigurationIsOnlyChecked() {
-        ModelSource source = model(directory);
+        ModelLocation source = model(directory);
         ModelConfig whole;
         try (BackendModel model = load()) {
             whole = model.config();
@@ -265,7 +265,7 @@ public abstract class BackendContract {
     /** See {@link Backend#load}. */
     @Test
     public void aBrokenModelIsTheOperatorsFaultAndSaysWhichFile() {
-        ModelSource source = brokenModel(directory);
+        ModelLocation source = brokenModel(directory);
         assertThatThrownBy(() -> backend()
                         .load(source, config(source.id().model()), context())
                         .close())
@@ -278,7 +278,7 @@ public abstract class BackendContract {
     /** See {@link Backend#defaultFiles} and {@link Backend#recognises}: a model is found without configuration. */
     @Test
     public void aModelIsKnownByItsFile() throws IOException {
-        ModelSource source = model(directory);
+        ModelLocation source = model(directory);
         fileOrSkip(source);
         List<Path> marks = backend().defaultFiles().stream()
                 .map(name -> source.versionDirectory().resolve(name))
@@ -299,7 +299,7 @@ public abstract class BackendContract {
     /** See {@link Backend#load}. */
     @Test
     public void aForeignFileIsRefusedByName() throws IOException {
-        ModelSource source = model(directory);
+        ModelLocation source = model(directory);
         Path file = fileOrSkip(source);
         Map<String, byte[]> contents = new TreeMap<>(FOREIGN);
         contents.putAll(refusedContents());
@@ -311,13 +311,13 @@ public abstract class BackendContract {
     /** See {@link Backend#load}. What is cut off may also be nothing that matters: then the answers are the same. */
     @Test
     public void aFileThatIsCutOffIsRefusedByName() throws IOException {
-        ModelSource source = model(directory);
+        ModelLocation source = model(directory);
         Path file = fileOrSkip(source);
         byte[] whole = Files.readAllBytes(file);
         byte[] expected = answer(source);
         for (double share : new double[] {0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99}) {
             byte[] cut = Arrays.copyOf(whole, (int) (whole.length * share));
-            ModelSource variant = with(source, file, cut);
+            ModelLocation variant = with(source, file, cut);
             if (share <= 0.5 || !loads(variant)) {
                 refused("the first " + cut.length + " bytes of " + whole.length, variant, file);
             } else {
@@ -326,7 +326,7 @@ public abstract class BackendContract {
         }
     }
 
-    private boolean loads(ModelSource source) {
+    private boolean loads(ModelLocation source) {
         try {
             load(source).close();
             return true;
@@ -335,9 +335,9 @@ public abstract class BackendContract {
         }
     }
 
-    private byte[] answer(ModelSource source) {
+    private byte[] answer(ModelLocation source) {
         try (BackendModel model = load(source);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             return answer(model, invocation, outputs(model), 1);
         }
     }
@@ -345,7 +345,7 @@ public abstract class BackendContract {
     /** A damaged file is refused, or is a model of its own; whatever it is, the process lives on. */
     @Test
     public void aDamagedFileIsRefusedOrServed() throws IOException {
-        ModelSource source = model(directory);
+        ModelLocation source = model(directory);
         Path file = fileOrSkip(source);
         assumeTrue(
                 survivesDamage(), "NOT TESTED: the library of " + backend().name() + " does not survive damaged files");
@@ -356,9 +356,9 @@ public abstract class BackendContract {
             for (int n = 1 + random.nextInt(3); n > 0; n--) {
                 damaged[random.nextInt(damaged.length)] = (byte) random.nextInt(256);
             }
-            ModelSource variant = with(source, file, damaged);
+            ModelLocation variant = with(source, file, damaged);
             try (BackendModel model = load(variant);
-                    Invocation invocation = model.newInvocation()) {
+                    ModelInstance invocation = model.newInvocation()) {
                 List<String> names =
                         model.config().feeds().stream().map(TensorSpec::name).toList();
                 List<Tensor> inputs = inputs(i);
@@ -392,7 +392,7 @@ public abstract class BackendContract {
     /** A frame of its own, so that it holds nothing. */
     private WeakReference<BackendModel> loadRunAndClose() {
         try (BackendModel model = load();
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             assertThat(answer(model, invocation, outputs(model), 3)).isNotNull();
             return new WeakReference<>(model);
         }
@@ -426,14 +426,14 @@ public abstract class BackendContract {
         return held;
     }
 
-    private Path fileOrSkip(ModelSource source) {
+    private Path fileOrSkip(ModelLocation source) {
         Path file = modelFile(source);
         assumeTrue(file != null, "the models of " + backend().name() + " have no file");
         return Objects.requireNonNull(file);
     }
 
     /** A copy of the model with another content of its file. */
-    private ModelSource with(ModelSource source, Path file, byte[] content) throws IOException {
+    private ModelLocation with(ModelLocation source, Path file, byte[] content) throws IOException {
         Path from = source.modelDirectory();
         Path to = Files.createTempDirectory(directory, "variant")
                 .resolve(from.getFileName().toString());
@@ -449,13 +449,13 @@ public abstract class BackendContract {
                 }
             }
         }
-        return new ModelSource(
+        return new ModelLocation(
                 source.id(),
                 to,
                 to.resolve(from.relativize(source.versionDirectory()).toString()));
     }
 
-    private void refused(String what, ModelSource variant, Path file) {
+    private void refused(String what, ModelLocation variant, Path file) {
         assertThatThrownBy(() -> load(variant).close()).as(what).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).as(what).isIn(ErrorCode.INVALID_ARGUMENT, ErrorCode.FAILED_PRECONDITION);
             if (!NAMELESS.contains(backend().name())) {

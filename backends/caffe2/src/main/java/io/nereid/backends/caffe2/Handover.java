@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ForwardingModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -26,13 +26,13 @@ import org.jspecify.annotations.Nullable;
 record Handover(String name, String platform, List<Backend> others) {
     private static final String RUNNER = "onnxruntime";
 
-    BackendModel run(byte[] onnx, ModelSource source, ModelConfig config, BackendContext context) {
+    BackendModel run(byte[] onnx, ModelLocation source, ModelConfig config, BackendContext context) {
         Backend runner = runner(config, context);
         Path directory = null;
         try {
             directory = Files.createTempDirectory(Files.createDirectories(context.scratch()), name + "-");
             Files.write(directory.resolve("model.onnx"), onnx);
-            ModelSource converted = new ModelSource(source.id(), source.modelDirectory(), directory);
+            ModelLocation converted = new ModelLocation(source.id(), source.modelDirectory(), directory);
             ModelConfig its = config.toBuilder()
                     .backend(RUNNER)
                     .platform("")

@@ -5,7 +5,7 @@ package io.nereid.backends.caffe2;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.io.IOException;
@@ -75,7 +75,7 @@ public final class MxnetBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path file = find(source.versionDirectory(), config.modelFile());
         Path weights = weights(file);
         MxSymbol symbol;

@@ -4,7 +4,7 @@ package io.nereid.backends.caffe2;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ForwardingModel;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelTraits;
 
 /**
  * A model that takes its only input under any name and in any type of numbers, as KServe's server for PaddlePaddle does.
@@ -16,8 +16,8 @@ final class TableModel extends ForwardingModel {
     }
 
     @Override
-    public IoTraits traits() {
-        IoTraits its = super.traits();
-        return new IoTraits(its.alignment(), its.cancel(), its.inline(), its.requests(), true, its.waits());
+    public ModelTraits traits() {
+        ModelTraits its = super.traits();
+        return new ModelTraits(its.alignment(), its.cancel(), its.inline(), its.requests(), true, its.waits());
     }
 }

@@ -3,7 +3,7 @@
 package io.nereid.backends.caffe2;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.OnnxBackend;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -25,13 +25,13 @@ class Caffe2ContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path root) {
+    protected ModelLocation model(Path root) {
         return NetCase.of("mlp").layOut(root);
     }
 
     @Override
-    protected ModelSource brokenModel(Path root) {
-        ModelSource source = NetCase.of("mlp").layOut(root.resolve("broken"));
+    protected ModelLocation brokenModel(Path root) {
+        ModelLocation source = NetCase.of("mlp").layOut(root.resolve("broken"));
         Path weights = source.versionDirectory().resolve("init_model.netdef");
         try {
             byte[] whole = Files.readAllBytes(weights);

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.OnnxBackend;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -42,11 +42,11 @@ class Caffe2Test {
                 1, directory.resolve("scratch"), Map.of(), true, null, null, List.of(ONNX, new Caffe2Backend()));
     }
 
-    private BackendModel load(ModelSource source, ModelConfig config) {
+    private BackendModel load(ModelLocation source, ModelConfig config) {
         return new Caffe2Backend().load(source, config, context());
     }
 
-    private ServingException refused(ModelSource source, ModelConfig config) {
+    private ServingException refused(ModelLocation source, ModelConfig config) {
         return Objects.requireNonNull(catchThrowableOfType(
                 ServingException.class, () -> load(source, config).close()));
     }
@@ -104,7 +104,7 @@ class Caffe2Test {
 
     @Test
     void configurationsAreHeldAgainstTheNet() {
-        ModelSource source = NetCase.of("convnet").layOut(directory);
+        ModelLocation source = NetCase.of("convnet").layOut(directory);
         ModelConfig config = ModelConfig.builder("convnet")
                 .maxBatchSize(8)
                 .inputs(List.of(new TensorSpec("data", DataType.FP32, Shape.of(3, 16, 16))))
@@ -149,7 +149,7 @@ class Caffe2Test {
 
     @Test
     void netsWithoutTheirWeightsAreRefused() throws IOException {
-        ModelSource source = NetCase.of("mlp").layOut(directory);
+        ModelLocation source = NetCase.of("mlp").layOut(directory);
         Files.delete(source.versionDirectory().resolve("init_model.netdef"));
         ServingException e = refused(source, ModelConfig.unspecified("mlp"));
         assertThat(e.describe()).contains("init net beside");
@@ -157,7 +157,7 @@ class Caffe2Test {
 
     @Test
     void foreignAndMissingFilesAreCalledByTheirNames() throws IOException {
-        ModelSource source = NetCase.of("mlp").layOut(directory);
+        ModelLocation source = NetCase.of("mlp").layOut(directory);
         ModelConfig none = ModelConfig.unspecified("mlp");
         Path file = source.versionDirectory().resolve("model.netdef");
         Files.write(file, new byte[0]);
@@ -178,7 +178,7 @@ class Caffe2Test {
         Random random = new Random(5);
         for (String name : List.of("convnet", "layout")) {
             NetCase net = NetCase.of(name);
-            ModelSource source = net.layOut(directory);
+            ModelLocation source = net.layOut(directory);
             for (String file : name.equals("convnet")
                     ? List.of("predict_net.pb", "init_net.pb")
                     : List.of("model.netdef", "init_model.netdef")) {

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.OnnxBackend;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -36,11 +36,11 @@ class MxnetTest {
     @TempDir
     Path directory;
 
-    private BackendModel load(ModelSource source, ModelConfig config) {
+    private BackendModel load(ModelLocation source, ModelConfig config) {
         return BACKEND.load(source, config, new BackendContext(1, directory.resolve("scratch"), Map.of()));
     }
 
-    private ServingException refused(ModelSource source, ModelConfig config) {
+    private ServingException refused(ModelLocation source, ModelConfig config) {
         return Objects.requireNonNull(catchThrowableOfType(
                 ServingException.class, () -> load(source, config).close()));
     }
@@ -89,7 +89,7 @@ class MxnetTest {
     @Test
     void missingAndForeignFilesAreCalledByTheirNames() throws IOException {
         NetCase net = NetCase.of("mx_mlp");
-        ModelSource source = net.layOut(directory);
+        ModelLocation source = net.layOut(directory);
         Path weights = source.versionDirectory().resolve("model-0000.params");
         Path graph = source.versionDirectory().resolve("model-symbol.json");
         Files.write(weights, "not weights at all".getBytes(StandardCharsets.UTF_8));
@@ -106,7 +106,7 @@ class MxnetTest {
     void truncatedAndDamagedFilesAreRefusedOrServedButNeverBreakTheServer() throws IOException {
         Random random = new Random(7);
         NetCase net = NetCase.of("mx_convnet");
-        ModelSource source = net.layOut(directory);
+        ModelLocation source = net.layOut(directory);
         for (String file : List.of("model-symbol.json", "model-0000.params")) {
             Path path = source.versionDirectory().resolve(file);
             byte[] whole = Files.readAllBytes(path);

@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -109,7 +109,7 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
     }
 
     /** The files as a repository has them. */
-    ModelSource layOut(Path root) {
+    ModelLocation layOut(Path root) {
         try {
             Path version = Files.createDirectories(root.resolve(name).resolve("1"));
             for (String file : FILES) {
@@ -118,7 +118,7 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
                     Files.write(version.resolve(file), bytes);
                 }
             }
-            return new ModelSource(new ServableId(name, 1), root.resolve(name), version);
+            return new ModelLocation(new ServableId(name, 1), root.resolve(name), version);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -136,7 +136,7 @@ record NetCase(String name, boolean auto, List<Known> inputs, List<Known> output
     void check(BackendModel model) {
         List<Tensor> tensors = this.inputs.stream().map(Known::tensor).toList();
         List<String> names = outputs.stream().map(Known::name).toList();
-        try (Invocation invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInvocation()) {
             List<Tensor> answers = invocation.run(tensors, names);
             for (int i = 0; i < names.size(); i++) {
                 Known expected = outputs.get(i);

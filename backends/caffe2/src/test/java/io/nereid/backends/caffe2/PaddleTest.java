@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.OnnxBackend;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -39,11 +39,11 @@ class PaddleTest {
     @TempDir
     Path directory;
 
-    private BackendModel load(ModelSource source, ModelConfig config) {
+    private BackendModel load(ModelLocation source, ModelConfig config) {
         return BACKEND.load(source, config, new BackendContext(1, directory.resolve("scratch"), Map.of()));
     }
 
-    private ServingException refused(ModelSource source, ModelConfig config) {
+    private ServingException refused(ModelLocation source, ModelConfig config) {
         return Objects.requireNonNull(catchThrowableOfType(
                 ServingException.class, () -> load(source, config).close()));
     }
@@ -87,7 +87,7 @@ class PaddleTest {
     @Test
     void aFileForEachWeightIsReadToo() throws IOException {
         NetCase net = NetCase.of("pp_fluid");
-        ModelSource source = net.layOut(directory);
+        ModelLocation source = net.layOut(directory);
         Path all = source.versionDirectory().resolve("__params__");
         byte[] bytes = Files.readAllBytes(all);
         int from = 0;
@@ -129,7 +129,8 @@ class PaddleTest {
         assertThat(BACKEND.recognises(Files.writeString(directory.resolve("model.json"), "{\"learner\": {}}")))
                 .isFalse();
         ServingException e = refused(
-                new ModelSource(new ServableId("p", 1), directory.resolve("p"), version), ModelConfig.unspecified("p"));
+                new ModelLocation(new ServableId("p", 1), directory.resolve("p"), version),
+                ModelConfig.unspecified("p"));
         assertThat(e.code()).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(e.describe())
                 .contains("PaddlePaddle 3")
@@ -141,7 +142,7 @@ class PaddleTest {
     void missingAndForeignFilesAreCalledByTheirNames() throws IOException {
         NetCase net = NetCase.of("pp_mlp");
         ModelConfig config = ModelConfig.unspecified("pp_mlp");
-        ModelSource source = net.layOut(directory);
+        ModelLocation source = net.layOut(directory);
         Path weights = source.versionDirectory().resolve("model.pdiparams");
         Files.write(weights, "not weights at all, but some longer text".getBytes(StandardCharsets.UTF_8));
         assertThat(refused(source, config).getMessage()).contains("does not begin as PaddlePaddle's weights do");
@@ -164,7 +165,7 @@ class PaddleTest {
     void truncatedAndDamagedFilesAreRefusedOrServedButNeverBreakTheServer() throws IOException {
         Random random = new Random(7);
         NetCase net = NetCase.of("pp_convnet");
-        ModelSource source = net.layOut(directory);
+        ModelLocation source = net.layOut(directory);
         for (String file : List.of("model.pdmodel", "model.pdiparams")) {
             Path path = source.versionDirectory().resolve(file);
             byte[] whole = Files.readAllBytes(path);

@@ -5,7 +5,7 @@ package io.nereid.backends.catboost;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
@@ -80,7 +80,7 @@ public final class CatboostBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path file = file(source, config);
         byte[] bytes;
         int length;
@@ -119,7 +119,7 @@ public final class CatboostBackend implements Backend {
         return ServingException.invalidArgument("model file '" + file + "' cannot be loaded: " + why, remedy);
     }
 
-    private static Path file(ModelSource source, ModelConfig config) {
+    private static Path file(ModelLocation source, ModelConfig config) {
         Path directory = source.versionDirectory().normalize();
         List<String> names = config.modelFile().isEmpty() ? FILES : List.of(config.modelFile());
         List<Path> found = new ArrayList<>();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.catboost;
 
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.TensorSpec;
@@ -16,7 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** Runs of a shared model, row by row. Confined to one run at a time, but for {@link #cancel}. */
-final class CatboostInvocation implements Invocation {
+final class CatboostInvocation implements ModelInstance {
     private final CatboostModel model;
     private final List<TensorSpec> specs;
     private final Parsed parsed;

@@ -3,8 +3,8 @@
 package io.nereid.backends.catboost;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -20,7 +20,7 @@ final class CatboostModel implements BackendModel {
 
     private final Parsed parsed;
     private final ModelConfig config;
-    private final IoTraits traits;
+    private final ModelTraits traits;
     private final Map<String, Signature> signatures;
 
     CatboostModel(Parsed parsed, ModelConfig config) {
@@ -41,7 +41,7 @@ final class CatboostModel implements BackendModel {
         this.signatures = Collections.unmodifiableMap(each);
         long steps =
                 parsed.ensemble().splitSlots().length + 8L * parsed.ensemble().slots();
-        this.traits = new IoTraits(
+        this.traits = new ModelTraits(
                 1, true, config.batched() && steps * Math.max(1, config.maxBatchSize()) <= TINY, false, true);
     }
 
@@ -55,12 +55,12 @@ final class CatboostModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         return traits;
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         return new CatboostInvocation(this, config.fetches());
     }
 
@@ -80,7 +80,7 @@ final class CatboostModel implements BackendModel {
     }
 
     @Override
-    public Invocation newInvocation(String signature) {
+    public ModelInstance newInvocation(String signature) {
         Signature found = signatures.get(signature);
         if (found == null) {
             throw ServingException.invalidArgument("model '" + config.name() + "' has no signature '" + signature

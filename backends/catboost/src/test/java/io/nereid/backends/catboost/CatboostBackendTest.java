@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -37,7 +37,7 @@ class CatboostBackendTest {
     }
 
     private void refused(String file, byte[] bytes, String... words) {
-        ModelSource source = References.laidOut(directory, "m", file, bytes);
+        ModelLocation source = References.laidOut(directory, "m", file, bytes);
         assertThatThrownBy(() -> References.BACKEND
                         .load(source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))
                         .close())
@@ -138,7 +138,7 @@ class CatboostBackendTest {
         assertThat(References.BACKEND.defaultFiles()).contains("model.cbm");
         assertThat(References.BACKEND.recognises(References.MODELS.resolve("cat-two.cbm")))
                 .isTrue();
-        ModelSource source = References.laidOut(directory, "m", "model.cbm", References.file("cat-two.cbm"));
+        ModelLocation source = References.laidOut(directory, "m", "model.cbm", References.file("cat-two.cbm"));
         try (BackendModel model = References.BACKEND.load(
                 source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))) {
             assertThat(model.config().parameters()).containsEntry("feature_names", "age,city,size,income,code");
@@ -186,7 +186,7 @@ class CatboostBackendTest {
         String text = new String(References.bytes("cat-two"), StandardCharsets.UTF_8);
         byte[] bytes = text.replace("\"cat_features_hash\"", "\"other\"").getBytes(StandardCharsets.UTF_8);
         JsonNode fixture = References.expected().get("cat-two");
-        ModelSource source = References.laidOut(directory, "m", "model.json", bytes);
+        ModelLocation source = References.laidOut(directory, "m", "model.json", bytes);
         try (BackendModel model = References.BACKEND.load(
                 source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))) {
             List<Object> got = References.run(model, References.inputs(model, fixture.get("rows"), 0, 30), "predict");
@@ -212,7 +212,7 @@ class CatboostBackendTest {
                 if (round % 5 == 0) {
                     bytes = Arrays.copyOf(bytes, random.nextInt(bytes.length));
                 }
-                ModelSource source = References.laidOut(directory, "damaged", "model.cbm", bytes);
+                ModelLocation source = References.laidOut(directory, "damaged", "model.cbm", bytes);
                 try {
                     References.BACKEND
                             .load(source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))
@@ -269,7 +269,7 @@ class CatboostBackendTest {
                 for (int i = 0; i <= random.nextInt(4); i++) {
                     bytes[random.nextInt(bytes.length)] = (byte) "0123456789-{}[],:\"e.x".charAt(random.nextInt(21));
                 }
-                ModelSource source = References.laidOut(directory, "damaged", "model.json", bytes);
+                ModelLocation source = References.laidOut(directory, "damaged", "model.json", bytes);
                 try {
                     References.BACKEND
                             .load(source, ModelConfig.unspecified("m"), new BackendContext(1, directory, Map.of()))

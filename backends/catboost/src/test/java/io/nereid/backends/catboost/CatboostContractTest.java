@@ -3,7 +3,7 @@
 package io.nereid.backends.catboost;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -21,12 +21,12 @@ class CatboostContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         return References.laidOut(directory, "whole", "model.cbm", References.file("three.cbm"));
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         byte[] bytes = References.file("three.cbm");
         return References.laidOut(directory, "broken", "model.cbm", Arrays.copyOf(bytes, bytes.length / 2));
     }

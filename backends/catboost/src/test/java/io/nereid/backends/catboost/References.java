@@ -7,8 +7,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -64,11 +64,11 @@ final class References {
     }
 
     /** A model of one version with one file. */
-    static ModelSource laidOut(Path root, String name, String file, byte[] bytes) {
+    static ModelLocation laidOut(Path root, String name, String file, byte[] bytes) {
         try {
             Path version = Files.createDirectories(root.resolve(name).resolve("1"));
             Files.write(version.resolve(file), bytes);
-            return new ModelSource(new ServableId(name, 1), root.resolve(name), version);
+            return new ModelLocation(new ServableId(name, 1), root.resolve(name), version);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -81,7 +81,7 @@ final class References {
     static BackendModel loadFile(String file, ModelConfig.Builder config) {
         Path directory = MODELS.toAbsolutePath();
         return BACKEND.load(
-                new ModelSource(new ServableId("m", 1), directory, directory),
+                new ModelLocation(new ServableId("m", 1), directory, directory),
                 config.modelFile(file).build(),
                 new BackendContext(1, Path.of("target"), Map.of()));
     }
@@ -131,7 +131,7 @@ final class References {
 
     static List<Object> run(BackendModel model, String signature, List<Tensor> inputs, String output) {
         List<Object> values = new ArrayList<>();
-        try (Invocation invocation = signature.isEmpty() ? model.newInvocation() : model.newInvocation(signature);
+        try (ModelInstance invocation = signature.isEmpty() ? model.newInvocation() : model.newInvocation(signature);
                 Tensor t = invocation.run(inputs, List.of(output)).get(0)) {
             ByteBuffer b = t.buffer();
             for (long i = t.shape().elementCount(); i > 0; i--) {

@@ -4,7 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 
 /** Triton's test model of sequences with ids, {@code backend: "dyna_sequence"}: sums by id, see {@link IdSums}. Thread-safe: has no state. */
@@ -15,7 +15,7 @@ public final class DynaSequenceBackend extends NamedBackend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         return BuiltIns.load("dyna_sequence", name(), config, context);
     }
 }

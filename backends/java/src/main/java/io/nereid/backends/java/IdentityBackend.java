@@ -4,7 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 
 /**
@@ -19,7 +19,7 @@ public final class IdentityBackend extends NamedBackend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Delays delays = Delays.read(config);
         ModelConfig complete = IdentityModel.complete(config);
         delays.create(config.name());

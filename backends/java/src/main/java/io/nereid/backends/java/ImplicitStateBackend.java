@@ -4,7 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 
 /** A test model of states that the server carries, {@code backend: "implicit_state"}, see {@link StateSums}. Thread-safe: has no state. */
@@ -15,7 +15,7 @@ public final class ImplicitStateBackend extends NamedBackend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         return BuiltIns.load("implicit_state", name(), config, context);
     }
 }

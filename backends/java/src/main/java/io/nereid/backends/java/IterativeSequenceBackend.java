@@ -4,7 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 
 /** Triton's test model of iterative sequences, {@code backend: "iterative_sequence"}, see {@link CountdownModel}. Thread-safe: has no state. */
@@ -15,7 +15,7 @@ public final class IterativeSequenceBackend extends NamedBackend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         return BuiltIns.load("iterative_sequence", name(), config, context);
     }
 }

@@ -4,7 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.IsolatedJar;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -36,7 +36,7 @@ final class JarModel {
 
     private JarModel() {}
 
-    static BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    static BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         String file = config.modelFile().isEmpty() ? JavaBackend.JAR : config.modelFile();
         Path jar = source.versionDirectory().resolve(file);
         if (!Files.isRegularFile(jar)) {
@@ -58,7 +58,7 @@ final class JarModel {
         }
     }
 
-    private static BackendModel ready(JavaModel model, ModelSource source, ModelConfig config, IsolatedJar opened)
+    private static BackendModel ready(JavaModel model, ModelLocation source, ModelConfig config, IsolatedJar opened)
             throws Exception {
         try {
             model.load(source.versionDirectory(), config.parameters());

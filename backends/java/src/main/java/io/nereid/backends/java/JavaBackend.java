@@ -5,7 +5,7 @@ package io.nereid.backends.java;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -52,7 +52,7 @@ public final class JavaBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         String builtIn = config.parameters().getOrDefault("model", "");
         return builtIn.isEmpty()
                 ? JarModel.load(source, config, context)

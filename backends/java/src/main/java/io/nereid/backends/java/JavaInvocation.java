@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.java;
 
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -13,7 +13,7 @@ import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
 /** One run at a time of a {@link JavaModel}. As thread-safe as an invocation must be: {@link #cancel} from any thread. */
-final class JavaInvocation implements Invocation {
+final class JavaInvocation implements ModelInstance {
     private final String name;
     private final JavaModel model;
     private final Duration delay;

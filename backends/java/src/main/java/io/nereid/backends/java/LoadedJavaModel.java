@@ -3,8 +3,8 @@
 package io.nereid.backends.java;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -38,13 +38,13 @@ final class LoadedJavaModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         boolean inline = model instanceof BuiltInModel own && own.inline() && delays.none();
-        return new IoTraits(1, !delays.none(), inline, model instanceof JavaRequestModel);
+        return new ModelTraits(1, !delays.none(), inline, model instanceof JavaRequestModel);
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         JavaModel own = model instanceof BuiltInModel b ? b.forInstance() : model;
         return new JavaInvocation(config.name(), own, delays.of(instances.getAndIncrement()));
     }

@@ -4,7 +4,7 @@ package io.nereid.backends.java;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 
 /** Triton's decoupled example, {@code backend: "square"}: as many answers as {@code IN} says, see {@link SquareModel}. Thread-safe: has no state. */
@@ -15,7 +15,7 @@ public final class SquareBackend extends NamedBackend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         return BuiltIns.load("square", name(), config, context);
     }
 }

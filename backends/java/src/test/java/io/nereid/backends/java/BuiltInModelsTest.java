@@ -8,8 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -38,7 +38,7 @@ class BuiltInModelsTest {
 
     private static BackendModel load(Backend backend, ModelConfig config) {
         return backend.load(
-                new ModelSource(new ServableId("m", 1), NOWHERE, NOWHERE),
+                new ModelLocation(new ServableId("m", 1), NOWHERE, NOWHERE),
                 config,
                 new BackendContext(1, NOWHERE, Map.of()));
     }
@@ -79,7 +79,7 @@ class BuiltInModelsTest {
     @Test
     void identityWithoutConfigurationGivesBackTheSameMemory() {
         try (BackendModel model = load(new IdentityBackend(), ModelConfig.unspecified("m"));
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor in = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(16))) {
             assertThat(model.config().inputs()).containsExactly(spec("INPUT0", DataType.FP32, -1));
             assertThat(model.config().outputs()).containsExactly(spec("OUTPUT0", DataType.FP32, -1));
@@ -100,7 +100,7 @@ class BuiltInModelsTest {
                 List.of(spec("INPUT0", DataType.FP32, 2), spec("INPUT1", DataType.BYTES, -1)),
                 List.of());
         try (BackendModel model = load(new JavaBackend(), config);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor a = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1, 2));
                 Tensor b = Tensor.over(
                         "INPUT1", DataType.BYTES, Shape.of(1, 0), io.nereid.tensor.MemoryRegion.empty(), 0, 0)) {
@@ -121,7 +121,7 @@ class BuiltInModelsTest {
                         new TensorSpec("INPUT1", DataType.BYTES, Shape.of(-1, 3), true)),
                 List.of());
         try (BackendModel model = load(new IdentityBackend(), config);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor a = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(2, 2))) {
             try (Tensor out = invocation.run(List.of(a), List.of("OUTPUT1")).get(0)) {
                 assertThat(out.shape()).isEqualTo(Shape.of(2, 1, 3));
@@ -151,7 +151,7 @@ class BuiltInModelsTest {
             names = {"BOOL", "BYTES"})
     void addSubWorksOnEveryNumericType(DataType type) {
         try (BackendModel model = addSub(type);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor a = Tensor.allocate("INPUT0", type, Shape.of(1, 3));
                 Tensor b = Tensor.allocate("INPUT1", type, Shape.of(1, 3))) {
             for (int i = 0; i < 3; i++) {
@@ -200,7 +200,7 @@ class BuiltInModelsTest {
     @Test
     void addSubRefusesShapesThatDiffer() {
         try (BackendModel model = addSub(DataType.FP32);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor a = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1, 3));
                 Tensor b = Tensor.allocate("INPUT1", DataType.FP32, Shape.of(1, 2))) {
             assertThatThrownBy(() -> invocation.run(List.of(a, b), List.of("OUTPUT0")))
@@ -226,7 +226,7 @@ class BuiltInModelsTest {
     void aDelayMakesRunsTakeLonger() {
         try (BackendModel model = load(
                         new IdentityBackend(), config(Map.of("execute_delay_ms", "30"), -1, List.of(), List.of()));
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor in = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1))) {
             long before = Clock.system().nanos();
             Tensor.closeAll(invocation.run(List.of(in), List.of("OUTPUT0")));
@@ -241,7 +241,7 @@ class BuiltInModelsTest {
         ExecutorService thread = Threads.single("cancel");
         try (BackendModel model = load(
                         new IdentityBackend(), config(Map.of("execute_delay_ms", "60000"), -1, List.of(), List.of()));
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor in = Tensor.allocate("INPUT0", DataType.FP32, Shape.of(1))) {
             Future<ErrorCode> code = thread.submit(() -> {
                 try {

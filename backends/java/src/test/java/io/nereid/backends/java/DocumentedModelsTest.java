@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
@@ -30,14 +30,14 @@ import org.junit.jupiter.api.io.TempDir;
 /** What the documentation shows of models in Java is what the compiler and the server take. */
 class DocumentedModelsTest {
     private static final String IMPORTS = """
-            import io.nereid.backend.*;
-            import io.nereid.backends.java.*;
-            import io.nereid.spi.*;
-            import io.nereid.tensor.*;
-            import java.nio.*;
-            import java.nio.file.Path;
-            import java.util.*;
-            """;
+        import io.nereid.backend.*;
+        import io.nereid.backends.java.*;
+        import io.nereid.spi.*;
+        import io.nereid.tensor.*;
+        import java.nio.*;
+        import java.nio.file.Path;
+        import java.util.*;
+        """;
 
     private static final Pattern CLASS = Pattern.compile("public (?:final )?class (\\w+) implements Java");
 
@@ -105,7 +105,7 @@ class DocumentedModelsTest {
                 tool(line);
             }
         }
-        ModelSource at = new ModelSource(
+        ModelLocation at = new ModelLocation(
                 new ServableId("doubler", 1),
                 directory.resolve("models/doubler"),
                 directory.resolve("models/doubler/1"));
@@ -114,7 +114,7 @@ class DocumentedModelsTest {
                                 at,
                                 ModelConfig.unspecified("doubler"),
                                 new BackendContext(1, directory.resolve("scratch"), Map.of()));
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor x = Tensor.allocate("x", DataType.FP32, Shape.of(3))) {
             x.buffer().putFloat(0, 1).putFloat(4, -2.5f).putFloat(8, 4);
             try (Tensor y = invocation.run(List.of(x), List.of("y")).get(0)) {

@@ -3,7 +3,7 @@
 package io.nereid.backends.java;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -22,13 +22,13 @@ class IdentityContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
-        return new ModelSource(new ServableId("echo", 1), directory, directory);
+    protected ModelLocation model(Path directory) {
+        return new ModelLocation(new ServableId("echo", 1), directory, directory);
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
-        return new ModelSource(new ServableId("broken", 1), directory, directory);
+    protected ModelLocation brokenModel(Path directory) {
+        return new ModelLocation(new ServableId("broken", 1), directory, directory);
     }
 
     @Override

@@ -3,7 +3,7 @@
 package io.nereid.backends.java;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Sequence;
 import io.nereid.spi.ModelConfig.State;
@@ -24,13 +24,13 @@ class ImplicitStateContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
-        return new ModelSource(new ServableId("sums", 1), directory, directory);
+    protected ModelLocation model(Path directory) {
+        return new ModelLocation(new ServableId("sums", 1), directory, directory);
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
-        return new ModelSource(new ServableId("broken", 1), directory, directory);
+    protected ModelLocation brokenModel(Path directory) {
+        return new ModelLocation(new ServableId("broken", 1), directory, directory);
     }
 
     @Override

@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -45,7 +45,7 @@ class JarModelTest {
     private BackendModel load(ModelConfig config) {
         return new JavaBackend()
                 .load(
-                        new ModelSource(new ServableId("m", 1), directory.resolve("m"), version),
+                        new ModelLocation(new ServableId("m", 1), directory.resolve("m"), version),
                         config,
                         new BackendContext(1, scratch, Map.of()));
     }
@@ -72,7 +72,7 @@ class JarModelTest {
     }
 
     private static float run(BackendModel model, float value) {
-        try (Invocation invocation = model.newInvocation();
+        try (ModelInstance invocation = model.newInvocation();
                 Tensor x = Tensor.allocate("x", DataType.FP32, Shape.of(1))) {
             x.buffer().putFloat(0, value);
             try (Tensor y = invocation.run(List.of(x), List.of("y")).get(0)) {
@@ -376,7 +376,7 @@ class JarModelTest {
             }
             """);
         try (BackendModel model = load();
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 RecordingRequest request = new RecordingRequest(List.of(number(3)), List.of("i"));
                 RecordingRequest bad = new RecordingRequest(List.of(number(-1)), List.of("i"))) {
             assertThat(model.config().decoupled()).isTrue();

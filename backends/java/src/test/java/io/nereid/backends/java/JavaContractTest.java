@@ -3,7 +3,7 @@
 package io.nereid.backends.java;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -23,7 +23,7 @@ class JavaContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         Path jar = directory.resolve("doubler/1/model.jar");
         if (!Files.exists(jar)) {
             try {
@@ -33,15 +33,15 @@ class JavaContractTest extends BackendContract {
             }
             Jars.jar(jar, Map.of("com.example.Doubler", Jars.DOUBLER), List.of("com.example.Doubler"));
         }
-        return new ModelSource(new ServableId("doubler", 1), directory.resolve("doubler"), jar.getParent());
+        return new ModelLocation(new ServableId("doubler", 1), directory.resolve("doubler"), jar.getParent());
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         try {
             Path version = Files.createDirectories(directory.resolve("broken/1"));
             Files.writeString(version.resolve("model.jar"), "PK, or so it begins");
-            return new ModelSource(new ServableId("broken", 1), directory.resolve("broken"), version);
+            return new ModelLocation(new ServableId("broken", 1), directory.resolve("broken"), version);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -9,8 +9,8 @@ import static org.assertj.core.api.Assertions.within;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -42,7 +42,7 @@ class TestModelsTest {
 
     private static BackendModel load(Backend backend, ModelConfig config) {
         return backend.load(
-                new ModelSource(new ServableId("m", 1), NOWHERE, NOWHERE),
+                new ModelLocation(new ServableId("m", 1), NOWHERE, NOWHERE),
                 config,
                 new BackendContext(1, NOWHERE, Map.of()));
     }
@@ -84,7 +84,7 @@ class TestModelsTest {
     @Test
     void identityAnswersWithFourParametersAndTheClientsOwnMemory() {
         try (BackendModel model = load(new IdentityBackend(), OPEN);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 RecordingRequest request =
                         new RecordingRequest(List.of(floats("INPUT0", Shape.of(2), 1, 2)), List.of("OUTPUT0"))) {
             assertThat(model.traits().requests()).isTrue();
@@ -129,7 +129,7 @@ class TestModelsTest {
                         new TensorSpec("OUTPUT1", DataType.FP32, Shape.of(1))))
                 .build();
         try (BackendModel model = load(new IdentityBackend(), config);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 RecordingRequest request = new RecordingRequest(
                         List.of(floats("INPUT1", Shape.of(1), 11), floats("INPUT0", Shape.of(1), 10)),
                         List.of("OUTPUT0", "OUTPUT1"))) {
@@ -162,7 +162,7 @@ class TestModelsTest {
     @Test
     void squareGivesAsManyAnswersAsItsInputSays() {
         try (BackendModel model = load(new SquareBackend(), OPEN);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 RecordingRequest three = new RecordingRequest(List.of(ints("IN", 3)), List.of("OUT"));
                 RecordingRequest none = new RecordingRequest(List.of(ints("IN", 0)), List.of("OUT"));
                 RecordingRequest gone = new RecordingRequest(List.of(ints("IN", 5)), List.of("OUT"))) {
@@ -191,7 +191,7 @@ class TestModelsTest {
     @Test
     void repeatAnswersElementByElementAfterTheInstanceIsFree() throws Exception {
         try (BackendModel model = load(new RepeatBackend(), OPEN);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 RecordingRequest request = repeat(0, new int[] {7, 8, 9}, 60, 40, 0);
                 RecordingRequest empty = repeat(0, new int[0])) {
             long before = Clock.system().nanos();
@@ -212,7 +212,7 @@ class TestModelsTest {
     @Test
     void repeatKeepsItsInstanceBusyAsLongAsItIsTold() {
         try (BackendModel model = load(new RepeatBackend(), OPEN);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 RecordingRequest request = repeat(50, new int[] {1}, 0)) {
             long before = Clock.system().nanos();
             invocation.execute(List.of(request));
@@ -224,7 +224,7 @@ class TestModelsTest {
     @Test
     void repeatRefusesDelaysThatDoNotFit() {
         try (BackendModel model = load(new RepeatBackend(), OPEN);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 RecordingRequest request = repeat(0, new int[] {1, 2}, 0)) {
             invocation.execute(List.of(request));
             assertThat(request.failure())
@@ -237,7 +237,7 @@ class TestModelsTest {
     void whatRepeatOwesIsEndedWhenItIsClosed() {
         try (RecordingRequest request = repeat(0, new int[] {1}, 3_600_000)) {
             BackendModel model = load(new RepeatBackend(), OPEN);
-            try (Invocation invocation = model.newInvocation()) {
+            try (ModelInstance invocation = model.newInvocation()) {
                 invocation.execute(List.of(request));
             }
             model.close();
@@ -272,7 +272,7 @@ class TestModelsTest {
                 .build();
     }
 
-    private static List<Integer> run(Invocation invocation, Tensor... inputs) {
+    private static List<Integer> run(ModelInstance invocation, Tensor... inputs) {
         List<Tensor> outputs = List.of();
         try {
             outputs = invocation.run(List.of(inputs), List.of("OUTPUT"));
@@ -291,8 +291,8 @@ class TestModelsTest {
     @Test
     void sequenceAddsUpSlotBySlotAndInstanceByInstance() {
         try (BackendModel model = load(new SequenceBackend(), sequence(DataType.UINT64, "START", "READY"));
-                Invocation first = model.newInvocation();
-                Invocation second = model.newInvocation()) {
+                ModelInstance first = model.newInvocation();
+                ModelInstance second = model.newInvocation()) {
             assertThat(model.config().feeds()).extracting(TensorSpec::name).containsExactly("INPUT", "START", "READY");
             assertThat(run(first, column("INPUT", 1, 10), column("START", 1, 1), column("READY", 1, 1)))
                     .containsExactly(1, 10);
@@ -311,7 +311,7 @@ class TestModelsTest {
     void dynaSequenceAddsUpByIdAndAddsTheIdAtTheEnd() {
         ModelConfig config = sequence(DataType.UINT64, "START", "END", "READY", "CORRID");
         try (BackendModel model = load(new DynaSequenceBackend(), config);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             assertThat(step(invocation, 1, 1, 0, ids(1001))).isEqualTo(1);
             assertThat(step(invocation, 100, 1, 0, ids(7))).isEqualTo(100);
             assertThat(step(invocation, 2, 0, 0, ids(1001))).isEqualTo(3);
@@ -325,14 +325,14 @@ class TestModelsTest {
     void dynaSequenceReadsIdsThatAreText() {
         ModelConfig config = sequence(DataType.BYTES, "START", "END", "READY", "CORRID");
         try (BackendModel model = load(new DynaSequenceBackend(), config);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             assertThat(step(invocation, 4, 1, 1, text("12"))).isEqualTo(16);
             assertThatThrownBy(() -> step(invocation, 4, 1, 1, text("twelve")))
                     .hasMessage("correlation id 'twelve' is no number (expected: digits)");
         }
     }
 
-    private static int step(Invocation invocation, int value, int start, int end, Tensor id) {
+    private static int step(ModelInstance invocation, int value, int start, int end, Tensor id) {
         return run(
                         invocation,
                         column("INPUT", value),
@@ -374,7 +374,7 @@ class TestModelsTest {
                         new Sequence.Direct(Duration.ZERO, 0), Duration.ZERO, List.of(), List.of(state), false))
                 .build();
         try (BackendModel model = load(new ImplicitStateBackend(), config);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor in = floats("INPUT", Shape.of(1, 2), 1, 2);
                 Tensor before = floats("INPUT_STATE", Shape.of(1, 2), 10, 20)) {
             assertThat(model.config().fetches()).extracting(TensorSpec::name).containsExactly("OUTPUT", "OUTPUT_STATE");
@@ -391,7 +391,7 @@ class TestModelsTest {
         InferenceRequest.Options options =
                 new InferenceRequest.Options(0, 0, new InferenceRequest.Sequence(5L, true, true), null);
         try (BackendModel model = load(new IterativeSequenceBackend(), OPEN);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             for (int expected = 2; expected >= 0; expected--) {
                 try (RecordingRequest request =
                         new RecordingRequest(List.of(ints("INPUT", 3)), List.of("OUTPUT"), options)) {
@@ -413,7 +413,7 @@ class TestModelsTest {
         marks.buffer().asLongBuffer().put(mask);
         try (vectors;
                 marks;
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor out = invocation
                         .run(List.of(vectors, marks), List.of("embedding"))
                         .get(0)) {
@@ -459,7 +459,7 @@ class TestModelsTest {
     @Test
     void poolingRefusesMasksThatDoNotFit() {
         try (BackendModel model = load(new PoolingBackend(), OPEN);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 Tensor vectors = floats("last_hidden_state", Shape.of(1, 2, 1), 1, 2);
                 Tensor marks = Tensor.allocate("attention_mask", DataType.INT64, Shape.of(1, 3))) {
             assertThatThrownBy(() -> invocation.run(List.of(vectors, marks), List.of("embedding")))

@@ -5,7 +5,7 @@ package io.nereid.backends.legacy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -57,7 +57,7 @@ abstract class RefusingBackend implements Backend {
     abstract String remedy(Path file);
 
     @Override
-    public final BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public final BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path directory = source.versionDirectory();
         Path file = find(directory, config.modelFile());
         if (file == null) {

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -42,7 +42,7 @@ class LegacyTest {
 
     private ServingException refused(Backend backend, String modelFile) {
         ModelConfig config = ModelConfig.builder("m").modelFile(modelFile).build();
-        ModelSource source = new ModelSource(new ServableId("m", 1), directory.resolve("m"), version);
+        ModelLocation source = new ModelLocation(new ServableId("m", 1), directory.resolve("m"), version);
         BackendContext context = new BackendContext(1, directory, Map.of());
         return Objects.requireNonNull(catchThrowableOfType(
                 ServingException.class,

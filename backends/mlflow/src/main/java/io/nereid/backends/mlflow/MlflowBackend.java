@@ -5,7 +5,7 @@ package io.nereid.backends.mlflow;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -70,7 +70,7 @@ public final class MlflowBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path directory = source.versionDirectory();
         MlModel model = MlModel.read(directory);
         Flavor flavor = Flavor.of(model, directory, config.name());
@@ -109,7 +109,7 @@ public final class MlflowBackend implements Backend {
 
     /** One model on its way. Confined to one thread. */
     private record Loading(
-            ModelSource source,
+            ModelLocation source,
             ModelConfig config,
             BackendContext context,
             MlModel model,
@@ -177,7 +177,7 @@ public final class MlflowBackend implements Backend {
             try {
                 return new LightgbmWrapper.Laid(
                         backend.load(
-                                new ModelSource(source.id(), directory, directory),
+                                new ModelLocation(source.id(), directory, directory),
                                 inside.toBuilder()
                                         .modelFile(LightgbmWrapper.FILE)
                                         .parameters(Map.copyOf(parameters))

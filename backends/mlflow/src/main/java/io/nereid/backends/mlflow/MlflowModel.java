@@ -4,9 +4,9 @@ package io.nereid.backends.mlflow;
 
 import io.nereid.backend.BackendModel;
 import io.nereid.backend.ForwardingModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -37,11 +37,11 @@ final class MlflowModel extends ForwardingModel {
     }
 
     @Override
-    public IoTraits traits() {
-        IoTraits traits = super.traits();
+    public ModelTraits traits() {
+        ModelTraits traits = super.traits();
         return same
                 ? traits
-                : new IoTraits(traits.alignment(), traits.cancel(), false, traits.requests(), true, traits.waits());
+                : new ModelTraits(traits.alignment(), traits.cancel(), false, traits.requests(), true, traits.waits());
     }
 
     @Override
@@ -62,16 +62,16 @@ final class MlflowModel extends ForwardingModel {
     }
 
     @Override
-    public Invocation newInvocation() {
-        Invocation invocation = super.newInvocation();
+    public ModelInstance newInvocation() {
+        ModelInstance invocation = super.newInvocation();
         return same && !labels ? invocation : new Adapted(invocation);
     }
 
     /** Turns inputs into those of the model inside. As the invocation that it is around. */
-    private final class Adapted implements Invocation {
-        private final Invocation invocation;
+    private final class Adapted implements ModelInstance {
+        private final ModelInstance invocation;
 
-        Adapted(Invocation invocation) {
+        Adapted(ModelInstance invocation) {
             this.invocation = invocation;
         }
 

@@ -3,7 +3,7 @@
 package io.nereid.backends.mlflow;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.BackendContract;
@@ -19,13 +19,13 @@ class MlflowContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         Path copy = directory.resolve("xgboost-classifier");
         return Models.source(Files.exists(copy) ? copy : Models.copy("xgboost-classifier", directory));
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         Path copy = Models.copy("sklearn-cloudpickle", directory);
         Models.write(copy.resolve("MLmodel"), "flavors:\n  python_function: [");
         return Models.source(copy);

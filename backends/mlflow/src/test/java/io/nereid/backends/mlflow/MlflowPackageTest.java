@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.Tensor;
@@ -27,7 +27,7 @@ class MlflowPackageTest {
     @MethodSource("models")
     void answersAreThoseOfThePackage(String name) {
         try (BackendModel model = Models.load(name, ModelConfig.unspecified("m"));
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             List<String> outputs =
                     model.config().outputs().stream().map(TensorSpec::name).toList();
             for (Map<String, Object> one : Models.cases(name)) {

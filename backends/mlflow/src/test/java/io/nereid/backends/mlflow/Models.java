@@ -5,7 +5,7 @@ package io.nereid.backends.mlflow;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.OnnxBackend;
 import io.nereid.backends.sklearn.SklearnBackend;
 import io.nereid.backends.trees.LightgbmBackend;
@@ -61,8 +61,8 @@ final class Models {
         }
     }
 
-    static ModelSource source(Path directory) {
-        return new ModelSource(new ServableId("m", 1), directory, directory);
+    static ModelLocation source(Path directory) {
+        return new ModelLocation(new ServableId("m", 1), directory, directory);
     }
 
     static BackendModel load(String name, ModelConfig config) {

@@ -7,7 +7,7 @@ import ai.onnxruntime.OrtException;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -90,7 +90,7 @@ public final class OnnxBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         int defaultMaxBatchSize = defaultMaxBatchSize(context.settings());
         OrtSettings settings = OrtSettings.read(
                 config.parameters(), config.optimization().graphLevel(), context.cores(), context.settings());

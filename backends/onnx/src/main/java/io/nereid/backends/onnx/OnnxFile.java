@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.onnx;
 
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import java.io.IOException;
@@ -35,7 +35,7 @@ final class OnnxFile {
      *
      * @throws ServingException INVALID_ARGUMENT when it is missing or not an ONNX model
      */
-    static OnnxFile find(ModelSource source, String modelFile) {
+    static OnnxFile find(ModelLocation source, String modelFile) {
         String name = modelFile.isEmpty() ? OnnxBackend.DEFAULT_FILE : modelFile;
         Path directory = source.versionDirectory();
         Path path = directory.resolve(name).normalize();

@@ -10,7 +10,7 @@ import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession.Result;
 import ai.onnxruntime.OrtSession.RunOptions;
 import ai.onnxruntime.OrtUtil;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * Runs of a shared session, one at a time. Confined to one thread at a time, but for {@link #cancel}, whose hand-over is
  * guarded by this object's lock.
  */
-final class OnnxInvocation implements Invocation {
+final class OnnxInvocation implements ModelInstance {
     private final OnnxModel model;
     private RunOptions options;
     private boolean running;

@@ -5,8 +5,8 @@ package io.nereid.backends.onnx;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtSession;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
@@ -25,7 +25,7 @@ import java.util.concurrent.atomic.AtomicInteger;
  */
 final class OnnxModel implements BackendModel {
     private static final Logger LOG = System.getLogger(OnnxModel.class.getName());
-    private static final IoTraits TRAITS = new IoTraits(1, true, false);
+    private static final ModelTraits TRAITS = new ModelTraits(1, true, false);
 
     private final OrtRuntime runtime;
     private final Graph graph;
@@ -73,12 +73,12 @@ final class OnnxModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         return TRAITS;
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         try {
             return new OnnxInvocation(this);
         } catch (OrtException e) {

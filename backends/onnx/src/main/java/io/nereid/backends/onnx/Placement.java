@@ -5,7 +5,7 @@ package io.nereid.backends.onnx;
 import ai.onnxruntime.OrtException;
 import ai.onnxruntime.OrtProvider;
 import ai.onnxruntime.OrtSession.SessionOptions;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -31,7 +31,7 @@ record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> librari
      * @param providers what this build of the engine has
      * @throws ServingException INVALID_ARGUMENT for what it does not have, or a file that is not there
      */
-    static Placement of(ModelSource source, ModelConfig config, Set<OrtProvider> providers) {
+    static Placement of(ModelLocation source, ModelConfig config, Set<OrtProvider> providers) {
         int gpu = gpu(config, providers.contains(OrtProvider.CUDA));
         boolean openVino = false;
         for (Accelerator accelerator : config.optimization().cpuAccelerators()) {
@@ -93,7 +93,7 @@ record Placement(int gpu, boolean openVino, boolean tensorRt, List<Path> librari
                 "remove it from the configuration's optimization, or run the server with a build that has it");
     }
 
-    private static List<Path> libraries(ModelSource source, ModelConfig config) {
+    private static List<Path> libraries(ModelLocation source, ModelConfig config) {
         List<Path> found = new ArrayList<>();
         for (String name : config.operatorLibraries()) {
             Path file = source.versionDirectory().resolve(name).normalize();

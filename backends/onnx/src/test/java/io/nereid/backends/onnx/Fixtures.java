@@ -4,8 +4,8 @@ package io.nereid.backends.onnx;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -36,7 +36,7 @@ final class Fixtures {
     }
 
     /** The version directory with the fixture as its model file. */
-    ModelSource source(String fixture) {
+    ModelLocation source(String fixture) {
         return source(fixture, bytes(fixture));
     }
 
@@ -51,11 +51,11 @@ final class Fixtures {
         }
     }
 
-    ModelSource source(String name, byte[] model) {
+    ModelLocation source(String name, byte[] model) {
         try {
             Path version = Files.createDirectories(root.resolve(name).resolve("1"));
             Files.write(version.resolve("model.onnx"), model);
-            return new ModelSource(new ServableId(name, 1), root.resolve(name), version);
+            return new ModelLocation(new ServableId(name, 1), root.resolve(name), version);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -126,12 +126,12 @@ final class Fixtures {
     static List<Answer> run(BackendModel model, List<Tensor> inputs) {
         List<String> outputs =
                 model.config().outputs().stream().map(TensorSpec::name).toList();
-        try (Invocation invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInvocation()) {
             return run(invocation, inputs, outputs);
         }
     }
 
-    static List<Answer> run(Invocation invocation, List<Tensor> inputs, List<String> outputs) {
+    static List<Answer> run(ModelInstance invocation, List<Tensor> inputs, List<String> outputs) {
         try {
             List<Answer> answers = new ArrayList<>();
             for (Tensor tensor : invocation.run(inputs, outputs)) {

@@ -11,8 +11,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import ai.onnxruntime.OrtProvider;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.Fixtures.Answer;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -116,7 +116,7 @@ class OnnxConfigTest {
         ModelConfig.Builder open =
                 ModelConfig.builder("controls").sequence(controls("START", "END", "READY", "CORRID"));
         try (BackendModel model = load("controls", open);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             assertThat(model.config().inputs()).containsExactly(spec("INPUT", DataType.INT32, 1));
             assertThat(model.config().outputs()).containsExactly(spec("OUTPUT", DataType.INT32, 1));
             assertThat(model.config().maxBatchSize()).isEqualTo(4);
@@ -160,7 +160,7 @@ class OnnxConfigTest {
         State state = new State("INPUT_STATE", "OUTPUT_STATE", DataType.INT32, Shape.of(1), null, false);
         try (BackendModel model =
                         load("state_sum", ModelConfig.builder("state_sum").sequence(states(state)));
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             assertThat(model.config().inputs()).extracting(TensorSpec::name).containsExactly("INPUT");
             assertThat(model.config().outputs()).extracting(TensorSpec::name).containsExactly("OUTPUT");
             List<Answer> answers = Fixtures.run(
@@ -188,7 +188,7 @@ class OnnxConfigTest {
     @Test
     void aStateMayNarrowWhatTheGraphLeavesOpen() {
         try (BackendModel model = load("state_inside", inside("state_inside", 4, 2, 1, 3));
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             List<Answer> answers = Fixtures.run(
                     invocation,
                     List.of(
@@ -210,10 +210,10 @@ class OnnxConfigTest {
     void aRealVoiceDetectorKeepsItsState() throws Exception {
         Path file = Path.of("../../examples/models/vad/1/model.onnx");
         Assumptions.assumeTrue(Files.exists(file), "NOT TESTED: no " + file + "; fetch it first");
-        ModelSource source = fixtures().source("vad", Files.readAllBytes(file));
+        ModelLocation source = fixtures().source("vad", Files.readAllBytes(file));
         try (BackendModel model = Fixtures.BACKEND.load(
                         source, inside("vad", -1, 2, 1, 128).build(), fixtures().context(Map.of()));
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             float[] state = new float[256];
             float first = 0;
             for (int round = 0; round < 3; round++) {
@@ -253,7 +253,7 @@ class OnnxConfigTest {
     @Test
     void aRaggedInputIsOneFlatTensorWithItsBounds() {
         try (BackendModel model = load("ragged_sum", ragged(true));
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             List<Answer> answers = Fixtures.run(
                     invocation,
                     List.of(floats("VALUES", Shape.of(5), 1, 2, 3, 4, 5), ints("BOUNDS", Shape.of(4), 0, 2, 2, 5)),
@@ -278,7 +278,7 @@ class OnnxConfigTest {
                 .inputs(List.of(new TensorSpec("X", DataType.FP32, Shape.of(2, 2), false, false, Shape.of(4))))
                 .outputs(List.of(new TensorSpec("Y", DataType.FP32, Shape.of(2, 2), false, false, Shape.of(4))));
         try (BackendModel model = load("relu", config);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             assertThat(model.config().inputs().get(0).shape()).isEqualTo(Shape.of(2, 2));
             assertThat(Fixtures.run(invocation, List.of(floats("X", Shape.of(1, 4), -1, 2, -3, 4)), List.of("Y"))
                             .get(0)
@@ -380,7 +380,7 @@ class OnnxConfigTest {
                 Map.of("intra_op_thread_count", "2"));
         assertThat(settings.entries()).containsEntry("session.disable_prepacking", "1");
         assertThat(settings.intraThreads()).isEqualTo(2);
-        ModelSource source = fixtures().source("relu");
+        ModelLocation source = fixtures().source("relu");
         assertRefused(
                 () -> Fixtures.BACKEND.load(
                         source,
@@ -391,7 +391,7 @@ class OnnxConfigTest {
 
     @Test
     void operatorLibrariesLieInTheModelsDirectory() throws Exception {
-        ModelSource source = fixtures().source("relu");
+        ModelLocation source = fixtures().source("relu");
         ModelConfig.Builder config = ModelConfig.builder("relu");
         assertRefused(
                 () -> Fixtures.BACKEND.load(
@@ -438,7 +438,7 @@ class OnnxConfigTest {
     void operatorsOfALibraryRunAsLongAsTheModelIsLoaded() throws Exception {
         String entry = "/ai/onnxruntime/extensions/native/linux-x64/libonnxruntime_extensions4j_jni.so";
         Assumptions.assumeTrue(OrtLibrary.platform().equals("linux-x64"), "NOT TESTED: the library is for linux-x64");
-        ModelSource source = fixtures().source("string_upper");
+        ModelLocation source = fixtures().source("string_upper");
         try (InputStream library = Objects.requireNonNull(OnnxConfigTest.class.getResourceAsStream(entry))) {
             Files.copy(library, source.modelDirectory().resolve("operators.so"));
         }

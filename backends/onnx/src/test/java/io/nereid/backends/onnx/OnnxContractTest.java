@@ -3,7 +3,7 @@
 package io.nereid.backends.onnx;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.BackendContract;
@@ -18,12 +18,12 @@ class OnnxContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path root) {
+    protected ModelLocation model(Path root) {
         return new Fixtures(root).source("add_sub_fp32");
     }
 
     @Override
-    protected ModelSource brokenModel(Path root) {
+    protected ModelLocation brokenModel(Path root) {
         return new Fixtures(root).source("truncated");
     }
 

@@ -11,7 +11,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -138,7 +138,7 @@ class OnnxLoadTest {
     @Test
     void theDefaultBatchSizeIsASetting() {
         Fixtures f = fixtures();
-        ModelSource source = f.source("relu");
+        ModelLocation source = f.source("relu");
         ModelConfig open = ModelConfig.unspecified("relu");
         try (BackendModel model =
                 Fixtures.BACKEND.load(source, open, f.context(Map.of("default-max-batch-size", "0")))) {
@@ -282,7 +282,7 @@ class OnnxLoadTest {
         assertForeign(f, "<html><body>404", "starts with '<html><body>404'");
         assertForeign(f, "PK\3\4....", "zip archive");
         assertForeign(f, "GGUF....", "GGUF");
-        ModelSource source = new ModelSource(new ServableId("none", 1), root, root);
+        ModelLocation source = new ModelLocation(new ServableId("none", 1), root, root);
         assertRefused(
                 () -> Fixtures.BACKEND.load(source, ModelConfig.unspecified("none"), f.context(Map.of())),
                 "unable to find",
@@ -290,7 +290,7 @@ class OnnxLoadTest {
     }
 
     private static void assertForeign(Fixtures f, String content, String text) {
-        ModelSource source = f.source("foreign", Fixtures.utf8(content));
+        ModelLocation source = f.source("foreign", Fixtures.utf8(content));
         assertRefused(
                 () -> Fixtures.BACKEND.load(source, ModelConfig.unspecified("foreign"), f.context(Map.of())), text);
     }
@@ -301,7 +301,7 @@ class OnnxLoadTest {
         byte[] whole =
                 Files.readAllBytes(f.source("zipmap_string").versionDirectory().resolve("model.onnx"));
         for (int length = 0; length < whole.length; length += 7) {
-            ModelSource source = f.source("cut", Arrays.copyOf(whole, length));
+            ModelLocation source = f.source("cut", Arrays.copyOf(whole, length));
             try (BackendModel model =
                     Fixtures.BACKEND.load(source, ModelConfig.unspecified("cut"), f.context(Map.of()))) {
                 assertThat(model.config().name()).isEqualTo("cut");
@@ -314,7 +314,7 @@ class OnnxLoadTest {
     @Test
     void weightsBesideTheModelAreLoadedAndCounted() throws Exception {
         Fixtures f = fixtures();
-        ModelSource source = f.source("external_data");
+        ModelLocation source = f.source("external_data");
         try (InputStream in = Objects.requireNonNull(getClass().getResourceAsStream("/models/external_data.bin"))) {
             Files.copy(in, source.versionDirectory().resolve("external_data.bin"));
         }
@@ -334,7 +334,7 @@ class OnnxLoadTest {
                 Path.of("../../examples/models/minilm/1").toAbsolutePath().normalize();
         Assumptions.assumeTrue(
                 Files.exists(version.resolve("model.onnx")), "NOT TESTED: no model in " + version + "; fetch it first");
-        ModelSource source = new ModelSource(new ServableId("minilm", 1), version.resolve(".."), version);
+        ModelLocation source = new ModelLocation(new ServableId("minilm", 1), version.resolve(".."), version);
         try (BackendModel model = Fixtures.BACKEND.load(
                 source, ModelConfig.unspecified("minilm"), fixtures().context(Map.of()))) {
             assertThat(model.config().maxBatchSize()).isEqualTo(4);

@@ -9,7 +9,7 @@ import static org.assertj.core.api.Assertions.within;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backends.onnx.Fixtures.Answer;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -61,13 +61,13 @@ class OnnxPackagesTest {
         return named(true);
     }
 
-    private ModelSource source(String name) throws IOException {
+    private ModelLocation source(String name) throws IOException {
         try (InputStream in = OnnxPackagesTest.class.getResourceAsStream("/packages/" + name + ".onnx")) {
             return new Fixtures(root).source(name, Objects.requireNonNull(in).readAllBytes());
         }
     }
 
-    private BackendModel load(ModelSource source, ModelConfig config) {
+    private BackendModel load(ModelLocation source, ModelConfig config) {
         return Fixtures.BACKEND.load(source, config, new Fixtures(root).context(Map.of()));
     }
 
@@ -159,7 +159,7 @@ class OnnxPackagesTest {
     @MethodSource("ownOperators")
     void operatorsOfThePackageRunWithItsLibrary(String name) throws Exception {
         Assumptions.assumeTrue(OrtLibrary.platform().equals("linux-x64"), "NOT TESTED: the library is for linux-x64");
-        ModelSource source = source(name);
+        ModelLocation source = source(name);
         String entry = "/ai/onnxruntime/extensions/native/linux-x64/libonnxruntime_extensions4j_jni.so";
         try (InputStream library = Objects.requireNonNull(OnnxPackagesTest.class.getResourceAsStream(entry))) {
             Files.copy(library, source.modelDirectory().resolve("operators.so"));

@@ -12,7 +12,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backends.onnx.Fixtures.Answer;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -121,7 +121,7 @@ class OnnxRunTest {
     @Test
     void onlyWantedOutputsAreGivenInTheWantedOrder() {
         try (BackendModel model = fixtures().load("graph_order");
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             assertThat(model.config().inputs()).extracting("name").containsExactly("Z", "A");
             assertThat(model.config().outputs()).extracting("name").containsExactly("SECOND", "FIRST");
             List<Tensor> inputs = List.of(floats("Z", Shape.of(1, 2), 1, 2), floats("A", Shape.of(1, 3), 3, 4, 5));
@@ -219,7 +219,7 @@ class OnnxRunTest {
         List<Tensor> outputs;
         BackendModel model = fixtures().load("no_inputs");
         ((OnnxModel) model).stopPinning();
-        try (Invocation invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInvocation()) {
             outputs = invocation.run(List.of(), List.of("Y"));
         }
         model.close();
@@ -286,7 +286,7 @@ class OnnxRunTest {
     void aLongRunIsCancelledWithinASecondAndTheNextOneWorks() throws Exception {
         ExecutorService pool = Threads.single("cancel");
         try (BackendModel model = fixtures().load("loop");
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             invocation.cancel(); // no run under way: nothing happens
             Future<List<Answer>> run = pool.submit(
                     () -> run(invocation, List.of(longs("ITERATIONS", Shape.of(1), 1L << 40)), List.of("COUNT")));
@@ -330,7 +330,7 @@ class OnnxRunTest {
 
     private static int wrongAnswers(BackendModel model, int thread) {
         int wrong = 0;
-        try (Invocation invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInvocation()) {
             for (int i = 0; i < 500; i++) {
                 int rows = 1 + i % 3;
                 try (Tensor a = Tensor.allocate("INPUT0", DataType.INT32, Shape.of(rows, 16));

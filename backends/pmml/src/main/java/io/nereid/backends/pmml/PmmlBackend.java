@@ -5,7 +5,7 @@ package io.nereid.backends.pmml;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.nio.file.Files;
@@ -53,7 +53,7 @@ public final class PmmlBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path directory = source.versionDirectory().normalize();
         String name = config.modelFile().isEmpty() ? FILE : config.modelFile();
         Path file = directory.resolve(name).normalize();

@@ -3,8 +3,8 @@
 package io.nereid.backends.pmml;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.tensor.DataType;
@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 import org.pmml4s.PmmlException;
 
 /** A loaded model that all its invocations share. Thread-safe: nothing of it changes but what the library guards. */
-final class PmmlModel implements BackendModel, Invocation {
+final class PmmlModel implements BackendModel, ModelInstance {
     private final ModelConfig config;
     private final PmmlDocument document;
     private final Cells cells;
@@ -44,13 +44,13 @@ final class PmmlModel implements BackendModel, Invocation {
     }
 
     @Override
-    public IoTraits traits() {
-        return new IoTraits(1, false, false, false, true);
+    public ModelTraits traits() {
+        return new ModelTraits(1, false, false, false, true);
     }
 
     /** A run has no state of its own, so that one will do for all. */
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         return this;
     }
 

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -32,7 +32,7 @@ class AnswersTest {
     Path directory;
 
     private static List<Tensor> run(BackendModel model, List<Tensor> inputs) {
-        try (Invocation invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInvocation()) {
             return invocation.run(
                     inputs,
                     model.config().outputs().stream().map(TensorSpec::name).toList());

@@ -4,7 +4,7 @@ package io.nereid.backends.pmml;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
@@ -47,18 +47,18 @@ final class Documents {
         }
     }
 
-    static ModelSource laidOut(Path root, String name, byte[] document) {
+    static ModelLocation laidOut(Path root, String name, byte[] document) {
         try {
             Path version = Files.createDirectories(root.resolve(name).resolve("1"));
             Files.write(version.resolve("model.pmml"), document);
-            return new ModelSource(new ServableId(name, 1), root.resolve(name), version);
+            return new ModelLocation(new ServableId(name, 1), root.resolve(name), version);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
     }
 
     static BackendModel load(Path root, String document, ModelConfig config) {
-        ModelSource source = laidOut(root, "m", document.getBytes(StandardCharsets.UTF_8));
+        ModelLocation source = laidOut(root, "m", document.getBytes(StandardCharsets.UTF_8));
         return new PmmlBackend().load(source, config, new BackendContext(1, root, Map.of()));
     }
 

@@ -3,7 +3,7 @@
 package io.nereid.backends.pmml;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.BackendContract;
@@ -18,12 +18,12 @@ class PmmlContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         return Documents.laidOut(directory, "mixed", Documents.text("mixed").getBytes(StandardCharsets.UTF_8));
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         String half = Documents.text("iris-tree").substring(0, 900);
         return Documents.laidOut(directory, "broken", half.getBytes(StandardCharsets.UTF_8));
     }

@@ -5,7 +5,7 @@ package io.nereid.backends.python;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backends.python.PythonModel.Plan;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -53,7 +53,7 @@ public final class PythonBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path file = source.versionDirectory().resolve(file(config));
         if (!Files.isRegularFile(file)) {
             throw ServingException.invalidArgument(

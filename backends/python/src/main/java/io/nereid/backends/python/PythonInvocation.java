@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * An instance of a model: a worker, and another one when it has died, at once for the first time and after a growing
- * pause when it dies again soon. Thread-safe as {@link Invocation} asks for.
+ * pause when it dies again soon. Thread-safe as {@link ModelInstance} asks for.
  */
-final class PythonInvocation implements Invocation {
+final class PythonInvocation implements ModelInstance {
     private static final System.Logger LOG = System.getLogger("io.nereid.backends.python");
     private static final Duration SOON = Duration.ofSeconds(30);
     private static final long FIRST_PAUSE_MILLIS = 500;

@@ -3,9 +3,9 @@
 package io.nereid.backends.python;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelMetric;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.spi.InferenceEngine;
@@ -243,13 +243,13 @@ final class PythonModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
-        return new IoTraits(1, false, false, true, false, true);
+    public ModelTraits traits() {
+        return new ModelTraits(1, false, false, true, false, true);
     }
 
     /** Takes a worker that is ready, or starts one. */
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         int seat;
         Worker worker;
         synchronized (this) {

@@ -3,7 +3,7 @@
 package io.nereid.backends.python;
 
 import io.nereid.backend.BackendContext;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -102,7 +102,7 @@ record PythonSettings(
      *
      * @throws ServingException INVALID_ARGUMENT for an environment that is none
      */
-    String interpreter(ModelSource source, ModelConfig config) {
+    String interpreter(ModelLocation source, ModelConfig config) {
         String text = config.parameters().getOrDefault(ENVIRONMENT, "").strip();
         if (text.isEmpty()) {
             return python;
@@ -128,7 +128,7 @@ record PythonSettings(
                                 : "is no directory");
     }
 
-    private static ServingException environment(ModelSource source, Path path, String problem) {
+    private static ServingException environment(ModelLocation source, Path path, String problem) {
         return ServingException.of(
                 ErrorCode.INVALID_ARGUMENT,
                 "the " + ENVIRONMENT + " of model '" + source.id().model() + "', " + path + ", " + problem

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.python;
 
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ServableId;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -16,14 +16,14 @@ import java.util.Objects;
 final class Fixtures {
     private Fixtures() {}
 
-    static ModelSource copied(String name, Path directory) {
+    static ModelLocation copied(String name, Path directory) {
         try {
             Path from =
                     Path.of(Objects.requireNonNull(Fixtures.class.getResource("/models/" + name + "/1/model.py"), name)
                             .toURI());
             Path version = Files.createDirectories(directory.resolve(name).resolve("1"));
             Files.copy(from, version.resolve("model.py"), StandardCopyOption.REPLACE_EXISTING);
-            return new ModelSource(new ServableId(name, 1), version.getParent(), version);
+            return new ModelLocation(new ServableId(name, 1), version.getParent(), version);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         } catch (URISyntaxException e) {
@@ -31,11 +31,11 @@ final class Fixtures {
         }
     }
 
-    static ModelSource written(String name, String text, Path directory) {
+    static ModelLocation written(String name, String text, Path directory) {
         try {
             Path version = Files.createDirectories(directory.resolve(name).resolve("1"));
             Files.writeString(version.resolve("model.py"), text);
-            return new ModelSource(new ServableId(name, 1), version.getParent(), version);
+            return new ModelLocation(new ServableId(name, 1), version.getParent(), version);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

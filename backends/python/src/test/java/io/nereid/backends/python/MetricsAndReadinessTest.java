@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelMetric;
 import io.nereid.backend.ModelMetric.Kind;
 import io.nereid.backend.ModelMetric.Sample;
@@ -31,8 +31,8 @@ class MetricsAndReadinessTest {
     Path directory;
 
     private BackendModel model;
-    private Invocation first;
-    private Invocation second;
+    private ModelInstance first;
+    private ModelInstance second;
 
     @BeforeAll
     static void python() {
@@ -57,7 +57,7 @@ class MetricsAndReadinessTest {
         model.close();
     }
 
-    private static String said(Invocation invocation, String what) {
+    private static String said(ModelInstance invocation, String what) {
         try (RecordingRequest request =
                 new RecordingRequest(List.of(MoodyModelTest.text("WHAT", what)), List.of("SAID"))) {
             invocation.execute(List.of(request));

@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.InferenceRequest.Options;
@@ -42,7 +42,7 @@ class MoodyModelTest {
     Path directory;
 
     private BackendModel model;
-    private Invocation invocation;
+    private ModelInstance invocation;
 
     @BeforeAll
     static void python() {
@@ -61,7 +61,7 @@ class MoodyModelTest {
         model.close();
     }
 
-    private BackendModel load(ModelSource source, ModelConfig config, Map<String, String> settings) {
+    private BackendModel load(ModelLocation source, ModelConfig config, Map<String, String> settings) {
         Map<String, String> all = new HashMap<>(Map.of("python", Interpreter.path()));
         all.putAll(settings);
         return new PythonBackend().load(source, config, new BackendContext(2, directory, all));
@@ -286,7 +286,7 @@ class MoodyModelTest {
                         Fixtures.copied("moody", directory),
                         ModelConfig.unspecified("moody"),
                         Map.of("shm-region-prefix-name", prefix));
-                Invocation run = own.newInvocation();
+                ModelInstance run = own.newInvocation();
                 RecordingRequest request = mood("pid")) {
             run.execute(List.of(request));
             assertThat(request.ends()).containsExactly("complete");
@@ -302,7 +302,7 @@ class MoodyModelTest {
         int before = Thread.activeCount();
         for (int i = 0; i < 10; i++) {
             BackendModel again = load(Fixtures.copied("moody", directory), ModelConfig.unspecified("moody"), Map.of());
-            Invocation one = again.newInvocation();
+            ModelInstance one = again.newInvocation();
             try (RecordingRequest request = mood("pid")) {
                 one.execute(List.of(request));
                 assertThat(request.ends()).containsExactly("complete");
@@ -317,8 +317,8 @@ class MoodyModelTest {
     void everyConfiguredInstanceRunsFromTheStart() {
         ModelConfig two = ModelConfig.builder("moody").instances(2).build();
         try (BackendModel pair = load(Fixtures.copied("moody", directory), two, Map.of());
-                Invocation first = pair.newInvocation();
-                Invocation second = pair.newInvocation();
+                ModelInstance first = pair.newInvocation();
+                ModelInstance second = pair.newInvocation();
                 RecordingRequest a = mood("pid");
                 RecordingRequest b = mood("pid")) {
             first.execute(List.of(a));

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backend.ModelRequest;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -120,13 +120,13 @@ class NumpyModelTest {
         return bytes;
     }
 
-    private static RecordingRequest ask(Invocation invocation, Tensor input, Map<String, Object> parameters) {
+    private static RecordingRequest ask(ModelInstance invocation, Tensor input, Map<String, Object> parameters) {
         RecordingRequest recording = new RecordingRequest(List.of(input), List.of("OUT"));
         invocation.execute(List.of(new Asking(recording, parameters)));
         return recording;
     }
 
-    private static byte[] answered(Invocation invocation, Tensor input, Map<String, Object> parameters) {
+    private static byte[] answered(ModelInstance invocation, Tensor input, Map<String, Object> parameters) {
         try (RecordingRequest r = ask(invocation, input, parameters)) {
             assertThat(r.failure()).isNull();
             return bytes(r.answers().get(0).outputs().get(0));
@@ -147,7 +147,7 @@ class NumpyModelTest {
             }
             byte[] values = type == DataType.BOOL ? new byte[] {1, 0, 1, 1} : random(4 * type.size());
             try (BackendModel model = load("echo", echo(type), null);
-                    Invocation invocation = model.newInvocation()) {
+                    ModelInstance invocation = model.newInvocation()) {
                 for (String how : List.of("same", "copy", "raw")) {
                     assertThat(answered(invocation, tensor(type, values, 4), Map.of("how", how)))
                             .as(type + " " + how)
@@ -161,7 +161,7 @@ class NumpyModelTest {
     void textsComeBackAsTheyWent() {
         byte[] texts = {2, 0, 0, 0, 'a', 0, 0, 0, 0, 0, 3, 0, 0, 0, (byte) 0xff, 'b', 'c'};
         try (BackendModel model = load("echo", echo(DataType.BYTES), null);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             assertThat(answered(invocation, tensor(DataType.BYTES, texts, 3), Map.of()))
                     .isEqualTo(texts);
             assertThat(answered(invocation, tensor(DataType.BYTES, texts, 3), Map.of("how", "copy")))
@@ -173,7 +173,7 @@ class NumpyModelTest {
     void bf16PassesWhereNobodyLooksIntoIt() {
         byte[] values = random(8);
         try (BackendModel model = load("echo", echo(DataType.BF16), null);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             assertThat(answered(invocation, tensor(DataType.BF16, values, 4), Map.of("how", "raw")))
                     .isEqualTo(values);
         }
@@ -185,7 +185,7 @@ class NumpyModelTest {
         byte[] turned = {0, 0, (byte) 0x80, 0x3f, 0, 0, 0x40, 0x40, 0, 0, 0, 0x40, 0, 0, (byte) 0x80, 0x40};
         byte[] view = {0, 0, 0x40, 0x40, 0, 0, (byte) 0x80, 0x40};
         try (BackendModel model = load("echo", echo(DataType.FP32), null);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             for (String how : List.of("same", "copy", "big-endian", "dlpack", "wide")) {
                 assertThat(answered(invocation, tensor(DataType.FP32, values, 2, 2), Map.of("how", how)))
                         .as(how)
@@ -205,7 +205,7 @@ class NumpyModelTest {
         byte[] large = random(5 << 20);
         byte[] larger = random(40 << 20);
         try (BackendModel model = load("echo", echo(DataType.UINT8), null);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             for (int i = 0; i < 3; i++) {
                 assertThat(answered(invocation, tensor(DataType.UINT8, large, large.length), Map.of("how", "copy")))
                         .isEqualTo(large);
@@ -219,7 +219,7 @@ class NumpyModelTest {
     void answersStayWholeWhileLaterRequestsComeAndAfterTheModelHasGone() {
         List<RecordingRequest> kept = new ArrayList<>();
         try (BackendModel model = load("echo", echo(DataType.UINT8), null);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             for (int i = 0; i < 200; i++) {
                 String how = i % 2 == 0 ? "same" : "copy";
                 kept.add(ask(invocation, tensor(DataType.UINT8, random(1000 + i), 1000 + i), Map.of("how", how)));
@@ -238,7 +238,7 @@ class NumpyModelTest {
         byte[] large = random(20 << 20);
         for (int i = 0; i < 20; i++) {
             try (BackendModel model = load("echo", echo(DataType.UINT8), null);
-                    Invocation invocation = model.newInvocation()) {
+                    ModelInstance invocation = model.newInvocation()) {
                 assertThat(answered(invocation, tensor(DataType.UINT8, large, large.length), Map.of("how", "copy")))
                         .hasSameSizeAs(large);
             }
@@ -253,7 +253,7 @@ class NumpyModelTest {
     @Test
     void aTensorOfAnAnsweredRequestIsNotGivenToAnother() {
         try (BackendModel model = load("echo", echo(DataType.FP32), null);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale"))
                     .close();
             try (RecordingRequest r = ask(invocation, tensor(DataType.FP32, random(4), 1), Map.of("how", "stale"))) {
@@ -273,7 +273,7 @@ class NumpyModelTest {
                 .build();
         List<RecordingRequest> requests = new ArrayList<>();
         try (BackendModel model = load("square", config, null);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             for (int n : new int[] {3, 0, 2000, 1}) {
                 Tensor in = Tensor.allocate("IN", DataType.INT32, Shape.of(1));
                 in.buffer().putInt(n);
@@ -313,7 +313,7 @@ class NumpyModelTest {
         Tensor wait = Tensor.allocate("WAIT", DataType.UINT32, Shape.of(1));
         wait.region().zero();
         try (BackendModel model = load("repeat", config, null);
-                Invocation invocation = model.newInvocation();
+                ModelInstance invocation = model.newInvocation();
                 RecordingRequest r = new RecordingRequest(List.of(in, delay, wait), List.of("OUT", "IDX"))) {
             invocation.execute(List.of(r));
             r.cancel();
@@ -372,7 +372,7 @@ class NumpyModelTest {
         Other other = new Other(1);
         byte[] values = random(400);
         try (BackendModel model = load("echo", echo(DataType.FP32), other);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             for (int i = 0; i < 300; i++) {
                 assertThat(answered(invocation, tensor(DataType.FP32, values, 100), asking("ask", "other")))
                         .isEqualTo(values);
@@ -394,7 +394,7 @@ class NumpyModelTest {
         byte[] values = random(40);
         Other other = new Other(50);
         try (BackendModel model = load("echo", echo(DataType.FP32), other);
-                Invocation invocation = model.newInvocation()) {
+                ModelInstance invocation = model.newInvocation()) {
             byte[] all = answered(invocation, tensor(DataType.FP32, values, 10), asking("ask-many", "other"));
             assertThat(all).hasSize(50 * 40).startsWith(values).endsWith(values);
             try (RecordingRequest r = ask(invocation, tensor(DataType.FP32, values, 10), asking("ask", "other"))) {

@@ -5,7 +5,7 @@ package io.nereid.backends.python;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -50,7 +50,7 @@ class PythonContractTest extends BackendContract {
         }
 
         @Override
-        public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+        public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
             Map<String, String> settings = new HashMap<>(context.settings());
             settings.put("python", Interpreter.path());
             return backend.load(
@@ -66,12 +66,12 @@ class PythonContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         return Fixtures.copied("plain", directory);
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         return Fixtures.written("broken", "class TritonPythonModel:\n    def execute(self, requests)\n", directory);
     }
 

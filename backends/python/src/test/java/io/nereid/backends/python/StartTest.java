@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -39,7 +39,7 @@ class StartTest {
     private BackendModel load(String text, ModelConfig config, Map<String, String> settings) {
         Map<String, String> all = new HashMap<>(Map.of("python", Interpreter.path()));
         all.putAll(settings);
-        ModelSource source = Fixtures.written("m", text, directory);
+        ModelLocation source = Fixtures.written("m", text, directory);
         return new PythonBackend().load(source, config, new BackendContext(2, directory, all));
     }
 

@@ -7,7 +7,7 @@ import ai.djl.pytorch.engine.PtNDArray;
 import ai.djl.pytorch.engine.PtNDManager;
 import ai.djl.pytorch.jni.IValue;
 import ai.djl.pytorch.jni.JniUtils;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backends.pytorch.Wiring.Answer;
 import io.nereid.backends.pytorch.Wiring.Slot;
 import io.nereid.base.ErrorCode;
@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * Runs of a shared module, one at a time. Confined to one thread at a time. A run under way cannot be stopped: the engine
  * has no call for it.
  */
-final class PtInvocation implements Invocation {
+final class PtInvocation implements ModelInstance {
     /** Below this, copying a result costs less than viewing it where it lies. */
     private static final int VIEWED_FROM = 4 * 1024;
 

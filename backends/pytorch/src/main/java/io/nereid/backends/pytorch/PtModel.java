@@ -4,8 +4,8 @@ package io.nereid.backends.pytorch;
 
 import ai.djl.pytorch.engine.PtSymbolBlock;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
@@ -15,7 +15,7 @@ import java.util.Map;
 /** A loaded archive: one module, with its weights, that all invocations share. Thread-safe. Results do not need it. */
 final class PtModel implements BackendModel {
     /** Kernels read whole vectors. */
-    private static final IoTraits TRAITS = new IoTraits(16, false, false);
+    private static final ModelTraits TRAITS = new ModelTraits(16, false, false);
 
     private final ModelConfig config;
     private final Wiring wiring;
@@ -52,12 +52,12 @@ final class PtModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         return TRAITS;
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         return new PtInvocation(this);
     }
 

@@ -6,7 +6,7 @@ import ai.djl.pytorch.engine.PtSymbolBlock;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -86,7 +86,7 @@ public final class PytorchBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         PtSettings settings = PtSettings.read(config.parameters(), context.settings());
         if (!config.operatorLibraries().isEmpty()) {
             throw ServingException.invalidArgument(
@@ -114,7 +114,7 @@ public final class PytorchBackend implements Backend {
         }
     }
 
-    private static Path find(ModelSource source, ModelConfig config) {
+    private static Path find(ModelLocation source, ModelConfig config) {
         Path directory = source.versionDirectory().normalize();
         List<String> names = config.modelFile().isEmpty() ? FILES : List.of(config.modelFile());
         for (String name : names) {

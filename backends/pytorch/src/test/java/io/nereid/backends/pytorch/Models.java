@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
@@ -40,13 +40,13 @@ final class Models {
         }
     }
 
-    static ModelSource source(String model) {
+    static ModelLocation source(String model) {
         return source(model, root());
     }
 
-    static ModelSource source(String model, Path root) {
+    static ModelLocation source(String model, Path root) {
         Path directory = root.resolve(model);
-        return new ModelSource(new ServableId(model, 1), directory, directory.resolve("1"));
+        return new ModelLocation(new ServableId(model, 1), directory, directory.resolve("1"));
     }
 
     static BackendModel load(String model) {
@@ -62,7 +62,7 @@ final class Models {
     }
 
     /** A model of one file, laid out under a directory. */
-    static ModelSource lay(String model, Path directory, String file, byte[] content) {
+    static ModelLocation lay(String model, Path directory, String file, byte[] content) {
         try {
             Files.write(
                     Files.createDirectories(directory.resolve(model).resolve("1"))
@@ -135,7 +135,7 @@ final class Models {
     /** The answers of one run, as copies. */
     record Answer(Shape shape, float[] values) {}
 
-    static Answer ask(Invocation invocation, String output, Tensor... inputs) {
+    static Answer ask(ModelInstance invocation, String output, Tensor... inputs) {
         List<Tensor> results;
         try {
             results = invocation.run(List.of(inputs), List.of(output));

@@ -3,7 +3,7 @@
 package io.nereid.backends.pytorch;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.BackendContract;
@@ -19,12 +19,12 @@ class PytorchContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         return Models.source("add_sub");
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         byte[] whole = Models.bytes("models/net/1/model.pt");
         return Models.lay("broken", directory, "model.pt", Arrays.copyOf(whole, whole.length / 2));
     }

@@ -5,7 +5,7 @@ package io.nereid.backends.sklearn;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import java.nio.file.Files;
@@ -15,16 +15,17 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves models of scikit-learn from pickle and joblib files, which it reads as data: nothing in them is run, and types it
- * does not know are refused by name. A model has one input of all its columns, {@code input-0} FP64 [columns], or one
- * input for each column of the data frame it was fitted to, when some of them hold text. Parameters:
+ * Serves scikit-learn models from pickle, joblib and skops files. Files are read as data: no code in them is run, and
+ * types that are not supported are rejected by name. A model has one input with all columns, {@code input-0} FP64
+ * [columns], or, when some columns hold text, one input for each column of the data frame that it was fitted to.
+ * Parameters:
  *
  * <ul>
- *   <li>{@code method}, or {@code predict_fn}: what is computed, one or more of {@code predict}, the default,
+ *   <li>{@code method}, or {@code predict_fn}: the methods to compute, one or more of {@code predict}, the default,
  *       {@code predict_proba}, {@code predict_log_proba}, {@code decision_function}, {@code transform} and
- *       {@code score_samples}, with commas between them. Outputs have these names, and a request chooses among them
+ *       {@code score_samples}, separated by commas. Outputs have these names, and a request selects among them
  *   <li>{@code inputs}: {@code matrix} or {@code columns}
- *   <li>{@code input_type}: {@code FP64}, the default, or {@code FP32}, of inputs that hold numbers
+ *   <li>{@code input_type}: {@code FP64}, the default, or {@code FP32}: the type of numeric inputs
  * </ul>
  *
  * Thread-safe: has no state.
@@ -65,7 +66,7 @@ public final class SklearnBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path file = file(source, config);
         try {
             return load(file, config, context, proba(context));
@@ -79,7 +80,10 @@ public final class SklearnBackend implements Backend {
         }
     }
 
-    /** Whether classifiers give probabilities when nothing else is said: a setting, or what KServe's servers read. */
+    /**
+     * Whether classifiers return probabilities by default: the backend's setting, or the variable of KServe's
+     * sklearnserver.
+     */
     private String proba(BackendContext context) {
         return context.settings()
                 .getOrDefault("predict-proba", environment.getOrDefault("PREDICT_PROBA", "false"))
@@ -102,7 +106,7 @@ public final class SklearnBackend implements Backend {
         return model;
     }
 
-    private static Path file(ModelSource source, ModelConfig config) {
+    private static Path file(ModelLocation source, ModelConfig config) {
         Path directory = source.versionDirectory().normalize();
         if (config.modelFile().isEmpty()) {
             for (String name : FILES) {
@@ -115,8 +119,7 @@ public final class SklearnBackend implements Backend {
         Path file = directory.resolve(name).normalize();
         if (!file.startsWith(directory)) {
             throw ServingException.invalidArgument(
-                    "model file '" + name + "' lies outside the version's directory",
-                    "name a file inside " + directory);
+                    "model file '" + name + "' is outside the version directory", "name a file inside " + directory);
         }
         if (!Files.isRegularFile(file)) {
             throw ServingException.invalidArgument(

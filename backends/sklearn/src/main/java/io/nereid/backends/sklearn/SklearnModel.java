@@ -3,17 +3,17 @@
 package io.nereid.backends.sklearn;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
 import io.nereid.tensor.Tensor;
 import java.util.ArrayList;
 import java.util.List;
 
-/** A loaded estimator that all its invocations share. Thread-safe: nothing of it changes. */
-final class SklearnModel implements BackendModel, Invocation {
-    /** So many rows of a quick estimator take tens of microseconds. */
+/** A loaded estimator, which is also its only instance: runs share no state. Thread-safe: immutable. */
+final class SklearnModel implements BackendModel, ModelInstance {
+    /** Batches of a quick estimator up to this size take tens of microseconds, and may run on the caller's thread. */
     private static final int FEW_ROWS = 64;
 
     private final ModelConfig config;
@@ -36,14 +36,14 @@ final class SklearnModel implements BackendModel, Invocation {
     }
 
     @Override
-    public IoTraits traits() {
-        return new IoTraits(
+    public ModelTraits traits() {
+        return new ModelTraits(
                 1, false, estimator.quick() && config.batched() && config.maxBatchSize() <= FEW_ROWS, false, true);
     }
 
-    /** A run has no state of its own, so that one will do for all. */
+    /** Returns this: a run has no state of its own, so all callers can share one instance. */
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         return this;
     }
 
@@ -53,9 +53,10 @@ final class SklearnModel implements BackendModel, Invocation {
     }
 
     /**
-     * One row through all methods, so that arrays of a file that do not fit each other are found out now.
+     * Runs one row of zeros through all methods, so that arrays of inconsistent sizes are detected at load time, not by
+     * the first request.
      *
-     * @throws RuntimeException that is no ServingException when they do not
+     * @throws RuntimeException other than ServingException when the arrays do not fit each other
      */
     void rehearse() {
         int columns = Math.max(estimator.features(), 0);
@@ -73,7 +74,7 @@ final class SklearnModel implements BackendModel, Invocation {
             try {
                 estimator.checked(method, new Table(1, columns, new double[columns], cells));
             } catch (ServingException e) {
-                // It refuses this row, as it may.
+                // Estimators may reject this row, for example as an unknown category.
             }
         }
     }

@@ -4,7 +4,7 @@ package io.nereid.backends.sklearn;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
@@ -26,11 +26,11 @@ final class Models {
     private Models() {}
 
     /** A directory with a fixture of the newest version under one of the names that are recognised. */
-    static ModelSource of(Path directory, String fixture) {
+    static ModelLocation of(Path directory, String fixture) {
         return of(directory, Fixtures.NEW, fixture);
     }
 
-    static ModelSource of(Path directory, String version, String fixture) {
+    static ModelLocation of(Path directory, String version, String fixture) {
         String file = Fixtures.expected(version).get(fixture).get("file").asText();
         try {
             byte[] bytes = Files.readAllBytes(Fixtures.path(version, file));
@@ -40,11 +40,11 @@ final class Models {
         }
     }
 
-    static ModelSource ofBytes(Path directory, String name, byte[] bytes) {
+    static ModelLocation ofBytes(Path directory, String name, byte[] bytes) {
         return write(directory, name, "model.pkl", bytes);
     }
 
-    private static ModelSource write(Path directory, String name, String file, byte[] bytes) {
+    private static ModelLocation write(Path directory, String name, String file, byte[] bytes) {
         Path version = directory.resolve(name).resolve("1");
         try {
             Files.createDirectories(version);
@@ -52,14 +52,14 @@ final class Models {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        return new ModelSource(new ServableId(name, 1), directory.resolve(name), version);
+        return new ModelLocation(new ServableId(name, 1), directory.resolve(name), version);
     }
 
-    static BackendModel load(ModelSource source, ModelConfig config) {
+    static BackendModel load(ModelLocation source, ModelConfig config) {
         return new SklearnBackend().load(source, config, new BackendContext(1, source.modelDirectory(), Map.of()));
     }
 
-    static BackendModel load(ModelSource source) {
+    static BackendModel load(ModelLocation source) {
         return load(source, ModelConfig.unspecified(source.id().model()));
     }
 

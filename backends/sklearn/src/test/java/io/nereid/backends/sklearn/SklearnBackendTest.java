@@ -9,7 +9,7 @@ import static org.assertj.core.api.Assertions.within;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -170,7 +170,7 @@ class SklearnBackendTest {
 
     private String answer(
             Map<String, String> environment, Map<String, String> settings, String fixture, ModelConfig config) {
-        ModelSource source = Models.of(directory, fixture);
+        ModelLocation source = Models.of(directory, fixture);
         try (BackendModel model = new SklearnBackend(environment)
                 .load(source, config, new BackendContext(1, source.modelDirectory(), settings))) {
             return model.config().outputs().get(0).name();
@@ -296,7 +296,7 @@ class SklearnBackendTest {
                         .build(),
                 Models.with("m", Map.of("inputs", "rows")),
                 Models.with("m", Map.of("input_type", "FP16")));
-        ModelSource source = Models.of(directory, "logistic_three");
+        ModelLocation source = Models.of(directory, "logistic_three");
         for (ModelConfig config : wrong) {
             assertThatThrownBy(() -> Models.load(
                             source, config.toBuilder().maxBatchSize(8).build()))

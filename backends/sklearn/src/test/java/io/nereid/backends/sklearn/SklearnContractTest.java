@@ -3,7 +3,7 @@
 package io.nereid.backends.sklearn;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
@@ -18,12 +18,12 @@ class SklearnContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         return Models.of(directory, "svc_three");
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         return Models.ofBytes(directory, "broken", new byte[] {(byte) 0x80, 4, '}', 'x'});
     }
 

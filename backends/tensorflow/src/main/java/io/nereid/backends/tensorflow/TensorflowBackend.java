@@ -5,7 +5,7 @@ package io.nereid.backends.tensorflow;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.backends.tensorflow.SavedModelFile.MetaGraph;
 import io.nereid.backends.tensorflow.SavedModelFile.SignatureFacts;
 import io.nereid.base.ErrorCode;
@@ -120,7 +120,7 @@ public final class TensorflowBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         TfSettings settings = TfSettings.read(config.parameters(), context.settings());
         Path place = find(source, config);
         try {
@@ -138,7 +138,7 @@ public final class TensorflowBackend implements Backend {
     }
 
     /** The directory of a SavedModel, or the file of a graph. */
-    private static Path find(ModelSource source, ModelConfig config) {
+    private static Path find(ModelLocation source, ModelConfig config) {
         Path directory = source.versionDirectory().normalize();
         boolean graph = config.platform().equals(GRAPH_DEF);
         List<String> names = !config.modelFile().isEmpty()
@@ -168,7 +168,7 @@ public final class TensorflowBackend implements Backend {
     }
 
     private BackendModel savedModel(
-            ModelSource source, ModelConfig config, BackendContext context, TfSettings settings, Path directory)
+            ModelLocation source, ModelConfig config, BackendContext context, TfSettings settings, Path directory)
             throws IOException {
         Path file = directory.resolve(SavedModelFile.NAME);
         if (!Files.isRegularFile(file)) {
@@ -239,7 +239,7 @@ public final class TensorflowBackend implements Backend {
     }
 
     private BackendModel graphDef(
-            ModelSource source, ModelConfig config, BackendContext context, TfSettings settings, Path file)
+            ModelLocation source, ModelConfig config, BackendContext context, TfSettings settings, Path file)
             throws IOException {
         TfRuntime engine = started();
         libraries(engine, source, config);
@@ -265,7 +265,7 @@ public final class TensorflowBackend implements Backend {
         }
     }
 
-    private static void libraries(TfRuntime engine, ModelSource source, ModelConfig config) {
+    private static void libraries(TfRuntime engine, ModelLocation source, ModelConfig config) {
         for (String library : config.operatorLibraries()) {
             engine.loadOperators(
                     config.name(), source.modelDirectory().resolve(library).toAbsolutePath());

@@ -12,7 +12,7 @@ import static org.tensorflow.internal.c_api.global.tensorflow.TF_TensorByteSize;
 import static org.tensorflow.internal.c_api.global.tensorflow.TF_TensorData;
 import static org.tensorflow.internal.c_api.global.tensorflow.TF_TensorType;
 
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -34,7 +34,7 @@ import org.tensorflow.internal.c_api.TF_Tensor;
  * Runs of one signature of a shared session, one at a time. Confined to one thread at a time. A run under way cannot be
  * stopped: the engine's C interface has no call for it.
  */
-final class TfInvocation implements Invocation {
+final class TfInvocation implements ModelInstance {
     /** Below this, copying costs less than keeping account of what the engine holds. */
     private static final int LENT_FROM = 64 * 1024;
 

@@ -3,8 +3,8 @@
 package io.nereid.backends.tensorflow;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -22,7 +22,7 @@ import java.util.Map;
  */
 final class TfModel implements BackendModel {
     /** Whatever is not on a 64-byte boundary, or small, is copied on the way in; the engine would do the same. */
-    private static final IoTraits TRAITS = new IoTraits(1, false, false);
+    private static final ModelTraits TRAITS = new ModelTraits(1, false, false);
 
     private final ModelConfig config;
     private final Graph graph;
@@ -72,7 +72,7 @@ final class TfModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         return TRAITS;
     }
 
@@ -82,12 +82,12 @@ final class TfModel implements BackendModel {
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         return new TfInvocation(this, byDefault);
     }
 
     @Override
-    public Invocation newInvocation(String signature) {
+    public ModelInstance newInvocation(String signature) {
         SignaturePorts wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(

@@ -3,7 +3,7 @@
 package io.nereid.backends.tensorflow;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.BackendContract;
@@ -22,12 +22,12 @@ class TensorflowContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         return Models.source("graph");
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         try {
             byte[] whole = Files.readAllBytes(Models.root().resolve("half_plus_two/1/saved_model.pb"));
             Path version = Files.createDirectories(directory.resolve("broken/1"));

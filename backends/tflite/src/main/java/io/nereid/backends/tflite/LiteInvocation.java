@@ -8,7 +8,7 @@ import static org.bytedeco.tensorflowlite.global.tensorflowlite.TfLiteTensorType
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteCancelled;
 import static org.bytedeco.tensorflowlite.global.tensorflowlite.kTfLiteOk;
 
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -22,7 +22,7 @@ import org.bytedeco.tensorflowlite.TfLiteTensor;
 import org.jspecify.annotations.Nullable;
 
 /** Runs of one interpreter, one at a time. Confined to one thread at a time, but for {@link #cancel}. */
-final class LiteInvocation implements Invocation {
+final class LiteInvocation implements ModelInstance {
     private final LiteModel model;
     private final SignaturePorts signature;
     private final Reports reports;

@@ -3,8 +3,8 @@
 package io.nereid.backends.tflite;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -18,7 +18,7 @@ import java.util.Map;
 /** A loaded model, whose bytes all invocations share; each has an interpreter with memory of its own. Thread-safe. */
 final class LiteModel implements BackendModel {
     /** Inputs are copied into the interpreter's memory. */
-    private static final IoTraits TRAITS = new IoTraits(1, true, false);
+    private static final ModelTraits TRAITS = new ModelTraits(1, true, false);
 
     private final ModelConfig config;
     private final LiteRuntime runtime;
@@ -70,7 +70,7 @@ final class LiteModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         return TRAITS;
     }
 
@@ -80,12 +80,12 @@ final class LiteModel implements BackendModel {
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         return invocation(byDefault);
     }
 
     @Override
-    public Invocation newInvocation(String signature) {
+    public ModelInstance newInvocation(String signature) {
         SignaturePorts wanted = signature.equals(ModelMetadata.DEFAULT_SIGNATURE) ? byDefault : ports.get(signature);
         if (wanted == null) {
             throw ServingException.of(
@@ -96,7 +96,7 @@ final class LiteModel implements BackendModel {
         return invocation(wanted);
     }
 
-    private Invocation invocation(SignaturePorts signature) {
+    private ModelInstance invocation(SignaturePorts signature) {
         return new LiteInvocation(this, signature, runtime.reports());
     }
 

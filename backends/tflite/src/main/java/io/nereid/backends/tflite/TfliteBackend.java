@@ -5,7 +5,7 @@ package io.nereid.backends.tflite;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -85,7 +85,7 @@ public final class TfliteBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         LiteSettings settings = LiteSettings.read(config.parameters(), context.settings());
         if (!config.operatorLibraries().isEmpty()) {
             throw ServingException.invalidArgument(
@@ -213,7 +213,7 @@ public final class TfliteBackend implements Backend {
         }
     }
 
-    private static Path find(ModelSource source, ModelConfig config) {
+    private static Path find(ModelLocation source, ModelConfig config) {
         Path directory = source.versionDirectory().normalize();
         String name = config.modelFile().isEmpty() ? FILE : config.modelFile();
         Path place = directory.resolve(name).normalize();

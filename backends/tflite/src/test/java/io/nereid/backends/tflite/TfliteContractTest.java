@@ -3,7 +3,7 @@
 package io.nereid.backends.tflite;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.BackendContract;
@@ -19,12 +19,12 @@ class TfliteContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         return Models.source("several");
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         byte[] whole = Models.bytes("models/several/1/model.tflite");
         return Models.lay("broken", directory, "model.tflite", Arrays.copyOf(whole, whole.length / 2));
     }

@@ -5,7 +5,7 @@ package io.nereid.backends.tokenizer;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -74,7 +74,7 @@ public final class TokenizerBackend implements Backend {
     }
 
     @Override
-    public BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         TokenizerSettings settings = TokenizerSettings.read(config);
         ModelConfig complete = TokenizerConfig.complete(config, context);
         String json = read(source, config);
@@ -101,7 +101,7 @@ public final class TokenizerBackend implements Backend {
         }
     }
 
-    private static String read(ModelSource source, ModelConfig config) {
+    private static String read(ModelLocation source, ModelConfig config) {
         String name = config.modelFile().isEmpty() ? FILE : config.modelFile();
         Path directory = source.versionDirectory().normalize();
         Path file = directory.resolve(name).normalize();

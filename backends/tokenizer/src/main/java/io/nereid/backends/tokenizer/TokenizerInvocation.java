@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tokenizer;
 
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backends.tokenizer.NativeTokenizer.Tokens;
 import io.nereid.base.ServingException;
 import io.nereid.spi.TensorSpec;
@@ -17,7 +17,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Runs of a shared tokenizer. Has no state of its own, hence thread-safe. */
-final class TokenizerInvocation implements Invocation {
+final class TokenizerInvocation implements ModelInstance {
     private final TokenizerModel model;
     private final List<TensorSpec> feeds;
     private final List<TensorSpec> fetches;

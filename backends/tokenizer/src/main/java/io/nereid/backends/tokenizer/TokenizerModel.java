@@ -3,13 +3,13 @@
 package io.nereid.backends.tokenizer;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.spi.ModelConfig;
 
 /** A loaded tokenizer that all its invocations share. Thread-safe. */
 final class TokenizerModel implements BackendModel {
-    private static final IoTraits TRAITS = new IoTraits(1, false, false);
+    private static final ModelTraits TRAITS = new ModelTraits(1, false, false);
 
     private final ModelConfig config;
     private final NativeTokenizer tokenizer;
@@ -38,12 +38,12 @@ final class TokenizerModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         return TRAITS;
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         return new TokenizerInvocation(this);
     }
 

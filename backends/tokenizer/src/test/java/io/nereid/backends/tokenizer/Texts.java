@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.tokenizer;
 
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -36,11 +36,11 @@ final class Texts {
         }
     }
 
-    static ModelSource source(Path root, String name, String json) {
+    static ModelLocation source(Path root, String name, String json) {
         try {
             Path version = Files.createDirectories(root.resolve(name).resolve("1"));
             Files.writeString(version.resolve("tokenizer.json"), json);
-            return new ModelSource(new ServableId(name, 1), root.resolve(name), version);
+            return new ModelLocation(new ServableId(name, 1), root.resolve(name), version);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

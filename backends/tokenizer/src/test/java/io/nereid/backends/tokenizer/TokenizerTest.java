@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -45,7 +45,7 @@ class TokenizerTest {
     private static List<List<List<Long>>> run(BackendModel model, Tensor... inputs) {
         List<String> wanted =
                 model.config().outputs().stream().map(TensorSpec::name).toList();
-        try (Invocation invocation = model.newInvocation()) {
+        try (ModelInstance invocation = model.newInvocation()) {
             List<Tensor> outputs = invocation.run(List.of(inputs), wanted);
             List<List<List<Long>>> result = new ArrayList<>();
             outputs.forEach(t -> result.add(Texts.rows(t)));
@@ -74,7 +74,7 @@ class TokenizerTest {
             assertThat(c.platform()).isEqualTo("tokenizer");
             assertThat(model.memoryBytes()).isPositive();
         }
-        ModelSource source = Texts.source(root, "words", Texts.json());
+        ModelLocation source = Texts.source(root, "words", Texts.json());
         try (BackendModel model = Texts.BACKEND.load(source, OPEN, new BackendContext(1, root, Map.of(), false))) {
             assertThat(model.config().maxBatchSize()).isZero();
         }
@@ -249,7 +249,7 @@ class TokenizerTest {
 
     @Test
     void aMissingFileIsNamed() {
-        ModelSource nowhere = new ModelSource(new ServableId("words", 1), root, root.resolve("9"));
+        ModelLocation nowhere = new ModelLocation(new ServableId("words", 1), root, root.resolve("9"));
         assertThatThrownBy(() -> Texts.BACKEND.load(nowhere, OPEN, new BackendContext(1, root, Map.of())))
                 .hasMessageContaining("unable to find")
                 .hasMessageContaining("tokenizer.json");

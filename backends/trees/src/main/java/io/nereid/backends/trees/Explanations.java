@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.trees;
 
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -134,7 +134,7 @@ final class Explanations {
     }
 
     /** @throws ServingException UNIMPLEMENTED for a model that cannot be explained */
-    Invocation newInvocation(TreeModel model) {
+    ModelInstance newInvocation(TreeModel model) {
         if (refusal != null) {
             throw refused(refusal);
         }

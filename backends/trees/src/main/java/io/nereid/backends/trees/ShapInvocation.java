@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.trees;
 
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.tensor.DataType;
@@ -14,7 +14,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Runs of a model's signature of contributions. Confined to one run at a time, but for {@link #cancel}. */
-final class ShapInvocation implements Invocation {
+final class ShapInvocation implements ModelInstance {
     private final TreeModel model;
     private final Explanations explanations;
     private final double[] row;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.trees;
 
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
@@ -50,7 +50,7 @@ final class TreeFile {
      * @param defaults names of files, the first that is there is meant
      * @throws ServingException INVALID_ARGUMENT when there is no such file
      */
-    static Path find(ModelSource source, ModelConfig config, List<String> defaults) {
+    static Path find(ModelLocation source, ModelConfig config, List<String> defaults) {
         Path directory = source.versionDirectory().normalize();
         List<String> names = config.modelFile().isEmpty() ? defaults : List.of(config.modelFile());
         List<Path> found = new ArrayList<>();

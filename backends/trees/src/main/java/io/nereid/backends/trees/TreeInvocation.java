@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.backends.trees;
 
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backends.trees.TreeConfig.Output;
 import io.nereid.backends.trees.TreeModel.Port;
 import io.nereid.base.ErrorCode;
@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * Runs of a shared model, in blocks of rows that stay in the caches while all trees pass over them. Confined to one run
  * at a time, but for {@link #cancel}.
  */
-final class TreeInvocation implements Invocation {
+final class TreeInvocation implements ModelInstance {
     private static final int BLOCK = 64;
     /** Numbers of a block, so that it stays in the first cache. */
     private static final int BLOCK_NUMBERS = 4096;

@@ -3,8 +3,8 @@
 package io.nereid.backends.trees;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.IoTraits;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelTraits;
 import io.nereid.backends.trees.ForestBuilder.Flavor;
 import io.nereid.backends.trees.TreeConfig.Output;
 import io.nereid.base.ServingException;
@@ -28,7 +28,7 @@ final class TreeModel implements BackendModel {
     private final TreeConfig config;
     private final @Nullable Forest forest;
     private final Explanations explanations;
-    private final IoTraits traits;
+    private final ModelTraits traits;
     private final List<Port> ports;
     private final @Nullable Turned turned;
 
@@ -51,7 +51,7 @@ final class TreeModel implements BackendModel {
         this.config = config;
         this.explanations = explanations;
         DataType input = config.config().feeds().get(0).dataType();
-        Flavor flavor = parsed.format().equals(XgboostBackend.NAME)
+        Flavor flavor = parsed.format().equals(ParsedModel.XGBOOST)
                 ? Flavor.LESS
                 : input == DataType.FP32 ? Flavor.LESS_OR_EQUAL : Flavor.LESS_OR_EQUAL_DOUBLE;
         this.forest = parsed.weights() == null ? new ForestBuilder(parsed.trees(), flavor).build() : null;
@@ -70,7 +70,7 @@ final class TreeModel implements BackendModel {
                         config.margin() ? TreeConfig.ANSWER : TreeConfig.MARGIN,
                         new Signature(Signature.PREDICT, config.config().inputs(), others, Map.of()),
                         ports(others, !config.margin()));
-        this.traits = new IoTraits(1, true, bounded && steps * rows <= TINY && explanations.atHand(), false, true);
+        this.traits = new ModelTraits(1, true, bounded && steps * rows <= TINY && explanations.atHand(), false, true);
     }
 
     private List<Port> ports(List<TensorSpec> specs, boolean margin) {
@@ -93,7 +93,8 @@ final class TreeModel implements BackendModel {
         return config;
     }
 
-    @Nullable Forest forest() {
+    @Nullable
+    Forest forest() {
         return forest;
     }
 
@@ -103,12 +104,12 @@ final class TreeModel implements BackendModel {
     }
 
     @Override
-    public IoTraits traits() {
+    public ModelTraits traits() {
         return traits;
     }
 
     @Override
-    public Invocation newInvocation() {
+    public ModelInstance newInvocation() {
         return new TreeInvocation(this, ports);
     }
 
@@ -139,7 +140,7 @@ final class TreeModel implements BackendModel {
     }
 
     @Override
-    public Invocation newInvocation(String signature) {
+    public ModelInstance newInvocation(String signature) {
         if (turned != null && signature.equals(turned.name())) {
             return new TreeInvocation(this, turned.ports());
         }

@@ -5,7 +5,7 @@ package io.nereid.backends.trees;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import java.nio.file.Path;
 import java.util.List;
@@ -47,7 +47,7 @@ abstract class TreesBackend implements Backend {
     }
 
     @Override
-    public final BackendModel load(ModelSource source, ModelConfig config, BackendContext context) {
+    public final BackendModel load(ModelLocation source, ModelConfig config, BackendContext context) {
         Path file = TreeFile.find(source, config, files);
         Explanations.Origin origin = Explanations.Origin.of(file, name);
         ParsedModel parsed = TreeConfig.chosen(TreeFile.read(file, name, origin.small()), config);

@@ -3,7 +3,7 @@
 package io.nereid.backends.trees;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.BackendContract;
 import java.nio.file.Path;
@@ -16,13 +16,13 @@ class LightgbmContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         return References.laidOut(
                 directory, "whole", "model.txt", References.bytes(References.model("lightgbm", "binary-gbdt-zero")));
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         byte[] bytes = References.bytes(References.model("lightgbm", "binary-gbdt-zero"));
         return References.laidOut(directory, "broken", "model.txt", java.util.Arrays.copyOf(bytes, bytes.length / 2));
     }

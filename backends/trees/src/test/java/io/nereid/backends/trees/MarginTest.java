@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backends.trees.References.Expected;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -64,7 +64,7 @@ class MarginTest {
     private static void same(BackendModel model, String signature, Expected e, double[][] wanted, double tolerance) {
         Signature said = model.signatures().get(signature);
         DataType type = model.config().inputs().get(0).dataType();
-        try (Invocation invocation = model.newInvocation(signature);
+        try (ModelInstance invocation = model.newInvocation(signature);
                 Tensor in = References.rows(said.inputs().get(0).name(), type, e.x(), 0, e.rows(), e.features());
                 Tensor out = invocation.run(List.of(in), List.of("predict")).get(0)) {
             TensorSpec spec = said.outputs().get(0);
@@ -104,7 +104,7 @@ class MarginTest {
                     .containsExactly(
                             new TensorSpec("label", DataType.INT64, Shape.SCALAR),
                             new TensorSpec("predict", DataType.FP64, Shape.of(3)));
-            try (Invocation invocation = model.newInvocation("margin");
+            try (ModelInstance invocation = model.newInvocation("margin");
                     Tensor in = References.rows("input-0", DataType.FP32, e.x(), 0, 1, e.features())) {
                 List<Tensor> out = invocation.run(List.of(in), List.of("label", "predict"));
                 assertThat(out.get(0).buffer().getLong()).isEqualTo((long) e.answers()[0][0]);

@@ -5,8 +5,8 @@ package io.nereid.backends.trees;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelLocation;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.DataType;
@@ -86,9 +86,9 @@ final class References {
         return model.toString().endsWith(".txt") ? LIGHTGBM : XGBOOST;
     }
 
-    static ModelSource source(Path model) {
+    static ModelLocation source(Path model) {
         Path directory = model.toAbsolutePath().getParent();
-        return new ModelSource(new ServableId("m", 1), directory, directory);
+        return new ModelLocation(new ServableId("m", 1), directory, directory);
     }
 
     static ModelConfig.Builder config(Path model) {
@@ -115,7 +115,7 @@ final class References {
     /** One output for some rows. */
     static double[][] run(BackendModel model, Expected e, int from, int rows, String output) {
         DataType type = model.config().inputs().get(0).dataType();
-        try (Invocation invocation = model.newInvocation();
+        try (ModelInstance invocation = model.newInvocation();
                 Tensor input = rows(model.config().inputs().get(0).name(), type, e.x(), from, rows, e.features());
                 Tensor result = invocation.run(List.of(input), List.of(output)).get(0)) {
             int width = (int) (result.shape().elementCount() / rows);
@@ -141,11 +141,11 @@ final class References {
     }
 
     /** A model of one version with one file. */
-    static ModelSource laidOut(Path root, String name, String file, byte[] bytes) {
+    static ModelLocation laidOut(Path root, String name, String file, byte[] bytes) {
         try {
             Path version = Files.createDirectories(root.resolve(name).resolve("1"));
             Files.write(version.resolve(file), bytes);
-            return new ModelSource(new ServableId(name, 1), root.resolve(name), version);
+            return new ModelLocation(new ServableId(name, 1), root.resolve(name), version);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

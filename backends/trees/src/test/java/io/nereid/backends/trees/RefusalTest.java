@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.backend.Backend;
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -25,7 +25,7 @@ class RefusalTest {
     private Path directory;
 
     private void refused(Backend backend, String file, byte[] bytes, String why, String remedy) {
-        ModelSource source = References.laidOut(directory, "m" + file, file, bytes);
+        ModelLocation source = References.laidOut(directory, "m" + file, file, bytes);
         assertThatThrownBy(() ->
                         load(backend, source, ModelConfig.unspecified("m")).close())
                 .isInstanceOfSatisfying(ServingException.class, e -> {
@@ -35,7 +35,7 @@ class RefusalTest {
                 });
     }
 
-    private BackendModel load(Backend backend, ModelSource source, ModelConfig config) {
+    private BackendModel load(Backend backend, ModelLocation source, ModelConfig config) {
         return backend.load(source, config, new BackendContext(1, directory, Map.of()));
     }
 
@@ -143,7 +143,7 @@ class RefusalTest {
 
     @Test
     void aFileCalledBstIsOfWhicheverLibraryWroteIt() {
-        ModelSource source = References.laidOut(directory, "either", "model.bst", text(lightgbm()));
+        ModelLocation source = References.laidOut(directory, "either", "model.bst", text(lightgbm()));
         try (BackendModel model = load(References.XGBOOST, source, ModelConfig.unspecified("either"))) {
             assertThat(model.config().backend()).isEqualTo("lightgbm");
         }
@@ -169,7 +169,7 @@ class RefusalTest {
 
     @Test
     void severalFilesOrNoneAreRefused() throws Exception {
-        ModelSource source = References.laidOut(directory, "two", "model.json", text("{}"));
+        ModelLocation source = References.laidOut(directory, "two", "model.json", text("{}"));
         Files.writeString(source.versionDirectory().resolve("model.ubj"), "{}");
         assertThatThrownBy(() -> load(References.XGBOOST, source, ModelConfig.unspecified("two")))
                 .hasMessageContaining("several files");

@@ -8,7 +8,7 @@ import static org.assertj.core.api.Assertions.within;
 
 import io.nereid.backend.BackendContext;
 import io.nereid.backend.BackendModel;
-import io.nereid.backend.Invocation;
+import io.nereid.backend.ModelInstance;
 import io.nereid.backends.trees.References.Expected;
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelConfig;
@@ -112,7 +112,7 @@ class ShapTest {
 
     private static double[] explain(BackendModel model, double[] x, int rows, int features) {
         TensorSpec spec = model.signatures().get("shap").inputs().get(0);
-        try (Invocation invocation = model.newInvocation("shap");
+        try (ModelInstance invocation = model.newInvocation("shap");
                 Tensor input = References.rows(spec.name(), spec.dataType(), x, 0, rows, features);
                 Tensor result =
                         invocation.run(List.of(input), List.of("contributions")).get(0)) {
@@ -224,7 +224,7 @@ class ShapTest {
     void rowsOfAnotherWidthAreRefused() {
         Path file = References.model("xgboost", "binary-logistic-dart");
         try (BackendModel model = References.load(file, References.config(file).build());
-                Invocation invocation = model.newInvocation("shap");
+                ModelInstance invocation = model.newInvocation("shap");
                 Tensor input = References.rows("input-0", DataType.FP32, new double[5], 0, 1, 5)) {
             assertThatThrownBy(() -> Tensor.closeAll(invocation.run(List.of(input), List.of("contributions"))))
                     .hasMessageContaining("[-1,6]");

@@ -3,7 +3,7 @@
 package io.nereid.backends.trees;
 
 import io.nereid.backend.Backend;
-import io.nereid.backend.ModelSource;
+import io.nereid.backend.ModelLocation;
 import io.nereid.tensor.Tensor;
 import io.nereid.testkit.BackendContract;
 import java.nio.file.Path;
@@ -16,7 +16,7 @@ class XgboostContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource model(Path directory) {
+    protected ModelLocation model(Path directory) {
         return References.laidOut(
                 directory,
                 "whole",
@@ -25,7 +25,7 @@ class XgboostContractTest extends BackendContract {
     }
 
     @Override
-    protected ModelSource brokenModel(Path directory) {
+    protected ModelLocation brokenModel(Path directory) {
         byte[] bytes = References.bytes(References.model("xgboost", "binary-logistic-dart"));
         return References.laidOut(directory, "broken", "model.json", java.util.Arrays.copyOf(bytes, bytes.length / 2));
     }

@@ -6,10 +6,10 @@ import io.nereid.spi.ServableId;
 import java.nio.file.Path;
 
 /**
- * Where a version's files lie. Immutable.
+ * The directories of one model version. Immutable.
  *
  * @param id the version
  * @param modelDirectory the model's directory (configuration, labels, warm-up data)
  * @param versionDirectory the version's directory inside it
  */
-public record ModelSource(ServableId id, Path modelDirectory, Path versionDirectory) {}
+public record ModelLocation(ServableId id, Path modelDirectory, Path versionDirectory) {}

@@ -1,0 +1,68 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.backend;
+
+import io.nereid.tensor.Tensor;
+import java.util.List;
+
+/**
+ * One instance of a loaded model: the unit of concurrency, as in Triton's instance groups. The engine runs at most one
+ * batch at a time on an instance, on any of its threads, so an implementation needs no locks for {@link #run} and
+ * {@link #execute}; {@link #cancel} alone may come from another thread while a run is under way. A model is called
+ * either through {@link #run}, with one tensor per input for the whole batch, or through {@link #execute}, with the
+ * single requests; {@link ModelTraits#requests} decides which.
+ *
+ * <p>An instance of a model that adds 1 to every element of its FP32 input:
+ *
+ * <pre>{@code
+ * public List<Tensor> run(List<Tensor> inputs, List<String> outputs) {
+ *     Tensor in = inputs.get(0);                              // lent: not closed here
+ *     Tensor out = Tensor.allocate("OUTPUT0", DataType.FP32, in.shape());
+ *     ByteBuffer from = in.buffer();
+ *     ByteBuffer to = out.buffer();                           // both little-endian, row-major
+ *     while (from.hasRemaining()) {
+ *         to.putFloat(from.getFloat() + 1);
+ *     }
+ *     return List.of(out);                                    // owned by the engine from here on
+ * }
+ * }</pre>
+ */
+public interface ModelInstance extends AutoCloseable {
+    /**
+     * Runs the model on one batch.
+     *
+     * @param inputs one tensor for each model input that is present, in the order of the model's inputs. Optional
+     *     inputs may be missing, so an implementation with optional inputs looks them up by name. Types and shapes
+     *     have been checked against the configuration; shapes include the batch dimension where the model is batched.
+     *     The tensors are lent until this method returns. An output may share an input's memory through
+     *     {@link Tensor#retainAs}
+     * @param outputs names of the requested outputs, at least one
+     * @return the requested outputs in that order, with their concrete shapes, owned by the caller
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT when the model rejects the input, CANCELLED after
+     *     {@link #cancel}, else INTERNAL with the message of the inference library
+     */
+    List<Tensor> run(List<Tensor> inputs, List<String> outputs);
+
+    /**
+     * Runs the model on single requests; called instead of {@link #run} where {@link ModelTraits#requests} is true. Every
+     * request must be ended exactly once: before this method returns or, by a decoupled model, at any later time on
+     * any thread. The engine uses the instance for the next batch as soon as this method returns.
+     *
+     * @param requests at least one. The tensors of a batched model have their batch dimension, and all requests
+     *     together have at most {@code maxBatchSize} rows
+     * @throws io.nereid.base.ServingException as {@link #run}; fails every request that has not ended yet
+     */
+    default void execute(List<ModelRequest> requests) {
+        throw new UnsupportedOperationException("this model takes batches of tensors");
+    }
+
+    /**
+     * Interrupts the run that is under way if the inference library supports that; otherwise does nothing. Called from
+     * any thread, also when no run is under way.
+     */
+    void cancel();
+
+    /** Frees the instance. Called once, when no run is under way. */
+    @Override
+    void close();
+}
