@@ -4,12 +4,12 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import io.netty.channel.EventLoop;
 import java.net.SocketAddress;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
@@ -18,8 +18,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One HTTP exchange, whatever the protocol's version. Thread-safe: everything but {@code end} is fixed before a handler
- * sees it, and {@code end} decides between a reply and the client's leaving.
+ * One HTTP request and its response, independent of the protocol's version. Subclasses send the response.
+ *
+ * <p>Thread-safe: all fields but {@code end} are set before a handler gets the exchange. {@code end} is an atomic state
+ * by which exactly one of the response and the client's disconnect wins; each of the budget's reservation, the body and
+ * the access-log entry is then settled once.
  */
 abstract class Exchange implements HttpExchange {
     private static final Logger LOG = LoggerFactory.getLogger(Exchange.class);
@@ -35,13 +38,13 @@ abstract class Exchange implements HttpExchange {
     private final long reserved;
     private final long arrivedNanos;
 
-    /** Null or the action to run when the client leaves; then {@code REPLIED} or {@code GONE}. */
+    /** Null or the action to run when the client disconnects; at last {@code REPLIED} or {@code GONE}. */
     private volatile @Nullable Object end;
 
-    /** The reply in pieces, once it has begun. */
+    /** The streamed response, once it has begun. */
     private @Nullable ReplyStream stream;
 
-    /** Takes over the body and the {@code reserved} bytes of the budget. */
+    /** Takes over the body and the {@code reserved} bytes that it holds in the budget. */
     Exchange(
             ServerContext server, RequestLine line, MemoryRegion body, long bytesIn, long reserved, long arrivedNanos) {
         this.server = server;
@@ -52,7 +55,7 @@ abstract class Exchange implements HttpExchange {
         this.arrivedNanos = arrivedNanos;
     }
 
-    /** Calls the route's handler, or answers for the route that is missing. */
+    /** Calls the route's handler, or sends the error of a request without a route. */
     final void dispatch() {
         server.stats.exchangeStarted();
         RouteTable.Match match = line.match();
@@ -72,7 +75,7 @@ abstract class Exchange implements HttpExchange {
         }
     }
 
-    /** The answer to a request that no route takes. */
+    /** The response to a request without a route: 404, 405 with {@code allow}, or 400. */
     static HttpReply missing(RouteTable.Match match) {
         if (match.status() == 405) {
             HttpReply plain = HttpReply.error(405, "Method Not Allowed");
@@ -81,7 +84,7 @@ abstract class Exchange implements HttpExchange {
         return HttpReply.error(match.status(), match.text());
     }
 
-    /** The answer to a body in an encoding that is not understood. */
+    /** The response to a body in an unsupported content encoding. */
     static HttpReply unsupportedEncoding() {
         HttpReply plain = HttpReply.error(501, "Unsupported compression type");
         return new HttpReply(
@@ -93,21 +96,21 @@ abstract class Exchange implements HttpExchange {
         ReplyStream begun = stream;
         if (begun != null) {
             reply.content().discard();
-            LOG.error("{} {} was answered twice; the first answer is broken off", line.method(), line.path());
+            LOG.error("{} {} was answered twice; the first response is aborted", line.method(), line.path());
             begun.abort();
             return;
         }
         Object was = END.getAndSet(this, REPLIED);
         if (was == REPLIED) {
             reply.content().discard();
-            LOG.error("{} {} was answered twice; the second answer is dropped", line.method(), line.path());
+            LOG.error("{} {} was answered twice; the second response is dropped", line.method(), line.path());
             return;
         }
         server.stats.exchangeFinished();
         long bytesOut = reply.content().length();
         int status = reply.status();
         if (was == GONE) {
-            status = 499;
+            status = 499; // "client closed request", as nginx logs it
             bytesOut = 0;
             reply.content().discard();
         }
@@ -120,7 +123,7 @@ abstract class Exchange implements HttpExchange {
     }
 
     @Override
-    public final HttpStream stream(HttpReply head) {
+    public final ResponseStream stream(HttpReply head) {
         if (stream != null || end == REPLIED) {
             head.content().discard();
             throw new IllegalStateException(line.method() + " " + line.path() + " was answered twice");
@@ -132,14 +135,14 @@ abstract class Exchange implements HttpExchange {
         return begun;
     }
 
-    /** The reply in pieces is complete, or will never be. */
+    /** Records the end of a streamed response, complete or aborted. */
     final void streamed(int status, long bytesOut) {
         Object was = END.getAndSet(this, REPLIED);
         server.stats.exchangeFinished();
         log(was == GONE ? 499 : status, bytesOut);
     }
 
-    /** Whether the client has left. */
+    /** Whether the client has disconnected. */
     final boolean isGone() {
         return end == GONE;
     }
@@ -167,8 +170,9 @@ abstract class Exchange implements HttpExchange {
                 e.code() == ErrorCode.INTERNAL ? server.published(e, line.method() + " " + line.path()) : e));
     }
 
-    /** The client has left, or will not read the reply. Event loop only. */
+    /** Records that the client has disconnected or will not read the response. Event loop only. */
     final void gone() {
+        // a handler may register its action at this moment: retry until one of the states is final
         Object was = end;
         while (was != REPLIED && was != GONE) {
             if (END.compareAndSet(this, was, GONE)) {
@@ -183,6 +187,7 @@ abstract class Exchange implements HttpExchange {
 
     @Override
     public final void onCancel(Runnable action) {
+        // too late to register when the client has gone already: then the action runs at once, on the loop as promised
         if (!END.compareAndSet(this, null, action) && end == GONE) {
             loop().execute(() -> run(action));
         }
@@ -196,15 +201,18 @@ abstract class Exchange implements HttpExchange {
         }
     }
 
-    /** The content to send: compressed when the client asks for it and it is worth it. */
-    static Content compressed(Content content, Encoding encoding) {
+    /** The text of {@code content}, compressed. */
+    static ResponseBody compressed(ResponseBody content, Encoding encoding) {
         byte[] bytes = encoding.deflate(content.text(), content.textLength());
-        return new Content(bytes, bytes.length);
+        return new ResponseBody(bytes, bytes.length);
     }
 
-    /** The encoding in which to send {@code reply}. */
+    /**
+     * The content encoding to send {@code reply} in. Compresses only text of a middle size: small ones gain nothing,
+     * large ones would hold up the thread, and tensors hardly shrink.
+     */
     final Encoding encodingFor(HttpReply reply) {
-        Content content = reply.content();
+        ResponseBody content = reply.content();
         int length = content.textLength();
         if (length < Encoding.MIN_COMPRESSED
                 || length > Encoding.MAX_COMPRESSED
@@ -221,15 +229,15 @@ abstract class Exchange implements HttpExchange {
         return Encoding.accepted(header("accept-encoding"));
     }
 
-    /** Whether the client gets compressed replies if it asks for them. */
+    /** Whether responses may be compressed when the client accepts it. */
     boolean compresses() {
         return true;
     }
 
-    /** Begins a reply in pieces: its head and its first piece, which this takes over. */
+    /** Begins a streamed response with its head and its first piece, which this takes over. */
     abstract ReplyStream begin(HttpReply head);
 
-    /** Encodes the reply on the calling thread and sends it from the event loop. */
+    /** Encodes the response on the calling thread and writes it on the event loop. */
     abstract void send(HttpReply reply);
 
     abstract EventLoop loop();

@@ -3,14 +3,14 @@
 package io.nereid.transport;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import io.netty.buffer.ByteBuf;
 import io.netty.handler.codec.http.HttpHeaders;
 import java.time.Duration;
@@ -33,7 +33,7 @@ final class ForwardedExchange extends Outgoing {
     private final HttpExchange exchange;
     private final List<ByteBuf> pieces = new ArrayList<>();
     private @Nullable HttpReply head;
-    private @Nullable HttpStream stream;
+    private @Nullable ResponseStream stream;
     private boolean paused;
 
     ForwardedExchange(
@@ -49,8 +49,8 @@ final class ForwardedExchange extends Outgoing {
     }
 
     /** A piece of a body without a copy; takes a count of its own. */
-    static Content content(ByteBuf bytes) {
-        Content content = new Content(new byte[0], 0);
+    static ResponseBody content(ByteBuf bytes) {
+        ResponseBody content = new ResponseBody(new byte[0], 0);
         int length = bytes.readableBytes();
         if (length > 0) {
             MemoryRegion region = bytes.hasMemoryAddress() || bytes.isDirect()
@@ -79,7 +79,7 @@ final class ForwardedExchange extends Outgoing {
                 kept.add(header.getValue());
             }
         }
-        HttpReply reply = new HttpReply(status, type, kept.toArray(new String[0]), new Content(new byte[0], 0));
+        HttpReply reply = new HttpReply(status, type, kept.toArray(new String[0]), new ResponseBody(new byte[0], 0));
         head = reply;
         long length = bodiless ? 0 : length(answer);
         if (length < 0 || length > WHOLE) {
@@ -99,7 +99,7 @@ final class ForwardedExchange extends Outgoing {
 
     @Override
     void onData(ByteBuf bytes) {
-        HttpStream open = stream;
+        ResponseStream open = stream;
         if (open == null) {
             pieces.add(bytes.retainedSlice());
             return;
@@ -113,7 +113,7 @@ final class ForwardedExchange extends Outgoing {
     }
 
     /** Goes on reading once the client has taken most of what was sent. */
-    private void look(HttpStream open) {
+    private void look(ResponseStream open) {
         client.loop.schedule(
                 () -> {
                     if (over()) {
@@ -132,17 +132,17 @@ final class ForwardedExchange extends Outgoing {
 
     @Override
     void onEnd() {
-        HttpStream open = stream;
+        ResponseStream open = stream;
         if (open != null) {
             open.end();
             return;
         }
         HttpReply begun = java.util.Objects.requireNonNull(head);
-        Content content = begun.content();
+        ResponseBody content = begun.content();
         if (!pieces.isEmpty()) {
             MemoryRegion body = LocalExchange.joined(pieces.toArray(new ByteBuf[0]));
             pieces.clear();
-            content = new Content(new byte[0], 0)
+            content = new ResponseBody(new byte[0], 0)
                     .splice(Tensor.over("", DataType.UINT8, Shape.of(body.size()), body, 0, body.size()), 0);
         }
         exchange.reply(new HttpReply(begun.status(), begun.contentType(), begun.headers(), content));
@@ -151,7 +151,7 @@ final class ForwardedExchange extends Outgoing {
     @Override
     void onFailure(ServingException e, boolean begun) {
         drop();
-        HttpStream open = stream;
+        ResponseStream open = stream;
         if (open != null) {
             open.abort();
         } else {

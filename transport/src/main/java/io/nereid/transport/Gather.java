@@ -2,28 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.Content;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.ResponseBody;
 import io.netty.buffer.ByteBuf;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Turns content into buffers for one gathering write: text and small tensors copied, large tensors as they lie. */
+/**
+ * Turns a response body into the buffers of one gathering write: text and small tensors are copied into one buffer,
+ * large tensors are written from where they are, without a copy. Holds no state.
+ */
 final class Gather {
     /** Tensors below this many bytes are cheaper to copy than to write from where they are. */
     private static final int COPIED = 4096;
 
     private Gather() {}
 
-    /** A pooled direct buffer whose capacity is {@code n}; the pool rounds up that of very large ones. */
+    /** A pooled direct buffer whose capacity is exactly {@code n}, also where the pool has rounded it up. */
     static ByteBuf exact(int n) {
         ByteBuf buffer = MemoryRegion.allocator().directBuffer(n, n);
         return buffer.capacity() == n ? buffer : buffer.slice(0, n).setIndex(0, 0);
     }
 
-    /** Bytes of the content that {@link #into} copies. */
-    static int copied(Content content) {
+    /** The number of bytes that {@link #into} copies. */
+    static int copied(ResponseBody content) {
         int n = content.textLength();
         for (int i = 0; i < content.tensorCount(); i++) {
             int bytes = content.tensor(i).byteLength();
@@ -33,12 +36,12 @@ final class Gather {
     }
 
     /**
-     * Appends the content to {@code out}, which has room for what is copied.
+     * Appends the content to {@code out}, which has space for {@link #copied} bytes.
      *
-     * @return the buffers to write, in order; {@code out} alone when nothing large is in it. The caller owns them; the
+     * @return the buffers to write, in order; {@code out} alone when no tensor is large. The caller owns them; the
      *     content's tensors and {@code out} are taken over
      */
-    static ByteBuf[] into(ByteBuf out, Content content) {
+    static ByteBuf[] into(ByteBuf out, ResponseBody content) {
         byte[] text = content.text();
         List<ByteBuf> parts = null;
         int written = 0;
@@ -73,7 +76,7 @@ final class Gather {
         return parts.toArray(new ByteBuf[0]);
     }
 
-    /** Gives the buffers up. */
+    /** Releases the buffers. */
     static void release(ByteBuf[] parts) {
         for (ByteBuf part : parts) {
             part.release();

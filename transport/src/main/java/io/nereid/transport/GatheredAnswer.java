@@ -4,10 +4,10 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Upstream.Answer;
-import io.nereid.endpoint.Upstream.Header;
-import io.nereid.endpoint.Upstream.Terms;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamClient.Terms;
 import io.netty.buffer.ByteBuf;
 import io.netty.handler.codec.http.HttpHeaders;
 import java.util.ArrayList;

@@ -4,10 +4,10 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.Channel;
@@ -33,8 +33,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A gRPC call that another server answers. What the client sends is heard on the loop of its connection, everything else
- * runs on the loop of the other connection, which is the same when the relay shares the server's.
+ * A gRPC call that another server answers. What the client sends is heard on the loop of its connection, everything
+ * else runs on the loop of the other connection, which is the same when the relay shares the server's.
  */
 final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcListener, MessageReader.Sink {
     private static final int PREFIX = 5;
@@ -108,7 +108,10 @@ final class GrpcForward extends ChannelInboundHandlerAdapter implements GrpcList
         end(ErrorCode.DEADLINE_EXCEEDED, "no complete answer from " + key + " " + within, true);
     }
 
-    /** Whether the time is over: the other server, which was told it, may notice first, and says that the call was cancelled. */
+    /**
+     * Whether the time is over: the other server, which was told it, may notice first, and says that the call was
+     * cancelled.
+     */
     private boolean overdue() {
         return deadlineNanos != Long.MAX_VALUE && client.options().clock().nanos() - deadlineNanos >= -EARLY_NANOS;
     }

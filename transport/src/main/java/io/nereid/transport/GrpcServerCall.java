@@ -4,12 +4,12 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.ResponseBody;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPromise;
 import io.netty.handler.codec.http2.Http2Headers;
@@ -26,9 +26,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One gRPC call. Confined to the connection's event loop, but for {@code send}, {@code sendAndClose}, {@code close},
- * {@code isReady} and what is fixed when the call begins: {@code ended} decides once, between threads, whether the
- * handler, the client, the deadline or a fault ends the call.
+ * The server's side of one gRPC call: deframes and decompresses the client's messages, delivers them to the handler,
+ * and frames the responses.
+ *
+ * <p>Flow control towards the client: while the handler has switched reading off, messages are held and the bytes of
+ * arriving data are not returned to the stream's window, so that the client stops once its window is used up.
+ *
+ * <p>Memory: every message is reserved in the server's byte budget from its prefix on. The reservation is released when
+ * the call ends (calls with one message), when the message's memory is freed (streams, large messages), or after
+ * delivery (streams, small messages).
+ *
+ * <p>Confined to the connection's event loop, but for {@code send}, {@code sendAndClose}, {@code close}, {@code
+ * isReady} and the fields set when the call begins. {@code ended} decides atomically whether the handler, the client,
+ * the deadline or an error ends the call.
  */
 final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.Sink {
     private static final Logger LOG = LoggerFactory.getLogger(GrpcServerCall.class);
@@ -41,7 +51,9 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
     private static final int PREFIX = 5;
     private static final int READY_BELOW = 64 << 10;
 
-    /** Messages from here on are charged to the budget until their memory is free, smaller ones while delivered. */
+    /**
+     * Messages of a stream from this size on are charged to the budget until they are freed, not only while delivered.
+     */
     private static final int TRACKED = 64 << 10;
 
     private final H2Connection connection;
@@ -68,16 +80,28 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
     private int messagesIn;
     private long bytesIn;
     private long bytesOut;
+
+    /** Bytes reserved in the budget until the call ends. */
     private long reserved;
+
+    /** Messages that wait while reading is off. */
     private @Nullable ArrayDeque<Held> held;
+
+    /** Bytes that have not been returned to the stream's window, as messages are held. */
     private int unconsumed;
 
     private volatile int ended;
+
+    /** Writes handed to the event loop that have not run yet; later writes must not overtake them. */
     private volatile int hops;
+
+    /** Bytes of messages that have not been written to the socket yet. */
     private volatile int unsent;
+
+    /** Whether the handler was given "not ready" and has to be notified of the change. */
     private volatile boolean wasNotReady;
 
-    /** A message and what it took from the budget. Immutable. */
+    /** A held message and its reservation in the budget. Immutable. */
     private record Held(MemoryRegion message, int charge) {}
 
     GrpcServerCall(
@@ -98,7 +122,9 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         this.arrivedNanos = server.nanos();
     }
 
-    /** Looks at the head and starts the handler; answers with {@code refusal} instead if there is one. */
+    /**
+     * Checks the request headers and starts the handler; ends the call with {@code refusal} instead if there is one.
+     */
     void begin(@Nullable ServingException refusal) {
         if (refusal != null) {
             server.stats.requestRejected();
@@ -156,7 +182,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
                 "deadline exceeded after " + TimeUnit.NANOSECONDS.toMillis(server.nanos() - arrivedNanos) + " ms");
     }
 
-    /** Ends the call for a reason that is not the handler's, who hears of it. */
+    /** Ends the call for a reason outside the handler (client, deadline, limits), and notifies the handler. */
     private void fault(ErrorCode code, String text) {
         if (ENDED.compareAndSet(this, 0, 1)) {
             writeEnd(code, text);
@@ -165,7 +191,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         }
     }
 
-    /** Ends the call with what its handler threw. */
+    /** Ends the call with the exception that its handler threw. */
     private void threw(Throwable t) {
         if (ENDED.compareAndSet(this, 0, 1)) {
             ServingException e = server.published(t, path);
@@ -192,7 +218,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         connection.flushSoon();
     }
 
-    /** Lets go of everything that the call holds. */
+    /** Releases everything that the call holds and writes the access log; runs once. */
     private void finish(ErrorCode code) {
         if (finished) {
             return;
@@ -233,6 +259,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         }
     }
 
+    /** Returns the withheld bytes to the stream's window: the client may send again. */
     private void consumeHeldBack() {
         int n = unconsumed;
         if (n > 0) {
@@ -253,7 +280,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
             if (reader.inMessage()) {
                 fault(ErrorCode.INVALID_ARGUMENT, "the client's last message is truncated");
             } else if (single && messagesIn == 0) {
-                fault(ErrorCode.UNIMPLEMENTED, "no message (expected: exactly one)");
+                fault(ErrorCode.UNIMPLEMENTED, "the request has no message (expected: exactly one)");
             } else {
                 halfClosed = true;
                 notifyHalfClose();
@@ -262,7 +289,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         if (held == null || held.isEmpty()) {
             return flow;
         }
-        unconsumed += flow;
+        unconsumed += flow; // the handler does not read: keep the client's window small
         return 0;
     }
 
@@ -313,6 +340,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
             fault(code, problem);
             return;
         }
+        // whoever frees the bytes releases their reservation; see the class comment
         MemoryRegion region;
         if (single) {
             reserved += charge;
@@ -367,7 +395,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
     public void onBudgetExhausted(long length) {
         fault(
                 ErrorCode.RESOURCE_EXHAUSTED,
-                "no room for a message of " + length + " bytes: the server's limit of "
+                "cannot accept a message of " + length + " bytes: the server's limit of "
                         + server.options.budget().limit() + " bytes of requests in flight is reached (retry later)");
     }
 
@@ -403,8 +431,9 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
 
     // ---- to the client
 
-    private ByteBuf[] framed(Content message) {
-        Content content = message;
+    /** The message with its prefix of five bytes: compression flag and length. */
+    private ByteBuf[] framed(ResponseBody message) {
+        ResponseBody content = message;
         boolean small = message.tensorCount() == 0
                 && message.textLength() >= Encoding.MIN_COMPRESSED
                 && message.textLength() <= Encoding.MAX_COMPRESSED;
@@ -427,7 +456,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         return n;
     }
 
-    /** Runs an action on the event loop after those before it; false when the loop is gone. */
+    /** Runs an action on the event loop after those submitted before; false when the loop has been shut down. */
     private boolean later(Runnable action) {
         HOPS.incrementAndGet(this);
         try {
@@ -441,12 +470,13 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         }
     }
 
+    /** Whether a write may run at once: on the loop, and with no earlier write queued. */
     private boolean now() {
         return hops == 0 && inEventLoop();
     }
 
     @Override
-    public void send(Content message) {
+    public void send(ResponseBody message) {
         if (ended != 0) {
             message.discard();
             return;
@@ -498,7 +528,7 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
     }
 
     @Override
-    public void sendAndClose(Content message) {
+    public void sendAndClose(ResponseBody message) {
         if (!ENDED.compareAndSet(this, 0, 1)) {
             message.discard();
             return;
@@ -545,8 +575,8 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
 
     @Override
     public void fail(ServingException e) {
-        ServingException told = e.code() == ErrorCode.INTERNAL ? server.published(e, path) : e;
-        close(told.code(), told.describe());
+        ServingException published = e.code() == ErrorCode.INTERNAL ? server.published(e, path) : e;
+        close(published.code(), published.describe());
     }
 
     @Override
@@ -557,13 +587,14 @@ final class GrpcServerCall extends H2Stream implements GrpcCall, MessageReader.S
         if (unsent < READY_BELOW) {
             return true;
         }
+        // the event loop may have written everything before it saw the flag: look again, as no notification may follow
         wasNotReady = true;
         return unsent < READY_BELOW;
     }
 
     // ---- the head
 
-    /** The metadata as it came. Event loop only. */
+    /** The request headers as received. Event loop only. */
     Http2Headers headers() {
         return headers;
     }

@@ -3,8 +3,8 @@
 package io.nereid.transport;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpReply;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpReply;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelHandlerContext;
@@ -36,8 +36,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One HTTP/2 connection: framing, windows and flood guards are Netty's; this class makes gRPC calls and exchanges of the
- * streams. Confined to the channel's event loop, but for {@link #loop()} and {@link #remote()}.
+ * One HTTP/2 connection: framing, windows and flood guards are Netty's; this class makes gRPC calls and exchanges of
+ * the streams. Confined to the channel's event loop, but for {@link #loop()} and {@link #remote()}.
  */
 final class H2Connection extends Http2ConnectionHandler {
     private static final int STREAM_WINDOW = 8 << 20;
@@ -49,7 +49,9 @@ final class H2Connection extends Http2ConnectionHandler {
     private static final long LAST_PING = 0x6e65726569646279L;
     private static final long LAST_PING_MILLIS = 1000;
     private static final long LINGER_MILLIS = 500;
+    /** How many closed streams are remembered; a power of two. */
     private static final int CLOSED_KNOWN = 256;
+
     private static final long PING = 0x6e65726569646b61L;
     private static final AsciiString GRPC = AsciiString.cached("application/grpc");
     private static final AsciiString CONTENT_TYPE = AsciiString.cached("content-type");
@@ -59,21 +61,30 @@ final class H2Connection extends Http2ConnectionHandler {
 
     final ServerContext server;
     private final Sites sites;
+    /** The key of the property by which Netty's stream refers to ours. */
     private final Http2Connection.PropertyKey key;
+
     private @Nullable ChannelHandlerContext context;
     private @Nullable String peer;
+    /** The last route lookup: clients repeat their path, and HPACK then yields the same objects. */
     private @Nullable CharSequence lastPath;
+
     private @Nullable CharSequence lastMethod;
     private @Nullable RequestLine lastLine;
     private @Nullable RouteSite lastSite;
-    /** Ids of streams that closed of late; negative when this side reset them. */
+    /** A ring of the ids of recently closed streams; negative when this side has reset the stream. */
     private final int[] closed = new int[CLOSED_KNOWN];
 
     private int closedCount;
+
+    /** The stream that this side reset last. */
     private int resetting;
+
     private boolean reading;
     private boolean flushPlanned;
-    private boolean heard;
+    /** Whether anything has arrived since the last call of {@link #watch}. */
+    private boolean received;
+
     private boolean pinged;
     private boolean draining;
     private @Nullable ScheduledFuture<?> timer;
@@ -94,7 +105,7 @@ final class H2Connection extends Http2ConnectionHandler {
         connection().addListener(events);
     }
 
-    /** A handler for a connection that has begun with the HTTP/2 preface. */
+    /** Creates the handler of a connection that has begun with the HTTP/2 preface. */
     static H2Connection create(ServerContext server, Sites sites, ReadAllocator reads) {
         reads.largeReads();
         return new Builder(server, sites).build();
@@ -112,9 +123,8 @@ final class H2Connection extends Http2ConnectionHandler {
         @Override
         protected H2Connection build() {
             Http2Connection connection = new DefaultHttp2Connection(true);
-            // the window of the connection is refilled at once: memory is bounded by the budget and the streams'
-            // windows,
-            // and a stream that is held back must not stop the others
+            // "true" refills the connection's window at once: memory is bounded by the budget and the streams' windows,
+            // and a stream whose data is not consumed must not stop the others
             connection.local().flowController(new DefaultHttp2LocalFlowController(connection, 0.5f, true));
             connection
                     .remote()
@@ -157,7 +167,8 @@ final class H2Connection extends Http2ConnectionHandler {
     }
 
     /** The subject of the client's certificate; null when it has shown none. */
-    @Nullable String peer() {
+    @Nullable
+    String peer() {
         return peer;
     }
 
@@ -172,10 +183,10 @@ final class H2Connection extends Http2ConnectionHandler {
         timer = loop().scheduleAtFixedRate(this::watch, period, period, TimeUnit.MILLISECONDS);
     }
 
-    /** Asks clients that are silent for a sign of life; no sign, no connection. */
+    /** Runs once in each idle timeout: pings a silent client, and closes the connection if it stays silent. */
     private void watch() {
-        if (heard) {
-            heard = false;
+        if (received) {
+            received = false;
             pinged = false;
         } else if (pinged) {
             context().close();
@@ -208,7 +219,7 @@ final class H2Connection extends Http2ConnectionHandler {
     @Override
     public void channelRead(ChannelHandlerContext ctx, Object message) throws Exception {
         reading = true;
-        heard = true;
+        received = true;
         super.channelRead(ctx, message);
     }
 
@@ -234,8 +245,9 @@ final class H2Connection extends Http2ConnectionHandler {
     }
 
     /**
-     * Tells the client that the connection will end, and refuses nothing yet: streams that it has opened meanwhile are
-     * served. Its answer to the ping shows that it knows and will open no more.
+     * Begins a graceful shutdown (RFC 9113, section 6.8): the first GOAWAY announces the end without a stream limit, so
+     * that streams which the client opens meanwhile are still served. The acknowledgement of the ping sent after it
+     * shows that the client has read it and opens no more streams; then {@link #finalGoAway} follows.
      */
     private void announceGoAway(ChannelHandlerContext ctx, long limitMillis) {
         sendGoAway(ctx, Integer.MAX_VALUE);
@@ -245,6 +257,7 @@ final class H2Connection extends Http2ConnectionHandler {
         lastResort = loop().schedule(() -> ctx.close(), limitMillis, TimeUnit.MILLISECONDS);
     }
 
+    /** Sends the GOAWAY that names the last stream served, on the ping's acknowledgement or after a second. */
     private void finalGoAway() {
         ChannelHandlerContext ctx = context();
         if (!draining && ctx.channel().isActive()) {
@@ -260,8 +273,8 @@ final class H2Connection extends Http2ConnectionHandler {
     }
 
     /**
-     * Closes a draining connection after its last stream. The client, who knows of the draining, gets a moment to close
-     * first: closing over bytes that it sends meanwhile would reset the connection and could cost it the last answer.
+     * Closes a draining connection after its last stream, with a delay in which the client can close first: closing a
+     * socket while the client still sends makes TCP reset the connection, which could destroy the last response.
      */
     private void closeWhenDone() {
         if (draining && connection().numActiveStreams() == 0) {
@@ -269,7 +282,10 @@ final class H2Connection extends Http2ConnectionHandler {
         }
     }
 
-    /** Sees to it that what was written leaves soon, together with what else is written in this turn of the loop. */
+    /**
+     * Schedules one flush for everything written in this turn of the loop. Within a read loop there is nothing to do,
+     * as Netty's handler flushes at its end.
+     */
     void flushSoon() {
         if (!reading && !flushPlanned) {
             flushPlanned = true;
@@ -292,7 +308,7 @@ final class H2Connection extends Http2ConnectionHandler {
         return context().newPromise();
     }
 
-    /** Writes buffers as data, taking them over; {@code last} is for the last of them. */
+    /** Writes buffers as DATA and takes them over; {@code last} completes with the last of them. */
     void writeData(Http2Stream stream, ByteBuf[] parts, boolean end, ChannelPromise last) {
         for (int i = 0; i < parts.length - 1; i++) {
             encoder()
@@ -307,13 +323,17 @@ final class H2Connection extends Http2ConnectionHandler {
         encoder().writeData(context(), stream.id(), parts[parts.length - 1], 0, end, last);
     }
 
-    /** Ends the server's side with these headers; a client that is still sending is then told to stop. */
+    /** Ends the server's side with these headers. A client that is still sending then gets a reset. */
     void writeEnd(Http2Stream stream, Http2Headers headers) {
         ChannelPromise written = newPromise();
         stopClientAfter(stream, written);
         writeHeaders(stream, headers, true, written);
     }
 
+    /**
+     * Resets the stream with NO_ERROR once the complete response is written, if the client has not ended its side: the
+     * standard way to ask it to stop sending (RFC 9113, section 8.1).
+     */
     void stopClientAfter(Http2Stream stream, ChannelPromise written) {
         if (stream.state() == Http2Stream.State.OPEN) {
             written.addListener(f -> {
@@ -338,9 +358,9 @@ final class H2Connection extends Http2ConnectionHandler {
     }
 
     /**
-     * Headers for a stream that is gone are the client's violation of the protocol, unless this side reset the stream and
-     * the client could not know yet. Other frames may cross a reset in either direction and are no reason to end all the
-     * connection's streams.
+     * Headers for a stream that is gone are the client's violation of the protocol, unless this side reset the stream
+     * and the client could not know yet. Other frames may cross a reset in either direction and are no reason to end
+     * all the connection's streams.
      */
     @Override
     protected void onStreamError(
@@ -366,7 +386,8 @@ final class H2Connection extends Http2ConnectionHandler {
             }
         }
         Http2Stream stream = connection().stream(id);
-        Http2Exception.StreamException told = error;
+        // a frame after END_STREAM is reported by Netty as PROTOCOL_ERROR; the RFC's code for it is STREAM_CLOSED
+        Http2Exception.StreamException reported = error;
         if (!outbound
                 && stream != null
                 && error.error() == Http2Error.PROTOCOL_ERROR
@@ -374,9 +395,9 @@ final class H2Connection extends Http2ConnectionHandler {
                 && Http2Exception.streamError(
                                 id, Http2Error.STREAM_CLOSED, "frame after the client's end of stream " + id)
                         instanceof Http2Exception.StreamException late) {
-            told = late;
+            reported = late;
         }
-        super.onStreamError(ctx, outbound, cause, told);
+        super.onStreamError(ctx, outbound, cause, reported);
     }
 
     @Override
@@ -389,14 +410,14 @@ final class H2Connection extends Http2ConnectionHandler {
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) throws Exception {
         if (TlsContext.isForeign(cause)) {
-            LOG.debug("connection of {} broke", remote(), cause);
+            LOG.debug("connection of {} was lost", remote(), cause);
             ctx.close();
         } else {
             super.exceptionCaught(ctx, cause);
         }
     }
 
-    /** Gives bytes back to the stream's window. */
+    /** Returns consumed bytes to the stream's window, which may send a WINDOW_UPDATE. */
     void consumed(Http2Stream stream, int bytes) {
         try {
             if (connection().local().flowController().consumeBytes(stream, bytes)) {
@@ -407,6 +428,7 @@ final class H2Connection extends Http2ConnectionHandler {
         }
     }
 
+    /** The request line with its route; from the cache when site, method and path are those of the request before. */
     private RequestLine lineOf(RouteSite site, CharSequence method, CharSequence path) {
         RequestLine line = lastLine;
         if (line == null
@@ -423,6 +445,7 @@ final class H2Connection extends Http2ConnectionHandler {
         return line;
     }
 
+    /** Begins a stream: resolves the virtual host and starts a gRPC call or an HTTP request. */
     private void begin(Http2Stream stream, Http2Headers headers, boolean end) {
         CharSequence method = headers.method();
         CharSequence path = headers.path();
@@ -463,6 +486,7 @@ final class H2Connection extends Http2ConnectionHandler {
         }
     }
 
+    /** The path as a string; the method's own string where it is the same, which saves a copy for each call. */
     private static String pathOf(@Nullable GrpcMethod method, CharSequence path) {
         return method == null || method.path().length() != path.length() ? path.toString() : method.path();
     }
@@ -475,7 +499,7 @@ final class H2Connection extends Http2ConnectionHandler {
         return type.length() == length || type.charAt(length) == '+' || type.charAt(length) == ';';
     }
 
-    /** Frames and the life of streams, as Netty tells them. */
+    /** Receives Netty's events: frames read, and streams closed. */
     private final class Events extends Http2EventAdapter {
         @Override
         public void onHeadersRead(
@@ -488,6 +512,7 @@ final class H2Connection extends Http2ConnectionHandler {
             if (known == null) {
                 begin(stream, headers, endOfStream);
             } else if (endOfStream) {
+                // trailers; their content is ignored
                 known.onData(Unpooled.EMPTY_BUFFER, 0, true);
             }
         }

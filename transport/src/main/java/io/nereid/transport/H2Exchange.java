@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelPromise;
 import io.netty.channel.EventLoop;
@@ -17,7 +17,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** An exchange over HTTP/2. Thread-safe, as {@link Exchange} says. */
+/** An exchange over HTTP/2. Thread-safe, as described at {@link Exchange}. */
 final class H2Exchange extends Exchange {
     private static final ByteBuf[] NOTHING = {};
 
@@ -49,7 +49,7 @@ final class H2Exchange extends Exchange {
             head.set("content-type", Http1Reply.clean(reply.contentType()));
         }
         Encoding encoding = encodingFor(reply);
-        Content content = reply.content();
+        ResponseBody content = reply.content();
         if (encoding != Encoding.IDENTITY) {
             content = compressed(content, encoding);
             head.set("content-encoding", encoding.token);
@@ -145,7 +145,8 @@ final class H2Exchange extends Exchange {
     }
 
     @Override
-    @Nullable String peer() {
+    @Nullable
+    String peer() {
         return connection.peer();
     }
 

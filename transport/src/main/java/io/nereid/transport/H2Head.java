@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.VirtualHosts;
+import io.nereid.transport.api.VirtualHosts;
 import io.netty.handler.codec.http2.Http2Headers;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** The beginning of an HTTP/2 request. Confined to the connection's event loop. */
+/** The head of an HTTP/2 request, for the choice of its virtual host. Confined to the connection's event loop. */
 record H2Head(CharSequence verb, CharSequence target, Http2Headers headers) implements VirtualHosts.Head {
     @Override
     public String method() {

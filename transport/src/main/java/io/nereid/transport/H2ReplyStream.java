@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.Content;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.ResponseBody;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelPromise;
@@ -13,7 +13,7 @@ import io.netty.handler.codec.http2.Http2Stream;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GenericFutureListener;
 
-/** A reply in pieces over HTTP/2, each piece data of the stream. As {@link ReplyStream} for threads. */
+/** A streamed response over HTTP/2: each piece is sent as DATA. Threads as at {@link ReplyStream}. */
 final class H2ReplyStream extends ReplyStream {
     private final H2Connection connection;
     private final Http2Stream stream;
@@ -28,7 +28,7 @@ final class H2ReplyStream extends ReplyStream {
     }
 
     @Override
-    ByteBuf[] render(Content piece) {
+    ByteBuf[] render(ResponseBody piece) {
         return Gather.into(MemoryRegion.allocator().directBuffer(Math.max(16, Gather.copied(piece))), piece);
     }
 

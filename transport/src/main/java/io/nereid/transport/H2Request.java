@@ -4,8 +4,8 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpReply;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.handler.codec.http2.Http2Error;
@@ -13,7 +13,10 @@ import io.netty.handler.codec.http2.Http2Headers;
 import io.netty.handler.codec.http2.Http2Stream;
 import org.jspecify.annotations.Nullable;
 
-/** An HTTP request over HTTP/2 whose body is coming in. Confined to the connection's event loop. */
+/**
+ * The stream of an HTTP request over HTTP/2: receives the body, into a buffer of the length that {@code content-length}
+ * gives or into one that grows, and then dispatches the exchange. Confined to the connection's event loop.
+ */
 final class H2Request extends H2Stream {
     private final H2Connection connection;
     private final ServerContext server;
@@ -62,7 +65,7 @@ final class H2Request extends H2Stream {
         } else if (!server.options.budget().tryReserve(length)) {
             refuse(HttpReply.error(
                     429,
-                    "no room for a request body of " + length + " bytes: the server's limit of "
+                    "cannot accept a request body of " + length + " bytes: the server's limit of "
                             + server.options.budget().limit()
                             + " bytes of requests in flight is reached (retry later)"));
         } else {
@@ -70,7 +73,7 @@ final class H2Request extends H2Stream {
         }
     }
 
-    /** Answers without a handler. */
+    /** Sends an error without calling a handler. */
     void refuse(HttpReply reply) {
         dropBody();
         server.stats.requestRejected();
@@ -86,6 +89,7 @@ final class H2Request extends H2Stream {
         ByteBuf exact = body;
         Encoding.Growing grown = growing;
         if (exact != null) {
+            // RFC 9113, section 8.1.1: more or fewer bytes than content-length make the request malformed
             int n = data.readableBytes();
             if (n > exact.writableBytes()) {
                 dropBody();

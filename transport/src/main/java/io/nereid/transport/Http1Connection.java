@@ -4,8 +4,8 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpReply;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
@@ -29,23 +29,35 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * One HTTP/1.x connection: reads requests one after the other, each into an exchange, and the next one only when that is
- * answered. Confined to the channel's event loop.
+ * One HTTP/1.x server connection, a state machine over the bytes received. It serves one request at a time: head, body,
+ * handler, response. Bytes of pipelined requests wait in {@link #held} until the present response has been written, so
+ * that responses leave in the order of the requests.
+ *
+ * <p>A body of known length is read from the socket straight into the buffer that becomes the request's body (see
+ * {@link ReadAllocator}); there is no copy. Confined to the channel's event loop, but for {@link #draining()}.
  */
 final class Http1Connection extends ChannelInboundHandlerAdapter {
     private enum State {
+        /** Between requests, or within a request line and headers. */
         HEAD,
+        /** Within a body of known length. */
         BODY,
+        /** Within a chunked body. */
         CHUNKS,
+        /** Within a body that is read and dropped; the error response is sent after it. */
         SKIP,
+        /** The request is complete and its response is not; further input is held. */
         ANSWER,
+        /** The last response has been written; further input is dropped until the connection closes. */
         DISCARD
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(Http1Connection.class);
     private static final byte[] CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
 
-    /** Bodies up to this size are read and dropped, so that the connection survives a request without a route. */
+    /**
+     * Bodies up to this size are read and dropped, so that the connection stays open after a request without a route.
+     */
     private static final int MAX_SKIPPED = 64 << 10;
 
     /** More pipelined bytes than this are left in the socket until the present request is answered. */
@@ -61,16 +73,23 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     private @Nullable String peer;
     private State state = State.HEAD;
 
-    /** The head in the making. */
+    /** The bytes received of an incomplete head; the three positions below are indexes into it. */
     private byte[] partial = new byte[512];
 
     private int partialLength;
+
+    /** Up to here there is no further line end; {@link #scan} goes on from here. */
     private int scanned;
+
     private int lineStart;
+
+    /** Where the request line begins, after any empty lines. */
     private int headStart;
+
+    /** The head parsed last, kept to recognise an equal one without parsing it. */
     private @Nullable RequestHead last;
 
-    /** The line of the present request, and what it was made from. */
+    /** The line of the present request with its route, and the line without a route that it was made from. */
     private @Nullable RequestLine routed;
 
     private @Nullable RequestLine unrouted;
@@ -87,11 +106,15 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     private @Nullable HttpReply skippedReply;
     private @Nullable Http1Exchange current;
 
-    /** Pipelined bytes that wait for the present exchange. */
+    /** Pipelined bytes that wait for the end of the present exchange. */
     private @Nullable ByteBuf held;
 
+    /** Between channelRead and channelReadComplete: writes are flushed once, at the end of the read loop. */
     private boolean reading;
+
+    /** Within {@link #consume}: a response written now must not start another pass over {@code held}. */
     private boolean consuming;
+
     private boolean unflushed;
     private @Nullable ScheduledFuture<?> timer;
 
@@ -145,6 +168,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         reading = true;
         ByteBuf open = body;
         if (open != null && reads.issued(in)) {
+            // the socket wrote into the body's own memory: only the writer index has to move
             open.writerIndex(open.writerIndex() + in.readableBytes());
             in.release();
             if (!open.isWritable()) {
@@ -206,7 +230,10 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Keeps pipelined bytes; takes {@code in} over. */
+    /**
+     * Keeps pipelined bytes; takes {@code in} over. Beyond {@link #MAX_HELD} reading stops, so that a client which
+     * pipelines without end is stopped by TCP flow control and not by the server's memory.
+     */
     private void hold(ByteBuf in) {
         ByteBuf before = held;
         if (before == null) {
@@ -226,7 +253,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     private void readHead(ByteBuf in) {
         RequestHead before = last;
         if (partialLength == 0) {
-            // the same head as before, as nearly every client sends: no need to look into it
+            // clients repeat their head byte for byte from request to request: reuse the parsed one
             if (before != null && in.readableBytes() >= before.bytes.length) {
                 int length = before.bytes.length;
                 if (partial.length < length) {
@@ -244,9 +271,12 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
         int most = server.options.maxHeadBytes();
         while (in.isReadable()) {
+            // copy in steps that double, so that the body which follows a short head is not copied along with it;
+            // 4 bytes beyond the limit leave space for the CRLF CRLF that ends a head of exactly the limit
             int n = Math.min(in.readableBytes(), Math.max(512, partialLength));
             n = Math.min(n, most + 4 - partialLength);
             if (n == 0) {
+                // still within the first line: the URI is too long (414); otherwise the headers are (431)
                 refuse(lineStart == 0 ? 414 : 431, "the request head is larger than " + most + " bytes");
                 return;
             }
@@ -282,7 +312,12 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         headStart = 0;
     }
 
-    /** The end of the head in {@code partial}; 0 when it is not there yet, -1 when a refusal was sent. */
+    /**
+     * Looks for the empty line that ends the head. A line that ends in a bare LF is rejected (RFC 9112 allows to accept
+     * it): proxies and servers that disagree on line ends can be made to disagree on where a request begins.
+     *
+     * @return the end of the head in {@code partial}; 0 when it has not arrived yet, -1 when an error was sent
+     */
     private int scan() {
         byte[] b = partial;
         for (int i = scanned; i < partialLength; i++) {
@@ -305,6 +340,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         return 0;
     }
 
+    /** Acts on a complete head: rejects the request, dispatches it, or prepares to receive its body. */
     private void begin(RequestHead head) {
         RequestHead.Refusal refusal = head.refusal();
         if (refusal != null) {
@@ -320,6 +356,8 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         boolean hasBody = chunked || length > 0;
         Encoding encoding = hasBody ? Encoding.of(head.header("content-encoding")) : Encoding.IDENTITY;
         if (match.route() == null || encoding == null) {
+            // a small body is skipped to keep the connection; with a large or chunked one the connection is closed, and
+            // a client that waits for 100 Continue never sends its body
             server.stats.requestRejected();
             HttpReply reply = encoding == null ? Exchange.unsupportedEncoding() : Exchange.missing(match);
             if (chunked || length > MAX_SKIPPED || head.expectsContinue()) {
@@ -345,6 +383,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
             return;
         }
         last = head;
+        // slow bodies are allowed in proportion to their length, so that a slow client cannot hold memory for ever
         bodyDueNanos = arrivedNanos
                 + server.options.requestTimeout().toNanos()
                 + (chunked ? most : length) / BODY_BYTES_PER_SECOND * 1_000_000_000L;
@@ -355,7 +394,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
             if (!server.options.budget().tryReserve(length)) {
                 refuse(
                         429,
-                        "no room for a request body of " + length + " bytes: the server's limit of "
+                        "cannot accept a request body of " + length + " bytes: the server's limit of "
                                 + server.options.budget().limit()
                                 + " bytes of requests in flight is reached (retry later)");
                 return;
@@ -370,7 +409,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Asks whose request it is, and looks for its route there, unless the request before was the same. */
+    /** Resolves the virtual host and then the route of a request; reuses the previous result when both are the same. */
     private RequestLine route(RequestHead head) {
         RequestLine plain = head.line();
         RouteSite found;
@@ -389,7 +428,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         return found.line(plain);
     }
 
-    /** Whether the connection is to end with the present answer. Any thread. */
+    /** Whether the connection closes after the present response. Any thread. */
     boolean draining() {
         return draining;
     }
@@ -419,6 +458,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         dispatch(java.util.Objects.requireNonNull(last), complete, complete.readableBytes(), reserved);
     }
 
+    /** Sends the error response that was due once the body had been skipped. */
     private void skipped() {
         HttpReply reply = java.util.Objects.requireNonNull(skippedReply);
         skippedReply = null;
@@ -437,7 +477,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         exchange.reply(reply);
     }
 
-    /** Hands a complete request to its handler; takes over the body and what it took from the budget. */
+    /** Hands a complete request to its handler; takes over the body and its reservation in the budget. */
     private void dispatch(RequestHead head, ByteBuf complete, int bytesIn, long reserved) {
         ByteBuf plain = complete;
         long taken = reserved;
@@ -476,16 +516,20 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Sends the answer of an exchange and turns to the next request. Event loop only; takes the buffers over. */
+    /**
+     * Writes the response, or the end of a streamed one, and goes on with the next request. Event loop only; takes the
+     * buffers over.
+     */
     void answered(Http1Exchange exchange, ByteBuf[] parts, boolean keep, long nowNanos) {
         ChannelHandlerContext ctx = context();
         if (current != exchange || !ctx.channel().isActive()) {
+            // the client has left, or the connection was closed meanwhile
             Gather.release(parts);
             return;
         }
         current = null;
         activeNanos = nowNanos;
-        // the end may have come after the answer was made, on another thread, and before it got here
+        // draining may have begun after the response was encoded on another thread and before it arrived here
         if (!keep || draining) {
             writeLast(parts, false);
             return;
@@ -496,6 +540,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
         ByteBuf waiting = held;
         if (waiting != null && !consuming) {
+            // serve the pipelined requests; their responses are flushed together
             held = null;
             ctx.channel().config().setAutoRead(ctx.channel().isWritable());
             boolean outer = reading;
@@ -513,7 +558,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Writes part of the answer of an exchange. Event loop only; takes the buffers over. */
+    /** Writes part of a streamed response. Event loop only; takes the buffers over. */
     void streamed(Http1Exchange exchange, ByteBuf[] parts, GenericFutureListener<Future<Void>> written) {
         ChannelHandlerContext ctx = context();
         ChannelPromise promise = ctx.newPromise();
@@ -534,7 +579,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Closes within the answer of an exchange. Event loop only. */
+    /** Closes the connection within a response, which the client then sees as truncated. Event loop only. */
     void broken(Http1Exchange exchange) {
         if (current == exchange) {
             context().close();
@@ -556,7 +601,10 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         refuse(HttpReply.error(status, text));
     }
 
-    /** Answers without a handler and closes, as the rest of the input cannot be told apart or is not wanted. */
+    /**
+     * Sends an error without a handler and closes the connection: the end of the request is unknown or its body is not
+     * going to be read, so the next request cannot be found.
+     */
     private void refuse(HttpReply reply) {
         AccessLog log = server.options.accessLog();
         long now = server.nanos();
@@ -579,8 +627,9 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     }
 
     /**
-     * Writes the last answer of the connection. When input is still to come it is read and dropped for a while: closing
-     * over unread input would reset the connection and could take the answer away from the client.
+     * Writes the last response of the connection. With {@code linger} the output is shut down and input is read and
+     * dropped for a while: closing a socket with unread input sends a reset, which can destroy the response before the
+     * client has read it.
      */
     private void writeLast(ByteBuf[] parts, boolean linger) {
         ChannelHandlerContext ctx = context();
@@ -597,7 +646,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
                     if (tls == null) {
                         duplex.shutdownOutput();
                     } else {
-                        tls.closeOutbound().addListener(told -> duplex.shutdownOutput());
+                        tls.closeOutbound().addListener(notified -> duplex.shutdownOutput());
                     }
                     duplex.config().setAutoRead(true);
                     loop().schedule(() -> duplex.close(), LINGER_MILLIS, TimeUnit.MILLISECONDS);
@@ -632,12 +681,16 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Ends connections on which nothing moves and requests that do not arrive. */
+    /**
+     * Runs periodically: closes idle connections and connections whose client does not read its response, and sends 408
+     * for a request that does not arrive in time. A handler that is at work is not limited here.
+     */
     private void watch() {
         long now = server.nanos();
         long idle = server.options.idleTimeout().toNanos();
         long unsent = unsent();
         if (unsent != unsentBefore) {
+            // the client has taken some bytes of the response, or has been sent more
             unsentBefore = unsent;
             activeNanos = now;
         } else if (unsent > 0 && now - activeNanos > idle) {
@@ -665,7 +718,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
     }
 
-    /** Bytes of answers that the client has not taken yet. */
+    /** Bytes of responses that have not been written to the socket yet. */
     private long unsent() {
         ChannelOutboundBuffer buffer = context().channel().unsafe().outboundBuffer();
         return buffer == null ? 0 : buffer.totalPendingWriteBytes() - buffer.currentProgress();
@@ -686,7 +739,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
         }
         draining = true;
         if (state == State.HEAD && partialLength == 0) {
-            // behind whatever is still to be sent
+            // closes once everything written before has been sent
             ctx.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
         }
     }
@@ -716,7 +769,7 @@ final class Http1Connection extends ChannelInboundHandlerAdapter {
     @Override
     public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
         if (TlsContext.isForeign(cause)) {
-            LOG.debug("connection of {} broke", remote(), cause);
+            LOG.debug("connection of {} was lost", remote(), cause);
         } else {
             LOG.error("connection of {} failed", remote(), cause);
         }

@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.HttpReply;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpReply;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import java.net.SocketAddress;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** An exchange over HTTP/1.x. Thread-safe, as {@link Exchange} says. */
+/** An exchange over HTTP/1.x. Thread-safe, as described at {@link Exchange}. */
 final class Http1Exchange extends Exchange {
     private final Http1Connection connection;
     private final RequestHead head;
@@ -37,7 +37,7 @@ final class Http1Exchange extends Exchange {
                 reply,
                 encodingFor(reply),
                 server.dateLine(now),
-                !keep ? 0 : head.sayKeepAlive() ? 2 : 1,
+                !keep ? 0 : head.needsKeepAliveHeader() ? 2 : 1,
                 line.method().equals("HEAD"));
         EventLoop loop = loop();
         if (loop.inEventLoop()) {
@@ -53,7 +53,7 @@ final class Http1Exchange extends Exchange {
 
     @Override
     ReplyStream begin(HttpReply reply) {
-        boolean chunked = !head.sayKeepAlive();
+        boolean chunked = !head.needsKeepAliveHeader();
         boolean keep = chunked && head.keepAlive() && !server.draining && !connection.draining();
         Http1ReplyStream stream = new Http1ReplyStream(this, connection, reply.status(), chunked, keep);
         stream.begin(reply, server.dateLine(server.nanos()), keep ? 1 : 0);
@@ -81,7 +81,8 @@ final class Http1Exchange extends Exchange {
     }
 
     @Override
-    @Nullable String peer() {
+    @Nullable
+    String peer() {
         return connection.peer();
     }
 

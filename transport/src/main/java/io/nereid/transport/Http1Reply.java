@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
 import io.netty.buffer.ByteBuf;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Renders HTTP/1.1 replies: head and small body in one direct buffer. Holds no mutable state. */
+/**
+ * Encodes HTTP/1.1 responses. Head and small body go into one direct buffer, so that a usual response is one write;
+ * large tensors are passed to the socket from where they are. Holds no mutable state.
+ */
 final class Http1Reply {
     private static final Map<Integer, byte[]> JSON_HEADS = new HashMap<>();
     private static final byte[] CLOSE = ascii("connection: close\r\n");
@@ -28,7 +31,7 @@ final class Http1Reply {
 
     private Http1Reply() {}
 
-    /** Whether a reply brings a header of its own, as one does that was relayed from another server. */
+    /** Whether a response already carries a header, such as {@code date} in one that was proxied. */
     static boolean has(HttpReply reply, String lowerCaseName) {
         String[] headers = reply.headers();
         for (int i = 0; i < headers.length; i += 2) {
@@ -52,14 +55,15 @@ final class Http1Reply {
     }
 
     /**
-     * Renders a reply and takes its content over.
+     * Encodes a response and takes its content over.
      *
-     * @param keepAlive 0 close, 1 keep without a word, 2 keep and say so
-     * @param headOnly whether the body is only described
+     * @param keepAlive 0 to send {@code connection: close}, 1 to send no connection header, 2 to send {@code
+     *     keep-alive}
+     * @param headOnly whether to send the headers without the body, as for HEAD
      * @return the buffers to write, in order
      */
     static ByteBuf[] render(HttpReply reply, Encoding encoding, byte[] dateLine, int keepAlive, boolean headOnly) {
-        Content content = reply.content();
+        ResponseBody content = reply.content();
         if (encoding != Encoding.IDENTITY) {
             content = Exchange.compressed(content, encoding);
         }
@@ -70,6 +74,7 @@ final class Http1Reply {
             write(out, encoding.token);
             write(out, "\r\nvary: accept-encoding\r\n");
         }
+        // a response to HEAD and a 304 keep the content-length of the body that they describe
         boolean described = (headOnly || status == 304) && has(reply, "content-length");
         if (status >= 200 && status != 204 && status != 304 && !described) {
             write(out, "content-length: ");
@@ -84,7 +89,7 @@ final class Http1Reply {
         return Gather.into(out, content);
     }
 
-    /** The head of a reply in pieces, whose content this leaves alone. */
+    /** The head of a streamed response; does not touch its content. */
     static ByteBuf streamHead(HttpReply reply, byte[] dateLine, int keepAlive, boolean chunked) {
         ByteBuf out = begin(reply, 160 + dateLine.length);
         if (chunked) {
@@ -94,8 +99,8 @@ final class Http1Reply {
         return out;
     }
 
-    /** A buffer with status, type and further headers, and room for more. */
-    private static ByteBuf begin(HttpReply reply, int room) {
+    /** A buffer that begins with status line, content type and further headers and has {@code spare} bytes left. */
+    private static ByteBuf begin(HttpReply reply, int spare) {
         int status = reply.status();
         String[] headers = reply.headers();
         byte[] head;
@@ -106,7 +111,7 @@ final class Http1Reply {
             String type = reply.contentType();
             head = ascii(statusLine(status) + (type.isEmpty() ? "" : "content-type: " + clean(type) + "\r\n"));
         }
-        int size = room + head.length;
+        int size = spare + head.length;
         for (String h : headers) {
             size += h.length() + 4;
         }
@@ -129,7 +134,7 @@ final class Http1Reply {
         crlf(out);
     }
 
-    /** Control characters in a header would let its author write further headers. */
+    /** Replaces control characters, by which a header's value could inject further headers (response splitting). */
     static String clean(String value) {
         for (int i = 0; i < value.length(); i++) {
             char c = value.charAt(i);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.util.concurrent.Future;
@@ -13,11 +13,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * A reply in pieces over HTTP/1.1, each piece a chunk; HTTP/1.0 does not know chunks, there the end of the connection is
- * the end of the body. As {@link ReplyStream} for threads.
+ * A streamed response over HTTP/1.1: each piece is a chunk. HTTP/1.0 does not have chunks; there the body ends where
+ * the connection is closed. Threads as at {@link ReplyStream}.
  */
 final class Http1ReplyStream extends ReplyStream {
     private static final byte[] END = "0\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
+    /** At least the bytes of a chunk's size line. */
     private static final int CHUNK_HEAD = 16;
 
     private final Http1Connection connection;
@@ -41,7 +42,7 @@ final class Http1ReplyStream extends ReplyStream {
     }
 
     @Override
-    ByteBuf[] render(Content piece) {
+    ByteBuf[] render(ResponseBody piece) {
         ByteBuf out = MemoryRegion.allocator().directBuffer(CHUNK_HEAD + 2 + Gather.copied(piece));
         if (!chunked) {
             return Gather.into(out, piece);

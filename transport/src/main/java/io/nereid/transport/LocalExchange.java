@@ -4,11 +4,11 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.Upstream.Answer;
-import io.nereid.endpoint.Upstream.Header;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.UpstreamClient.Header;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.channel.local.LocalAddress;
@@ -74,7 +74,7 @@ final class LocalExchange extends Exchange {
 
     @Override
     void send(HttpReply reply) {
-        Content content = reply.content();
+        ResponseBody content = reply.content();
         MemoryRegion body = MemoryRegion.empty();
         if (bodiless(reply.status()) || content.length() == 0) {
             content.discard();
@@ -168,7 +168,7 @@ final class LocalExchange extends Exchange {
         }
 
         @Override
-        ByteBuf[] render(Content piece) {
+        ByteBuf[] render(ResponseBody piece) {
             return Gather.into(MemoryRegion.allocator().directBuffer(Math.max(16, Gather.copied(piece))), piece);
         }
 

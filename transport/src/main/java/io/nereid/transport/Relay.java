@@ -6,11 +6,11 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.Upstream;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.UpstreamClient;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.EventLoop;
 import io.netty.handler.codec.http.HttpHeaders;
@@ -38,10 +38,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Sends requests on to other servers over connections that are kept: HTTP/1.1 for exchanges, HTTP/2 without TLS for gRPC
- * calls. Thread-safe; what it tells its callers it tells on event loops.
+ * Sends requests on to other servers over connections that are kept: HTTP/1.1 for exchanges, HTTP/2 without TLS for
+ * gRPC calls. Thread-safe; what it tells its callers it tells on event loops.
  */
-public final class Relay implements Upstream {
+public final class Relay implements UpstreamClient {
     private static final Logger LOG = LoggerFactory.getLogger(Relay.class);
     private static final AsciiString TRAILERS = AsciiString.cached("trailers");
     private static final int RESOLVERS = 4;
@@ -313,11 +313,12 @@ public final class Relay implements Upstream {
     /**
      * How a relay works. Immutable.
      *
-     * @param loops the threads that read and write sockets, best those of the server; closed by whoever made them. Null for
-     *     threads of the relay's own
+     * @param loops the threads that read and write sockets, best those of the server; closed by whoever made them. Null
+     *     for threads of the relay's own
      * @param connectTimeout most time until a connection stands
      * @param idleTimeout how long a connection that nobody uses is kept
-     * @param mostConnections HTTP/1.1 connections to one address; further requests wait in line, within their own timeout
+     * @param mostConnections HTTP/1.1 connections to one address; further requests wait in line, within their own
+     *     timeout
      * @param clock the server's clock, by which deadlines of calls are told
      * @param trust whom https trusts
      */

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpStream;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import io.netty.buffer.ByteBuf;
 import io.netty.util.concurrent.Future;
 import io.netty.util.concurrent.GenericFutureListener;
@@ -12,16 +12,20 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A reply in pieces, whatever the protocol's version. Its callers follow one another; the two counters are shared with
- * the event loop.
+ * A response that is sent piece by piece, independent of the protocol's version. Pieces are encoded on the caller's
+ * thread and written on the event loop, in order. Thread-safe for callers that call one after the other; the two
+ * counters are shared with the event loop.
  */
-abstract class ReplyStream implements HttpStream {
+abstract class ReplyStream implements ResponseStream {
     private static final ByteBuf[] NOTHING = {};
 
     final Exchange exchange;
     private final int status;
     private final AtomicLong unsent = new AtomicLong();
+
+    /** Actions handed to the event loop that have not run yet. */
     private final AtomicInteger waiting = new AtomicInteger();
+
     private long bytesOut;
     private boolean over;
 
@@ -31,7 +35,7 @@ abstract class ReplyStream implements HttpStream {
     }
 
     @Override
-    public final void send(Content piece) {
+    public final void send(ResponseBody piece) {
         long length = piece.length();
         if (over || length == 0 || exchange.isGone() || exchange.method().equals("HEAD")) {
             piece.discard();
@@ -41,7 +45,7 @@ abstract class ReplyStream implements HttpStream {
         put(render(piece), length);
     }
 
-    /** Has buffers written from the event loop, and counts them as {@code length} bytes until they are. */
+    /** Writes buffers on the event loop and counts them as {@code length} unsent bytes until they have been written. */
     final void put(ByteBuf[] parts, long length) {
         unsent.addAndGet(length);
         inLoop(parts, () -> {
@@ -55,7 +59,10 @@ abstract class ReplyStream implements HttpStream {
         });
     }
 
-    /** Runs the action on the event loop, behind those that wait there already. */
+    /**
+     * Runs the action on the event loop, after those submitted before. It runs at once only when called on the loop
+     * while none of them is queued: otherwise it would overtake them.
+     */
     private void inLoop(ByteBuf[] parts, Runnable action) {
         if (waiting.get() == 0 && exchange.inEventLoop()) {
             action.run();
@@ -95,18 +102,18 @@ abstract class ReplyStream implements HttpStream {
         return unsent.get();
     }
 
-    /** The buffers of a piece; takes it over. Any thread. */
-    abstract ByteBuf[] render(Content piece);
+    /** Encodes a piece and takes it over. Any thread. */
+    abstract ByteBuf[] render(ResponseBody piece);
 
-    /** Writes buffers, taking them over; {@code written} is told when they are, or never will be. Event loop only. */
+    /** Writes buffers and takes them over; {@code written} is called on success and on failure. Event loop only. */
     abstract void write(ByteBuf[] parts, GenericFutureListener<Future<Void>> written);
 
-    /** The client has left: nothing more is written. Event loop only. */
+    /** Called when the client has left and a piece is not written. Event loop only. */
     void dropped() {}
 
-    /** Writes the end. Event loop only. */
+    /** Writes the end of the response. Event loop only. */
     abstract void finish();
 
-    /** Ends the connection or stream within the body. Event loop only. */
+    /** Closes the connection, or resets the stream, within the body. Event loop only. */
     abstract void breakOff();
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.VirtualHosts;
+import io.nereid.transport.api.VirtualHosts;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Locale;
@@ -10,13 +10,21 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The head of an HTTP/1.x request: its bytes, and where the headers lie in them. Immutable once parsed, so that a
- * connection can answer the next request with equal bytes from it without looking at them again.
+ * The head of an HTTP/1.x request (RFC 9112): its bytes, and the positions of the headers in them. Header values become
+ * strings only when a handler asks for them.
+ *
+ * <p>The parser is strict wherever two readers of the same bytes could disagree on where a request ends, as that is how
+ * requests are smuggled past a proxy: bare CR or LF, folded lines, white space before the colon, repeated or malformed
+ * {@code content-length}, any {@code transfer-encoding} other than {@code chunked}, and both of them together are
+ * errors.
+ *
+ * <p>Immutable once parsed; a connection reuses it for the next request whose head has equal bytes.
  */
 final class RequestHead implements VirtualHosts.Head {
-    /** An answer to give instead of serving the request. Immutable. */
+    /** The error response that a malformed or unsupported head leads to. Immutable. */
     record Refusal(int status, String text) {}
 
+    /** The characters of a token (RFC 9110), of which methods and header names consist. */
     private static final byte[] TOKEN = new byte[128];
 
     static {
@@ -50,6 +58,8 @@ final class RequestHead implements VirtualHosts.Head {
     private boolean keep;
     private boolean expectsContinue;
     private int hosts;
+
+    /** The authority of a target in absolute form; null for the usual origin form. */
     private @Nullable String absolute;
 
     private RequestHead(byte[] bytes) {
@@ -57,11 +67,13 @@ final class RequestHead implements VirtualHosts.Head {
     }
 
     /**
-     * Parses a head whose lines are known to end with CRLF.
+     * Parses a head. The caller has checked that every LF follows a CR and that an empty line ends it, which is what
+     * stops the loops below at the array's end.
      *
      * @param b the head from the request line to the empty line
-     * @param routes where the route is looked for; null when it depends on the rest of the head
-     * @param before the head before this one on the connection
+     * @param routes the routes to look the path up in; null when the virtual host must be resolved from the headers
+     *     first
+     * @param before the previous head of the connection, whose request line is reused when it is equal
      */
     static RequestHead parse(byte[] b, @Nullable RouteSite routes, @Nullable RequestHead before) {
         RequestHead head = new RequestHead(b);
@@ -136,6 +148,7 @@ final class RequestHead implements VirtualHosts.Head {
         String method = new String(bytes, 0, methodEnd, StandardCharsets.ISO_8859_1);
         String target = new String(bytes, methodEnd + 1, targetEnd - methodEnd - 1, StandardCharsets.ISO_8859_1);
         if (target.charAt(0) != '/') {
+            // absolute form, as clients send it to a proxy; its authority takes precedence over the host header
             absolute = authorityOf(target);
             target = originForm(target);
         }
@@ -144,7 +157,7 @@ final class RequestHead implements VirtualHosts.Head {
         return null;
     }
 
-    /** Strips scheme and authority, as requests to a proxy carry them. */
+    /** The target without scheme and authority, which requests to a proxy carry. */
     private static String originForm(String target) {
         if (!target.regionMatches(true, 0, "http://", 0, 7) && !target.regionMatches(true, 0, "https://", 0, 8)) {
             return target;
@@ -162,7 +175,7 @@ final class RequestHead implements VirtualHosts.Head {
         return "/";
     }
 
-    /** The authority of a target that begins with a scheme, without user name and password; null for any other target. */
+    /** The authority of a target in absolute form, without user name and password; null for any other target. */
     private static @Nullable String authorityOf(String target) {
         int start = target.indexOf("://");
         if (originForm(target).equals(target) || start < 0) {
@@ -176,7 +189,7 @@ final class RequestHead implements VirtualHosts.Head {
         return authority.substring(authority.lastIndexOf('@') + 1);
     }
 
-    /** Parses one header; the position after it, or -1 with the refusal set. */
+    /** Parses one header line. Returns the position after it, or -1 with the refusal set. */
     private int parseField(int start) {
         int nameEnd = start;
         while (isToken(bytes[nameEnd])) {
@@ -222,7 +235,10 @@ final class RequestHead implements VirtualHosts.Head {
         return at + 2;
     }
 
-    /** Looks at the headers that say where the message ends and what becomes of the connection. */
+    /**
+     * Interprets the headers that determine the length of the message and the life of the connection. The switch on the
+     * length of the name lets all other headers pass without a comparison.
+     */
     private @Nullable Refusal known(int start, int nameEnd, int valueStart, int valueEnd) {
         switch (nameEnd - start) {
             case 4 -> {
@@ -285,6 +301,7 @@ final class RequestHead implements VirtualHosts.Head {
         return null;
     }
 
+    /** The rules that need all headers (RFC 9112, sections 3.2 and 6.1). */
     private @Nullable Refusal check() {
         if (transferEncoding && contentLength >= 0) {
             return new Refusal(400, "both transfer-encoding and content-length");
@@ -315,7 +332,7 @@ final class RequestHead implements VirtualHosts.Head {
         return b >= '0' && b <= '9';
     }
 
-    /** Whether the bytes are the given lower-case text in any case. */
+    /** Whether the bytes equal the given lower-case text, ignoring case. */
     private boolean is(String lowerCase, int start, int end) {
         if (end - start != lowerCase.length()) {
             return false;
@@ -345,7 +362,7 @@ final class RequestHead implements VirtualHosts.Head {
         return null;
     }
 
-    /** Tells every header, names in lower case. */
+    /** Passes every header to {@code each}, names in lower case. */
     void headers(BiConsumer<String, String> each) {
         for (int f = 0; f < 4 * fieldCount; f += 4) {
             String name = text(fields[f], fields[f + 1]).toLowerCase(Locale.ROOT);
@@ -363,15 +380,16 @@ final class RequestHead implements VirtualHosts.Head {
         return line().sent();
     }
 
-    /** The host of the target where it has one, as RFC 9112 has it, else that of the header. */
+    /** The host of a target in absolute form, which RFC 9112 puts first, else that of the host header. */
     @Override
     public @Nullable String authority() {
         String named = absolute == null || absolute.isEmpty() ? header("host") : absolute;
         return named == null || named.isEmpty() ? null : named.toLowerCase(Locale.ROOT);
     }
 
-    /** Why the request is refused, or null. */
-    @Nullable Refusal refusal() {
+    /** The error that the request is rejected with, or null. */
+    @Nullable
+    Refusal refusal() {
         return refusal;
     }
 
@@ -381,31 +399,32 @@ final class RequestHead implements VirtualHosts.Head {
     }
 
     /** The request line, or null when it was malformed. */
-    @Nullable RequestLine lineOrNull() {
+    @Nullable
+    RequestLine lineOrNull() {
         return line;
     }
 
-    /** Length of the body: 0 when neither content-length nor chunked was given. */
+    /** Length of the body; 0 for a chunked body and for a request without one. */
     long contentLength() {
         return Math.max(0, contentLength);
     }
 
-    /** Whether the body comes in chunks. */
+    /** Whether the body is chunked. */
     boolean chunked() {
         return chunked;
     }
 
-    /** Whether the connection may be used again. */
+    /** Whether the client keeps the connection open after the response. */
     boolean keepAlive() {
         return !close && (!http10 || keep);
     }
 
-    /** Whether the connection must be told that it may be used again. */
-    boolean sayKeepAlive() {
+    /** Whether a connection that stays open must be announced by a header, as HTTP/1.0 closes by default. */
+    boolean needsKeepAliveHeader() {
         return http10;
     }
 
-    /** Whether the client waits for leave to send its body. */
+    /** Whether the client waits for {@code 100 Continue} before it sends its body. */
     boolean expectsContinue() {
         return expectsContinue && !http10;
     }

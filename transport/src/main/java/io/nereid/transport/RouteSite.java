@@ -4,12 +4,12 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.VirtualHosts;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.VirtualHosts;
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.EventLoop;
 import io.netty.util.AsciiString;
@@ -36,8 +36,8 @@ final class RouteSite implements VirtualHosts.Site {
      * Makes routes ready.
      *
      * @param prefix what paths begin with and routes leave out; empty for nothing
-     * @throws ServingException FAILED_PRECONDITION when two routes or methods are the same, INVALID_ARGUMENT for a prefix
-     *     that is none
+     * @throws ServingException FAILED_PRECONDITION when two routes or methods are the same, INVALID_ARGUMENT for a
+     *     prefix that is none
      */
     RouteSite(ServerContext server, EventLoops loops, List<HttpRoute> routes, List<GrpcMethod> methods, String prefix) {
         this.server = server;
@@ -111,11 +111,11 @@ final class RouteSite implements VirtualHosts.Site {
     private static final String[] NONE = {};
 
     @Override
-    public CompletionStage<Upstream.Answer> call(
-            String method, String target, List<Upstream.Header> headers, MemoryRegion body) {
+    public CompletionStage<UpstreamClient.Answer> call(
+            String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body) {
         EventLoop loop = loop();
         RequestLine line = line(method, target);
-        CompletableFuture<Upstream.Answer> answer = new CompletableFuture<>();
+        CompletableFuture<UpstreamClient.Answer> answer = new CompletableFuture<>();
         HttpReply refusal = null;
         MemoryRegion plain = body;
         long reserved = 0;

@@ -4,7 +4,7 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpRoute;
+import io.nereid.transport.api.HttpRoute;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -14,20 +14,21 @@ import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds the route of a path: segment by segment, literals before placeholders, a known {@code :verb} before a bare
- * placeholder, a whole route before one that takes the rest of a path. Immutable once built.
+ * Finds the route of a path in a tree of path segments. Precedence: literals before placeholders, a known {@code :verb}
+ * suffix before a bare placeholder, and any complete route before one that ends in <code>{rest...}</code>. The search
+ * goes back to the placeholder when a literal leads nowhere. Immutable once built.
  */
 final class RouteTable {
     private static final String[] NONE = {};
 
     private final Node root = new Node();
-    /** Routes for the rest of a path, longest first. */
+    /** Routes that end in <code>{rest...}</code>, longest first. */
     private final List<HttpRoute> tails = new ArrayList<>();
 
     /**
-     * What a request line led to. Immutable.
+     * The result of a lookup. Immutable.
      *
-     * @param status 200 when there is a route, else the status to refuse with
+     * @param status 200 when there is a route, else the status of the error response
      * @param route the route, if there is one
      * @param parameters the placeholders' values, decoded
      * @param text what to say when there is no route; the allowed verbs for 405

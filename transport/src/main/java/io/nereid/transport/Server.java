@@ -4,11 +4,11 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.VirtualHosts;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.VirtualHosts;
 import io.netty.bootstrap.ServerBootstrap;
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelFuture;
@@ -43,9 +43,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The server's sockets: HTTP/1.1, HTTP/2 and gRPC, with TLS or without, told apart by the first bytes of a connection, on
- * every address it listens on. Its life is {@link #start()}, at last {@link #announceDrain()} and {@link #drain(Duration)}, then
- * {@link #close()}. Thread-safe: its methods may be called from any thread but an event loop.
+ * The server's sockets: HTTP/1.1, HTTP/2 and gRPC, with TLS or without, told apart by the first bytes of a connection,
+ * on every address it listens on. Its life is {@link #start()}, at last {@link #announceDrain()} and {@link
+ * #drain(Duration)}, then {@link #close()}. Thread-safe: its methods may be called from any thread but an event loop.
  */
 public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     private static final Logger LOG = LoggerFactory.getLogger(Server.class);
@@ -86,8 +86,8 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
      * Starts to listen.
      *
      * @return the bound addresses in the order of the options, with the ports that were given for port 0
-     * @throws ServingException FAILED_PRECONDITION when an address cannot be bound, or a certificate or its key cannot be
-     *     used; the server is closed then
+     * @throws ServingException FAILED_PRECONDITION when an address cannot be bound, or a certificate or its key cannot
+     *     be used; the server is closed then
      */
     public synchronized List<InetSocketAddress> start() {
         List<InetSocketAddress> bound = new ArrayList<>();
@@ -231,8 +231,8 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     /**
      * {@inheritDoc}
      *
-     * <p>Not to be called on an event loop. Connections that were open when the listener is closed end after the answers that
-     * they wait for, at the latest after ten minutes.
+     * <p>Not to be called on an event loop. Connections that were open when the listener is closed end after the
+     * answers that they wait for, at the latest after ten minutes.
      */
     @Override
     public synchronized VirtualHosts.Listener listen(String address, int port, VirtualHosts.Site site) {
@@ -307,16 +307,16 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
     }
 
     /**
-     * First step of stopping: everything is still served, health included, but HTTP/1.1 clients are told with each answer
-     * to connect anew, and so get to servers that stay.
+     * First step of stopping: everything is still served, health included, but HTTP/1.1 clients are told with each
+     * answer to connect anew, and so get to servers that stay.
      */
     public void announceDrain() {
         context.draining = true;
     }
 
     /**
-     * Second step of stopping: no new connections; HTTP/2 clients are sent GOAWAY, idle connections are closed, and what
-     * is in flight gets up to {@code limit} to finish. Waits until all connections are gone or the time is up.
+     * Second step of stopping: no new connections; HTTP/2 clients are sent GOAWAY, idle connections are closed, and
+     * what is in flight gets up to {@code limit} to finish. Waits until all connections are gone or the time is up.
      *
      * @return whether every connection came to its end in time
      */
@@ -343,7 +343,9 @@ public final class Server implements AutoCloseable, VirtualHosts.SiteFactory {
         listeners.clear();
     }
 
-    /** Closes every socket at once and ends the event loops. Handlers of exchanges in flight hear of the cancellation. */
+    /**
+     * Closes every socket at once and ends the event loops. Handlers of exchanges in flight hear of the cancellation.
+     */
     @Override
     public void close() {
         stopListening();

@@ -3,8 +3,8 @@
 package io.nereid.transport;
 
 import io.nereid.base.Clock;
-import io.nereid.endpoint.VirtualHosts;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.api.VirtualHosts;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -27,9 +27,10 @@ import org.jspecify.annotations.Nullable;
  * @param nativeTransport whether epoll is used where it is to be had
  * @param clock the server's clock
  * @param accessLog hears of finished exchanges; null for nobody
- * @param virtualHosts whose routes serve a request where it is not the server's own; asked for the head of every request
- * @param loops the threads that read and write sockets, shared and closed by whoever made them; null for {@code eventLoops}
- *     of the server's own
+ * @param virtualHosts whose routes serve a request where it is not the server's own; asked for the head of every
+ *     request
+ * @param loops the threads that read and write sockets, shared and closed by whoever made them; null for {@code
+ *     eventLoops} of the server's own
  */
 public record ServerOptions(
         List<Listen> listen,
@@ -75,7 +76,8 @@ public record ServerOptions(
         }
 
         /** The path of a socket in the file system; null for an address of the network. */
-        @Nullable Path path() {
+        @Nullable
+        Path path() {
             return host.startsWith("unix:") ? Path.of(host.substring(5)) : null;
         }
     }

@@ -4,11 +4,12 @@ package io.nereid.transport;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.StatusCodes;
-import io.nereid.endpoint.VirtualHosts;
+import io.nereid.transport.api.HttpStatusCodes;
+import io.nereid.transport.api.VirtualHosts;
 
 /**
- * What one listening address serves: routes of its own, and where somebody is to be asked, those of other sites. Immutable.
+ * What one listening address serves: routes of its own, and where somebody is to be asked, those of other sites.
+ * Immutable.
  *
  * @param own the site of requests that nobody else claims
  * @param hosts who is asked first; {@link VirtualHosts#NONE} when nobody is
@@ -50,7 +51,7 @@ record Sites(RouteSite own, VirtualHosts hosts) {
                 line.method(),
                 line.path(),
                 line.query(),
-                new RouteTable.Match(StatusCodes.http(e.code()), null, new String[0], e.describe()),
+                new RouteTable.Match(HttpStatusCodes.http(e.code()), null, new String[0], e.describe()),
                 line.sent());
     }
 }

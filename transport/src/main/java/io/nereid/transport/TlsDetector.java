@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.transport;
 
-import io.nereid.endpoint.HttpReply;
+import io.nereid.transport.api.HttpReply;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFutureListener;
@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The first handler of a connection that must be encrypted: puts TLS in its place, or tells a client that speaks plain HTTP
- * so, in its own language, and closes. Confined to the channel's event loop.
+ * The first handler of a connection that must be encrypted: puts TLS in its place, or tells a client that speaks plain
+ * HTTP so, in its own language, and closes. Confined to the channel's event loop.
  */
 final class TlsDetector extends ChannelInboundHandlerAdapter {
     private static final Logger LOG = LoggerFactory.getLogger(TlsDetector.class);

@@ -5,8 +5,8 @@ package io.nereid.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 
-import io.nereid.endpoint.VirtualHosts;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.api.VirtualHosts;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
@@ -26,8 +26,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Bytes that no client should send, and bytes cut where no client cuts them. Every case is made from a seed that is part
- * of the message when it fails.
+ * Bytes that no client should send, and bytes cut where no client cuts them. Every case is made from a seed that is
+ * part of the message when it fails.
  */
 class FuzzTest {
     private static final EventLoops LOOPS = new EventLoops(1, true);
@@ -43,7 +43,12 @@ class FuzzTest {
                 + "0123456789012345678901234567890\r\n0\r\nTrailer: 1\r\n\r\n",
         "GET /items/a%20b/sub/c?x=1&y=%41 HTTP/1.1\r\nHost: a\r\nX-Test: 1\r\nConnection: keep-alive\r\n\r\n",
         "HEAD /text/2000 HTTP/1.0\r\nConnection: keep-alive\r\nAccept-Encoding: gzip;q=0.5\r\n\r\n",
-        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Encoding: gzip\r\nExpect: 100-continue\r\n\r\nabc",
+        "POST /echo HTTP/1.1\r\n"
+                + "Host: a\r\n"
+                + "Content-Length: 3\r\n"
+                + "Content-Encoding: gzip\r\n"
+                + "Expect: 100-continue\r\n\r\n"
+                + "abc",
     };
 
     private final AtomicInteger complaints = new AtomicInteger();

@@ -20,9 +20,9 @@ import io.grpc.stub.MetadataUtils;
 import io.grpc.stub.StreamObserver;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.ResponseBody;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -341,7 +341,7 @@ class GrpcTest {
             GrpcCall call = rig.parkedCall();
             assertThat(call.deadlineNanos() - call.arrivedNanos()).isBetween(1_000_000L, 150_000_000L);
             call.close(ErrorCode.OK, null);
-            call.send(new Content(new byte[1], 1));
+            call.send(new ResponseBody(new byte[1], 1));
             untilIdle(rig);
             channel.shutdownNow();
         }
@@ -359,7 +359,7 @@ class GrpcTest {
             call.cancel("enough", null);
             assertThat(rig.event()).isEqualTo("cancel");
             GrpcCall parked = rig.parkedCall();
-            parked.send(new Content(new byte[10], 10));
+            parked.send(new ResponseBody(new byte[10], 10));
             parked.close(ErrorCode.OK, null);
             assertThat(unary(channel, "Unary", new byte[1])).hasSize(1);
             assertThat(rig.events).isEmpty();
@@ -399,7 +399,7 @@ class GrpcTest {
                 call.sendMessage(new byte[1]);
                 GrpcCall parked = rig.parkedCall();
                 rig.other.execute(() -> {
-                    parked.send(new Content(new byte[10], 10));
+                    parked.send(new ResponseBody(new byte[10], 10));
                     parked.close(ErrorCode.OK, null);
                 });
                 call.cancel("race", null);
@@ -432,7 +432,7 @@ class GrpcTest {
             assertThat(parked.isReady()).isTrue();
             int sent = 0;
             while (parked.isReady()) {
-                parked.send(new Content(new byte[500_000], 500_000));
+                parked.send(new ResponseBody(new byte[500_000], 500_000));
                 sent++;
                 if (sent % 10 == 0) { // lets the event loop write what it can
                     assertThat(unary(channel, "Unary", new byte[1])).hasSize(1);
@@ -497,7 +497,7 @@ class GrpcTest {
             });
             assertThat(status.getCode()).isEqualTo(Status.Code.UNAVAILABLE);
             byte[] b = {1, 2, 3};
-            parked.sendAndClose(new Content(b, 3));
+            parked.sendAndClose(new ResponseBody(b, 3));
             assertThat(answer.get(10, TimeUnit.SECONDS)).isEqualTo(b);
             assertThat(drained.await(10, TimeUnit.SECONDS)).isTrue();
             channel.shutdownNow();

@@ -5,11 +5,11 @@ package io.nereid.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Threads;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import io.netty.bootstrap.Bootstrap;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
@@ -258,9 +258,9 @@ class H2Test {
         return stream;
     }
 
-    private static Content piece(String text) {
+    private static ResponseBody piece(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        return new Content(bytes, bytes.length);
+        return new ResponseBody(bytes, bytes.length);
     }
 
     @Test
@@ -268,7 +268,7 @@ class H2Test {
         Collect collect = new Collect();
         Http2StreamChannel stream = park(collect);
         HttpExchange parked = RIG.parkedExchange();
-        HttpStream reply = parked.stream(HttpReply.text(201, "text/plain", "a"));
+        ResponseStream reply = parked.stream(HttpReply.text(201, "text/plain", "a"));
         assertThat(collect.pieces.poll(10, TimeUnit.SECONDS)).isEqualTo("a");
         reply.send(piece("bc"));
         assertThat(collect.pieces.poll(10, TimeUnit.SECONDS)).isEqualTo("bc");
@@ -293,7 +293,7 @@ class H2Test {
         Http2StreamChannel stream = park(collect);
         stream.config().setAutoRead(false);
         HttpExchange parked = RIG.parkedExchange();
-        HttpStream reply = parked.stream(HttpReply.text(200, "text/plain", ""));
+        ResponseStream reply = parked.stream(HttpReply.text(200, "text/plain", ""));
         String text = "x".repeat(1 << 20);
         for (int i = 0; i < 8; i++) {
             reply.send(piece(text));
@@ -311,7 +311,7 @@ class H2Test {
         Collect collect = new Collect();
         Http2StreamChannel stream = park(collect);
         HttpExchange parked = RIG.parkedExchange();
-        HttpStream reply = parked.stream(HttpReply.text(200, "text/plain", "a"));
+        ResponseStream reply = parked.stream(HttpReply.text(200, "text/plain", "a"));
         assertThat(collect.pieces.poll(10, TimeUnit.SECONDS)).isEqualTo("a");
         stream.close();
         assertThat(RIG.event()).isEqualTo("cancel");

@@ -5,12 +5,12 @@ package io.nereid.transport;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Random;
@@ -31,12 +31,12 @@ class Http1StreamTest {
         RIG.close();
     }
 
-    private static Content piece(String text) {
+    private static ResponseBody piece(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        return new Content(bytes, bytes.length);
+        return new ResponseBody(bytes, bytes.length);
     }
 
-    private static HttpStream begin(String first) throws InterruptedException {
+    private static ResponseStream begin(String first) throws InterruptedException {
         return RIG.parkedExchange().stream(HttpReply.text(200, "text/event-stream", first));
     }
 
@@ -56,7 +56,7 @@ class Http1StreamTest {
     void everyPieceIsAChunkThatArrivesAtOnceAndTheConnectionGoesOn() throws Exception {
         try (Rig.Raw c = RIG.connect()) {
             c.send(PARK);
-            HttpStream stream = begin("a");
+            ResponseStream stream = begin("a");
             Rig.Reply head = c.read(false);
             assertThat(head.status()).isEqualTo(200);
             assertThat(head.header("transfer-encoding")).isEqualTo("chunked");
@@ -81,7 +81,7 @@ class Http1StreamTest {
         new Random(3).nextBytes(bytes);
         try (Rig.Raw c = RIG.connect()) {
             c.send(PARK);
-            HttpStream stream = begin("");
+            ResponseStream stream = begin("");
             MemoryRegion region = MemoryRegion.copyOf(bytes, 0, bytes.length);
             stream.send(piece("<>").splice(Rig.tensor(region, 0, bytes.length), 1));
             stream.send(piece("").splice(Rig.tensor(MemoryRegion.copyOf(bytes, 0, 100), 0, 100), 0));
@@ -127,7 +127,7 @@ class Http1StreamTest {
     @Test
     void aLeavingClientCancelsAndWhatIsStillSentIsDropped() throws Exception {
         long before = Rig.activeBuffers();
-        HttpStream stream;
+        ResponseStream stream;
         try (Rig.Raw c = RIG.connect()) {
             c.send(PARK);
             stream = begin("a");
@@ -145,7 +145,7 @@ class Http1StreamTest {
     void anAbortedReplyLacksItsLastChunk() throws Exception {
         try (Rig.Raw c = RIG.connect()) {
             c.send(PARK);
-            HttpStream stream = begin("a");
+            ResponseStream stream = begin("a");
             c.read(false);
             assertThat(text(c)).isEqualTo("a");
             stream.abort();
@@ -172,7 +172,7 @@ class Http1StreamTest {
     void whatTheClientDoesNotReadIsCounted() throws Exception {
         try (Rig.Raw c = RIG.connect()) {
             c.send(PARK);
-            HttpStream stream = begin("");
+            ResponseStream stream = begin("");
             String text = "x".repeat(1 << 20);
             for (int i = 0; i < 32; i++) {
                 stream.send(piece(text));

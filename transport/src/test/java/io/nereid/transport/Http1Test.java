@@ -7,9 +7,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

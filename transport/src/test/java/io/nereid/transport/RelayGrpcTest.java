@@ -29,9 +29,9 @@ import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.ServerCalls;
 import io.grpc.stub.StreamObserver;
 import io.nereid.base.Clock;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.Upstream;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.UpstreamClient;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -86,8 +86,8 @@ class RelayGrpcTest {
     private final Relay relay = new Relay(new Relay.Options(
             loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system(), Relay.Trust.JVM));
     private io.grpc.Server far = start(0);
-    private Upstream.Terms terms =
-            new Upstream.Terms(Duration.ofSeconds(20), 64 << 20, List.of(new Upstream.Header("x-added", "by us")));
+    private UpstreamClient.Terms terms = new UpstreamClient.Terms(
+            Duration.ofSeconds(20), 64 << 20, List.of(new UpstreamClient.Header("x-added", "by us")));
     private final Server near = new Server(
             ServerOptions.builder().listen("127.0.0.1", 0).loops(loops).build(), List.of(new ProtocolCodec() {
                 @Override
@@ -100,7 +100,8 @@ class RelayGrpcTest {
                     return List.of(new GrpcMethod(
                             "/*",
                             GrpcMethod.Kind.BIDI_STREAMING,
-                            call -> relay.forward(call, new Upstream.Address("127.0.0.1", far.getPort()), terms)));
+                            call -> relay.forward(
+                                    call, new UpstreamClient.Address("127.0.0.1", far.getPort()), terms)));
                 }
             }));
     private final int port = near.start().get(0).getPort();
@@ -316,7 +317,7 @@ class RelayGrpcTest {
                 .satisfies(t -> assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED));
         assertThat(event("deadline")).isEqualTo("deadline true");
         assertThat(event("cancelled")).isEqualTo("cancelled");
-        terms = new Upstream.Terms(Duration.ofMillis(200), 1 << 20, List.of());
+        terms = new UpstreamClient.Terms(Duration.ofMillis(200), 1 << 20, List.of());
         assertThatThrownBy(() -> ask(channel, "Never", new byte[1])).satisfies(t -> {
             assertThat(Status.fromThrowable(t).getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
             assertThat(Status.fromThrowable(t).getDescription()).contains("after 200 ms");

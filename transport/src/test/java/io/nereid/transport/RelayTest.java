@@ -8,9 +8,9 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.Upstream;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.UpstreamClient;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -146,8 +146,8 @@ class RelayTest {
     private final Relay relay = new Relay(new Relay.Options(
             loops, Duration.ofSeconds(5), Duration.ofSeconds(30), 4, Clock.system(), Relay.Trust.JVM));
     private final Far far = new Far();
-    private Upstream.Terms terms =
-            new Upstream.Terms(Duration.ofSeconds(20), 1 << 20, List.of(new Upstream.Header("X-Added", "by us")));
+    private UpstreamClient.Terms terms = new UpstreamClient.Terms(
+            Duration.ofSeconds(20), 1 << 20, List.of(new UpstreamClient.Header("X-Added", "by us")));
     private final Server near = new Server(
             ServerOptions.builder().listen("127.0.0.1", 0).loops(loops).build(), List.of(new ProtocolCodec() {
                 @Override
@@ -162,7 +162,7 @@ class RelayTest {
                             "/{rest...}",
                             x -> relay.forward(
                                     x,
-                                    new Upstream.Address("127.0.0.1", far.listener.getLocalPort()),
+                                    new UpstreamClient.Address("127.0.0.1", far.listener.getLocalPort()),
                                     x.path() + "?far=1",
                                     terms)));
                 }
@@ -381,7 +381,7 @@ class RelayTest {
 
     @Test
     void noAnswerInTimeIsTheDeadlineAndEndsTheRequest() throws Exception {
-        terms = new Upstream.Terms(Duration.ofMillis(150), 1 << 20, List.of());
+        terms = new UpstreamClient.Terms(Duration.ofMillis(150), 1 << 20, List.of());
         far.answersOnceNever();
         try (Rig.Raw c = new Rig.Raw(port)) {
             Rig.Reply r = c.ask(get("/"));
@@ -438,13 +438,14 @@ class RelayTest {
             far.answers(ok("done"));
         }
         {
-            java.util.List<java.util.concurrent.CompletableFuture<Upstream.Answer>> all = new java.util.ArrayList<>();
+            java.util.List<java.util.concurrent.CompletableFuture<UpstreamClient.Answer>> all =
+                    new java.util.ArrayList<>();
             for (int i = 0; i < 100; i++) {
                 all.add(relay.send("GET", url("/" + i), List.of(), new byte[0], terms)
                         .toCompletableFuture());
             }
             for (var one : all) {
-                Upstream.Answer a = one.get(10, TimeUnit.SECONDS);
+                UpstreamClient.Answer a = one.get(10, TimeUnit.SECONDS);
                 assertThat(a.status()).isEqualTo(200);
                 a.body().release();
             }
@@ -459,16 +460,16 @@ class RelayTest {
     @Test
     void wholeRequestsAreSentAndAnswersGathered() throws Exception {
         far.answers("HTTP/1.1 302 Found\r\nLocation: /else\r\ncontent-length: 4\r\n\r\ngone");
-        Upstream.Answer a = relay.send(
+        UpstreamClient.Answer a = relay.send(
                         "POST",
                         url("/p?q=1"),
-                        List.of(new Upstream.Header("ce-id", "7")),
+                        List.of(new UpstreamClient.Header("ce-id", "7")),
                         "body".getBytes(StandardCharsets.US_ASCII),
                         terms)
                 .toCompletableFuture()
                 .get(10, TimeUnit.SECONDS);
         assertThat(a.status()).isEqualTo(302);
-        assertThat(a.headers()).contains(new Upstream.Header("location", "/else"));
+        assertThat(a.headers()).contains(new UpstreamClient.Header("location", "/else"));
         assertThat(a.body().size()).isEqualTo(4);
         a.body().release();
         assertThat(head(far)).startsWith("POST /p?q=1 HTTP/1.1\r\n").contains("ce-id: 7", "host: localhost:");

@@ -4,19 +4,19 @@ package io.nereid.transport;
 
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.HttpStream;
-import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import io.netty.buffer.PoolArenaMetric;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -108,10 +108,10 @@ final class Rig implements AutoCloseable, ProtocolCodec {
 
     /** Pieces from the event loop itself. */
     private static void stream(HttpExchange x) {
-        HttpStream stream = x.stream(HttpReply.text(200, "text/plain", "<"));
+        ResponseStream stream = x.stream(HttpReply.text(200, "text/plain", "<"));
         for (int i = 0; i < number(x.pathParameter(0)); i++) {
             byte[] piece = (i + ",").getBytes(StandardCharsets.US_ASCII);
-            stream.send(new Content(piece, piece.length));
+            stream.send(new ResponseBody(piece, piece.length));
         }
         stream.end();
     }
@@ -123,7 +123,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
 
     private static void echo(HttpExchange x) {
         MemoryRegion body = x.body();
-        Content content = new Content(new byte[0], 0);
+        ResponseBody content = new ResponseBody(new byte[0], 0);
         if (body.size() > 0) {
             content.splice(tensor(body.retain(), 0, body.size()), 0);
         }
@@ -133,7 +133,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
     /** Text, a small tensor, text, a large tensor, text. */
     private static void parts(HttpExchange x) {
         MemoryRegion body = x.body();
-        Content content = new Content("<|>".getBytes(StandardCharsets.US_ASCII), 3);
+        ResponseBody content = new ResponseBody("<|>".getBytes(StandardCharsets.US_ASCII), 3);
         content.splice(tensor(body.retain(), 0, 100), 1);
         content.splice(tensor(body.retain(), 100, body.size() - 100), 2);
         x.reply(new HttpReply(200, "application/octet-stream", new String[] {"x-more", "yes"}, content));
@@ -143,8 +143,8 @@ final class Rig implements AutoCloseable, ProtocolCodec {
         return Tensor.over("", DataType.UINT8, Shape.of(length), region, offset, length);
     }
 
-    static Content content(MemoryRegion message) {
-        Content content = new Content(new byte[0], 0);
+    static ResponseBody content(MemoryRegion message) {
+        ResponseBody content = new ResponseBody(new byte[0], 0);
         if (message.size() > 0) {
             content.splice(tensor(message.retain(), 0, message.size()), 0);
         }
@@ -176,7 +176,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
                     @Override
                     public void onHalfClose() {
                         parkedCalls.remove().setReading(true);
-                        call.sendAndClose(new Content(new byte[0], 0));
+                        call.sendAndClose(new ResponseBody(new byte[0], 0));
                     }
                 }),
                 new GrpcMethod("/t.T/Throw", GrpcMethod.Kind.UNARY, call -> {
@@ -186,7 +186,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
                     @Override
                     public void onHalfClose() {
                         byte[] b = String.valueOf(call.metadata("x-test")).getBytes(StandardCharsets.UTF_8);
-                        call.sendAndClose(new Content(b, b.length));
+                        call.sendAndClose(new ResponseBody(b, b.length));
                     }
                 }));
     }
@@ -279,7 +279,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
         @Override
         public void onHalfClose() {
             byte[] b = Long.toString(bytes).getBytes(StandardCharsets.US_ASCII);
-            call.sendAndClose(new Content(b, b.length));
+            call.sendAndClose(new ResponseBody(b, b.length));
         }
     }
 

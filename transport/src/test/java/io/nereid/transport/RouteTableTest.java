@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpRoute;
+import io.nereid.transport.api.HttpRoute;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 

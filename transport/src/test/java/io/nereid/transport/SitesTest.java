@@ -12,16 +12,16 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.HttpStream;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.VirtualHosts;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.VirtualHosts;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -52,7 +52,7 @@ class SitesTest {
                     }),
                     HttpRoute.get("/pieces", SitesTest::pieces),
                     HttpRoute.get("/broken", x -> {
-                        HttpStream s = x.stream(HttpReply.text(200, "text/plain", "half"));
+                        ResponseStream s = x.stream(HttpReply.text(200, "text/plain", "half"));
                         s.abort();
                     }),
                     HttpRoute.get("/park", x -> {
@@ -63,7 +63,7 @@ class SitesTest {
                 @Override
                 public void onHalfClose() {
                     byte[] text = ("iris " + call.path()).getBytes(StandardCharsets.UTF_8);
-                    call.sendAndClose(new Content(text, text.length));
+                    call.sendAndClose(new ResponseBody(text, text.length));
                 }
             })),
             "");
@@ -105,10 +105,10 @@ class SitesTest {
     }
 
     private static void pieces(HttpExchange x) {
-        HttpStream s = x.stream(HttpReply.text(200, "text/plain", "a"));
+        ResponseStream s = x.stream(HttpReply.text(200, "text/plain", "a"));
         for (String piece : List.of("b", "", "c".repeat(10_000))) {
             byte[] b = piece.getBytes(StandardCharsets.US_ASCII);
-            s.send(new Content(b, b.length));
+            s.send(new ResponseBody(b, b.length));
         }
         s.end();
     }
@@ -272,14 +272,14 @@ class SitesTest {
         return MemoryRegion.copyOf(bytes, 0, bytes.length);
     }
 
-    private Upstream.Answer call(String method, String target, byte[] body, Upstream.Header... headers)
+    private UpstreamClient.Answer call(String method, String target, byte[] body, UpstreamClient.Header... headers)
             throws Exception {
         return iris.call(method, target, List.of(headers), region(body))
                 .toCompletableFuture()
                 .get(10, TimeUnit.SECONDS);
     }
 
-    private static String text(Upstream.Answer answer) {
+    private static String text(UpstreamClient.Answer answer) {
         byte[] b = new byte[answer.body().size()];
         answer.body().getBytes(0, b, 0, b.length);
         answer.body().release();
@@ -288,14 +288,14 @@ class SitesTest {
 
     @Test
     void aRouteIsCalledFromInside() throws Exception {
-        Upstream.Answer answer = call("GET", "/who?x=1", new byte[0]);
+        UpstreamClient.Answer answer = call("GET", "/who?x=1", new byte[0]);
         assertThat(answer.status()).isEqualTo(200);
         assertThat(text(answer)).isEqualTo("iris /who");
         answer = call("POST", "/echo", "x".repeat(50_000).getBytes(StandardCharsets.US_ASCII));
         assertThat(answer.headers())
                 .containsExactly(
-                        new Upstream.Header("content-type", "application/octet-stream"),
-                        new Upstream.Header("x-more", "yes"));
+                        new UpstreamClient.Header("content-type", "application/octet-stream"),
+                        new UpstreamClient.Header("x-more", "yes"));
         assertThat(text(answer)).hasSize(50_000);
         answer = call("GET", "/pieces", new byte[0]);
         assertThat(text(answer)).hasSize(10_002).startsWith("abccc");
@@ -305,7 +305,7 @@ class SitesTest {
     @Test
     void whatGoesWrongInsideIsAnAnswerToo() throws Exception {
         assertThat(text(call("GET", "/nothing", new byte[0]))).isEqualTo("{\"error\":\"Not Found\"}");
-        Upstream.Answer answer = call("GET", "/throw", new byte[0]);
+        UpstreamClient.Answer answer = call("GET", "/throw", new byte[0]);
         assertThat(answer.status()).isEqualTo(404);
         assertThat(text(answer)).isEqualTo("{\"error\":\"no such thing\"}");
         answer = call("POST", "/echo", new byte[100_001]);

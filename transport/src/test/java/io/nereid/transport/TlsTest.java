@@ -15,10 +15,10 @@ import io.grpc.netty.NegotiationType;
 import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Upstream;
 import io.nereid.transport.ServerOptions.Purpose;
 import io.nereid.transport.TlsOptions.ClientVerify;
 import io.nereid.transport.TlsOptions.Pem;
+import io.nereid.transport.api.UpstreamClient;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslProvider;
 import java.io.ByteArrayInputStream;
@@ -113,7 +113,7 @@ class TlsTest {
                             "https://localhost:" + rig.port + "/ok",
                             List.of(),
                             new byte[0],
-                            Upstream.Terms.DEFAULT)
+                            UpstreamClient.Terms.DEFAULT)
                     .toCompletableFuture()
                     .get(LONG.toSeconds(), TimeUnit.SECONDS);
             answer.body().release();

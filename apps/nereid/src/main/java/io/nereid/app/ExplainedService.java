@@ -4,13 +4,13 @@ package io.nereid.app;
 
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.Gateway;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.Upstream.Answer;
-import io.nereid.endpoint.Upstream.Header;
 import io.nereid.explain.CalledModel;
 import io.nereid.explain.ExplainCodec;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;

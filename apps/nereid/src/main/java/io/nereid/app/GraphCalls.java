@@ -7,10 +7,10 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph.Step;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.graph.StepCaller;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.Upstream.Answer;
-import io.nereid.endpoint.Upstream.Header;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.net.URI;
 import java.time.Duration;
 import java.util.List;
@@ -29,10 +29,10 @@ final class GraphCalls implements StepCaller {
 
     private final String namespace;
     private final Gateway gateway;
-    private final Upstream upstream;
+    private final UpstreamClient upstream;
 
     /** @param namespace the graph's, where the services are that its steps name */
-    GraphCalls(String namespace, Gateway gateway, Upstream upstream) {
+    GraphCalls(String namespace, Gateway gateway, UpstreamClient upstream) {
         this.namespace = namespace;
         this.gateway = gateway;
         this.upstream = upstream;
@@ -46,7 +46,7 @@ final class GraphCalls implements StepCaller {
                     ErrorCode.UNAVAILABLE, "the service '" + step.serviceName() + "' has no address yet"));
         }
         if (step.serviceName() == null || step.serviceName().isEmpty()) {
-            return upstream.send("POST", url, headers, body, new Upstream.Terms(timeout, MOST_BYTES, List.of()));
+            return upstream.send("POST", url, headers, body, new UpstreamClient.Terms(timeout, MOST_BYTES, List.of()));
         }
         URI address = URI.create(url);
         String target = address.getRawQuery() == null

@@ -5,12 +5,12 @@ package io.nereid.app;
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.PayloadTap;
 import io.nereid.control.local.BuiltIns.Tap;
-import io.nereid.endpoint.Upstream;
 import io.nereid.payload.PayloadLog;
 import io.nereid.payload.PayloadLogs;
 import io.nereid.payload.PayloadOrigin;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.UpstreamClient;
 import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
@@ -26,7 +26,7 @@ final class LoggedPayloads implements Tap, PayloadTap {
      * @param over sends events to receivers
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a setting or a place that cannot be
      */
-    LoggedPayloads(PayloadLogs logs, Workload workload, PayloadSettings settings, Upstream over) {
+    LoggedPayloads(PayloadLogs logs, Workload workload, PayloadSettings settings, UpstreamClient over) {
         this.warnings = settings.warnings();
         this.log = logs.open(
                 settings,

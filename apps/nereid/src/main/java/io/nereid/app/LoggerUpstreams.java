@@ -7,9 +7,9 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.endpoint.Upstream;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.transport.Relay;
+import io.nereid.transport.api.UpstreamClient;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Function;
@@ -21,7 +21,7 @@ import java.util.function.Function;
 final class LoggerUpstreams implements AutoCloseable {
     private static final ResourceStore.Type CONFIG_MAPS = new ResourceStore.Type("", "configmaps");
 
-    private final Upstream common;
+    private final UpstreamClient common;
     private final Relay.Options options;
     private final ResourceStore store;
     private final Function<String, ServiceConfig> configs;
@@ -29,7 +29,10 @@ final class LoggerUpstreams implements AutoCloseable {
 
     /** @param common stays the caller's */
     LoggerUpstreams(
-            Upstream common, Relay.Options options, ResourceStore store, Function<String, ServiceConfig> configs) {
+            UpstreamClient common,
+            Relay.Options options,
+            ResourceStore store,
+            Function<String, ServiceConfig> configs) {
         this.common = common;
         this.options = options;
         this.store = store;
@@ -41,7 +44,7 @@ final class LoggerUpstreams implements AutoCloseable {
      *
      * @throws ServingException FAILED_PRECONDITION when the certificates are not there
      */
-    synchronized Upstream of(String namespace, PayloadSettings settings) {
+    synchronized UpstreamClient of(String namespace, PayloadSettings settings) {
         String marshaller = settings.marshallerUrl();
         boolean tls = settings.url().startsWith("https:") || marshaller != null && marshaller.startsWith("https:");
         Relay.Trust trust = tls ? trust(namespace, configs.apply(namespace).logger()) : Relay.Trust.JVM;

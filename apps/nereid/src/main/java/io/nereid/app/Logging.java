@@ -5,7 +5,7 @@ package io.nereid.app;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpReply;
+import io.nereid.transport.api.HttpReply;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.PrintWriter;

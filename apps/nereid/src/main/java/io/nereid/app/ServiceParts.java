@@ -14,12 +14,12 @@ import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.graph.GraphCodec;
 import io.nereid.control.local.BuiltIns;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.Upstream;
 import io.nereid.explain.ExplainCodec;
 import io.nereid.explain.ExplainSettings;
 import io.nereid.payload.PayloadLogs;
 import io.nereid.payload.PayloadSettings;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.UpstreamClient;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -34,7 +34,7 @@ final class ServiceParts implements BuiltIns {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     private final Gateway gateway;
-    private final Upstream upstream;
+    private final UpstreamClient upstream;
     private final Function<String, ServiceConfig> configs;
     private final Executor pool;
     private final Clock clock;
@@ -45,7 +45,7 @@ final class ServiceParts implements BuiltIns {
     /** @param pool runs what explanations compute */
     ServiceParts(
             Gateway gateway,
-            Upstream upstream,
+            UpstreamClient upstream,
             Function<String, ServiceConfig> configs,
             Executor pool,
             Clock clock,

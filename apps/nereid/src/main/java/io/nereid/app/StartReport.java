@@ -3,7 +3,6 @@
 package io.nereid.app;
 
 import io.nereid.base.Units;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.engine.Engine;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelControl.ModelStatus;
@@ -13,6 +12,7 @@ import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
+import io.nereid.transport.api.HttpReply;
 import java.io.PrintWriter;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;

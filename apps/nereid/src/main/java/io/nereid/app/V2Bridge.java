@@ -3,13 +3,13 @@
 package io.nereid.app;
 
 import io.nereid.control.gateway.Bridge;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.Upstream.UnaryCalls;
-import io.nereid.endpoint.VirtualHosts.Site;
 import io.nereid.protocols.v2.GrpcOverRest;
 import io.nereid.protocols.v2.RestOverGrpc;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.UpstreamClient.UnaryCalls;
+import io.nereid.transport.api.VirtualHosts.Site;
 import java.util.concurrent.Executor;
 
 /** The two forms of V2, each in the words of the other. Thread-safe: fixed. */

@@ -13,9 +13,9 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.store.DiskStore;
-import io.nereid.endpoint.Upstream;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.transport.Relay;
+import io.nereid.transport.api.UpstreamClient;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -61,7 +61,7 @@ class LoggerUpstreamsTest {
         }
     }
 
-    private Upstream of(String url) {
+    private UpstreamClient of(String url) {
         JsonNode nothing = JSON.createObjectNode();
         return upstreams.of("default", PayloadSettings.read(url, "all", nothing, Map.of()));
     }
@@ -77,7 +77,7 @@ class LoggerUpstreamsTest {
     @Test
     void whoTrustsAnybodyHasConnectionsOfItsOwnWhichAreShared() {
         section = "{\"tlsSkipVerify\": true}";
-        Upstream own = of("https://sink");
+        UpstreamClient own = of("https://sink");
         assertThat(own).isNotSameAs(common);
         assertThat(of("https://another")).isSameAs(own);
     }
@@ -89,8 +89,9 @@ class LoggerUpstreamsTest {
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining("entry 'service-ca.crt' of ConfigMap 'authorities'");
         store.create(new ResourceStore.Type("", "configmaps"), tree("""
-                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "authorities", "namespace": "default"},
-                 "data": {"service-ca.crt": "none"}}"""));
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "authorities", "namespace": "default"},
+             "data": {"service-ca.crt": "none"}}\
+            """));
         assertThatThrownBy(() -> of("https://sink")).hasMessageContaining("no certificate");
     }
 }

@@ -4,7 +4,6 @@ package io.nereid.explain;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Upstream.Answer;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -19,6 +18,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.UpstreamClient.Answer;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -192,7 +192,7 @@ public final class CalledModel implements InferenceEngine {
         try {
             tree = JsonTree.read(body);
         } catch (ServingException e) {
-            throw odd("is no JSON: " + e.getMessage());
+            throw odd("is not JSON: " + e.getMessage());
         }
         if (!(tree instanceof Map<?, ?> map) || map.get(PREDICTIONS) == null) {
             throw odd("has no 'predictions'");

@@ -7,9 +7,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.Upstream.Answer;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.UpstreamClient.Answer;
 import java.net.ConnectException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -89,7 +89,7 @@ class CalledModelTest {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
-                "200 | nonsense | 400 | is no JSON",
+                "200 | nonsense | 400 | is not JSON",
                 "200 | {} | 400 | has no 'predictions'",
                 "200 | {'predictions':3} | 400 | no list",
                 "200 | {'predictions':[1,2,3]} | 400 | has 3 predictions for 1 rows",

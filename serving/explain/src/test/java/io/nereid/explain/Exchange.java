@@ -4,8 +4,8 @@ package io.nereid.explain;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.endpoint.HttpReply;
 import io.nereid.testkit.MemoryExchange;
+import io.nereid.transport.api.HttpReply;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;

@@ -4,8 +4,8 @@ package io.nereid.payload;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.Upstream.Header;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.List;
@@ -18,7 +18,8 @@ import org.jspecify.annotations.Nullable;
 
 /** Events as objects of a store, in some format: requests in one object, answers in another. Thread-safe. */
 final class BlobBatches implements Sink {
-    private static final Upstream.Terms TERMS = new Upstream.Terms(Duration.ofMinutes(1), 256L << 20, List.of());
+    private static final UpstreamClient.Terms TERMS =
+            new UpstreamClient.Terms(Duration.ofMinutes(1), 256L << 20, List.of());
     private static final int LONGEST_ID = 180;
 
     private final BlobSink store;
@@ -26,10 +27,11 @@ final class BlobBatches implements Sink {
     private final boolean alone;
     private final String folder;
     private final @Nullable String marshaller;
-    private final Upstream upstream;
+    private final UpstreamClient upstream;
     private final Executor pool;
 
-    BlobBatches(BlobSink store, PayloadSettings settings, PayloadOrigin origin, Upstream upstream, Executor pool) {
+    BlobBatches(
+            BlobSink store, PayloadSettings settings, PayloadOrigin origin, UpstreamClient upstream, Executor pool) {
         this.store = store;
         this.format = settings.format();
         this.alone = settings.strategy() == PayloadSettings.Strategy.IMMEDIATE;

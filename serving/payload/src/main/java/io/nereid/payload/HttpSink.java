@@ -4,8 +4,8 @@ package io.nereid.payload;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.Upstream.Header;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,12 +14,13 @@ import java.util.concurrent.CompletionStage;
 
 /** A receiver of CloudEvents in HTTP's binary mode. Thread-safe. */
 final class HttpSink implements Sink {
-    private static final Upstream.Terms TERMS = new Upstream.Terms(Duration.ofSeconds(30), 1 << 20, List.of());
+    private static final UpstreamClient.Terms TERMS =
+            new UpstreamClient.Terms(Duration.ofSeconds(30), 1 << 20, List.of());
 
-    private final Upstream upstream;
+    private final UpstreamClient upstream;
     private final String url;
 
-    HttpSink(Upstream upstream, String url) {
+    HttpSink(UpstreamClient upstream, String url) {
         this.upstream = upstream;
         this.url = url;
     }

@@ -5,8 +5,8 @@ package io.nereid.payload;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.endpoint.Upstream;
 import io.nereid.payload.Figures.Loss;
+import io.nereid.transport.api.UpstreamClient;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -34,7 +34,7 @@ public final class PayloadLogs implements AutoCloseable {
     private static final int CLOSE_SECONDS = 5;
 
     private final Clock clock;
-    private final Upstream upstream;
+    private final UpstreamClient upstream;
     private final BlobSink.Opener stores;
     private final ThreadPoolExecutor pool = Threads.pool("payload-log", THREADS);
     private final ThreadPoolExecutor writers = Threads.pool("payload-write", WRITERS);
@@ -46,7 +46,7 @@ public final class PayloadLogs implements AutoCloseable {
      *
      * @param stores opens object stores; {@link BlobSink.Opener#NONE} for none
      */
-    public PayloadLogs(Clock clock, Upstream upstream, BlobSink.Opener stores) {
+    public PayloadLogs(Clock clock, UpstreamClient upstream, BlobSink.Opener stores) {
         this.clock = clock;
         this.upstream = upstream;
         this.stores = stores;
@@ -62,7 +62,7 @@ public final class PayloadLogs implements AutoCloseable {
     }
 
     /** As the other one, over connections of another kind. */
-    public PayloadLog open(PayloadSettings settings, PayloadOrigin origin, Upstream over) {
+    public PayloadLog open(PayloadSettings settings, PayloadOrigin origin, UpstreamClient over) {
         return open(settings, origin, over, () -> ThreadLocalRandom.current().nextDouble());
     }
 
@@ -70,7 +70,8 @@ public final class PayloadLogs implements AutoCloseable {
         return open(settings, origin, upstream, random);
     }
 
-    private PayloadLog open(PayloadSettings settings, PayloadOrigin origin, Upstream over, DoubleSupplier random) {
+    private PayloadLog open(
+            PayloadSettings settings, PayloadOrigin origin, UpstreamClient over, DoubleSupplier random) {
         Sink sink = sink(settings, origin, over);
         PayloadLog log;
         synchronized (logs) {
@@ -97,7 +98,7 @@ public final class PayloadLogs implements AutoCloseable {
         return all;
     }
 
-    private Sink sink(PayloadSettings settings, PayloadOrigin origin, Upstream over) {
+    private Sink sink(PayloadSettings settings, PayloadOrigin origin, UpstreamClient over) {
         String url = settings.url();
         int scheme = url.indexOf(':');
         return switch (scheme < 0 ? "" : url.substring(0, scheme)) {

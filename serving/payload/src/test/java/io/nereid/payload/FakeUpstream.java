@@ -6,11 +6,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.Upstream;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.UpstreamClient;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
@@ -22,7 +22,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /** Keeps what it is sent, and answers as told; 200 when told nothing. Thread-safe. */
-final class FakeUpstream implements Upstream {
+final class FakeUpstream implements UpstreamClient {
     private final BlockingQueue<Sent> sent = new LinkedBlockingQueue<>();
     private final BlockingQueue<CompletionStage<Answer>> answers = new LinkedBlockingQueue<>();
 

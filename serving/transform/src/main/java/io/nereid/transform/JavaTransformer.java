@@ -5,11 +5,11 @@ package io.nereid.transform;
 import io.nereid.base.IsolatedJar;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.Upstream;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.UpstreamClient;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
@@ -22,8 +22,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The {@link Transformer} or {@link JsonTransformer} that a jar brings, with a class loader and threads of its own, until it is closed. Thread-safe; no
- * method but {@link #load} waits.
+ * The {@link Transformer} or {@link JsonTransformer} of a user's jar, with its own class loader and thread pool, until
+ * it is closed. Thread-safe; only {@link #load} blocks.
+ *
+ * <pre>{@code
+ * JavaTransformer transformer = JavaTransformer.load(
+ *         jar, "", new Transformer.Settings("flowers", directory, Map.of()), scratch, 8);
+ * List<ProtocolCodec> codecs = transformer.ofJson()
+ *         ? List.of(transformer.json(predictor))
+ *         : transformer.around(engine, control, Duration.ofMinutes(5), codecFactory::build);
+ * }</pre>
  */
 public final class JavaTransformer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(JavaTransformer.class);
@@ -43,19 +51,19 @@ public final class JavaTransformer implements AutoCloseable {
     private final String modelName;
     private final ThreadPoolExecutor pool;
 
-    /** Where a transformer of JSON asks its predictor. Implementations are thread-safe and return at once. */
+    /** The predictor behind a JSON transformer. Implementations are thread-safe and return at once. */
     @FunctionalInterface
     public interface Predictor {
         /**
-         * Asks a route of the predictor.
+         * Sends a request to a route of the predictor.
          *
          * @param target path and query
          * @param headers names in lower case
-         * @param body taken over, whatever happens
-         * @return the whole answer; errors of the predictor are answers too
+         * @param body ownership passes to the predictor, also when the call fails
+         * @return the whole response; error statuses of the predictor are responses too
          */
-        CompletionStage<Upstream.Answer> call(
-                String method, String target, List<Upstream.Header> headers, MemoryRegion body);
+        CompletionStage<UpstreamClient.Answer> call(
+                String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body);
     }
 
     private JavaTransformer(IsolatedJar classes, Object transformer, String modelName, ThreadPoolExecutor pool) {
@@ -66,10 +74,10 @@ public final class JavaTransformer implements AutoCloseable {
     }
 
     /**
-     * Opens a jar and starts its transformer; takes as long as that does.
+     * Opens a jar and starts its transformer. Blocks until {@code start} of the transformer has returned.
      *
-     * @param className the transformer's class; empty for the one that the jar offers
-     * @param scratch where the jar is copied to
+     * @param className the transformer's class; empty for the one that {@code META-INF/services} names
+     * @param scratch the directory that the jar is copied to
      * @param threads most steps that run at once
      * @throws ServingException INVALID_ARGUMENT for a jar without a transformer, or one that cannot start
      */
@@ -119,23 +127,25 @@ public final class JavaTransformer implements AutoCloseable {
         }
     }
 
-    /** Whether it works on JSON, {@link #json}; else on tensors, {@link #around}. */
+    /**
+     * Whether this transformer works on JSON, for {@link #json}; otherwise it works on tensors, for {@link #around}.
+     */
     public boolean ofJson() {
         return transformer instanceof JsonTransformer;
     }
 
-    /** The steps on JSON in front of a predictor, as a protocol. Only {@linkplain #ofJson of JSON}. */
+    /** The endpoint of a JSON transformer in front of a predictor. Requires {@link #ofJson}. */
     public ProtocolCodec json(Predictor predictor) {
         return new JsonCodec((JsonTransformer) transformer, new Faults(classes.loader(), modelName), pool, predictor);
     }
 
     /**
-     * The steps on tensors around a predictor. Not {@linkplain #ofJson of JSON}.
+     * Wraps a predictor's models with the steps of a tensor transformer. Requires that {@link #ofJson} is false.
      *
      * @param engine the predictor's models, under the names that clients use
-     * @param control likewise
-     * @param timeout most time from a request's arrival to the predictor's answer; zero for no limit
-     * @param views takes the same models behind the steps
+     * @param control the control of the same models
+     * @param timeout the longest time from a request's arrival to the predictor's response; zero for no limit
+     * @param views receives the wrapped engine and control, and returns the result
      */
     public <T> T around(
             InferenceEngine engine,
@@ -147,7 +157,7 @@ public final class JavaTransformer implements AutoCloseable {
         return views.apply(models, models);
     }
 
-    /** Lets the steps that run finish, refuses others, and then lets go of the jar. Returns at once. */
+    /** Stops accepting steps, lets running ones finish, then closes the transformer and its jar. Returns at once. */
     @Override
     public void close() {
         pool.shutdown();
@@ -157,7 +167,7 @@ public final class JavaTransformer implements AutoCloseable {
     private void end() {
         try {
             if (!pool.awaitTermination(END_SECONDS, TimeUnit.SECONDS)) {
-                LOG.warn("steps of the transformer of model '{}' still run", modelName);
+                LOG.warn("the transformer of model '{}' is closed while steps are still running", modelName);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -4,14 +4,14 @@ package io.nereid.transform;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.Upstream.Answer;
-import io.nereid.endpoint.Upstream.Header;
 import io.nereid.json.JsonWriter;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -23,12 +23,13 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A {@link JsonTransformer} in front of a predictor that is asked over HTTP's words, without a socket: predictions of V1 and V2
- * go through the steps, all else is answered as the predictor answers. Thread-safe: fixed.
+ * The endpoint of a {@link JsonTransformer} in front of a predictor that is called with HTTP requests within the
+ * process. Predictions of V1 and V2 go through the steps; all other requests are forwarded to the predictor unchanged.
+ * Thread-safe: immutable.
  */
 final class JsonCodec implements ProtocolCodec {
-    /** What is told to the predictor of a request. */
-    private static final Pattern PASSED = Pattern.compile(
+    /** The client's headers that are forwarded to the predictor. */
+    private static final Pattern FORWARDED = Pattern.compile(
             "x-request-id|x-b3-.*|b3|traceparent|tracestate|baggage|authorization|nereid-.*|x-forwarded-.*");
 
     private static final Set<String> OWN =
@@ -61,7 +62,7 @@ final class JsonCodec implements ProtocolCodec {
                 new HttpRoute(HttpRoute.ANY, "/{rest...}", this::pass));
     }
 
-    /** As the predictor answers. */
+    /** Forwards a request and its response unchanged. */
     private void pass(HttpExchange x) {
         List<Header> headers = new ArrayList<>();
         x.headers((name, value) -> {
@@ -81,7 +82,7 @@ final class JsonCodec implements ProtocolCodec {
         try {
             executor.execute(() -> guarded(x, task));
         } catch (RejectedExecutionException e) {
-            x.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the transformer is ending", "try again"));
+            x.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the transformer is shutting down", "try again"));
         }
     }
 
@@ -112,7 +113,7 @@ final class JsonCodec implements ProtocolCodec {
         Written made = faults.step("preprocess", () -> Written.of(transformer.preprocess(payload, headers), v2));
         List<Header> passed = new ArrayList<>(List.of(new Header("content-type", HttpReply.JSON)));
         headers.forEach((name, value) -> {
-            if (PASSED.matcher(name).matches()) {
+            if (FORWARDED.matcher(name).matches()) {
                 passed.add(new Header(name, value));
             }
         });
@@ -132,14 +133,14 @@ final class JsonCodec implements ProtocolCodec {
         try {
             tree = JsonTree.read(result);
         } catch (ServingException e) {
-            throw ServingException.wrap(ErrorCode.INTERNAL, "the predictor's answer is no JSON: " + e.getMessage(), e);
+            throw ServingException.wrap(ErrorCode.INTERNAL, "the predictor's answer is not JSON: " + e.getMessage(), e);
         }
         Written made = faults.step(
                 "postprocess", () -> Written.of(tree == null ? null : transformer.postprocess(tree, headers), false));
         x.reply(HttpReply.json(200, made.text.array(), made.text.length()));
     }
 
-    /** A tree as text, and whether it is of V2. */
+    /** The result of a step as JSON text, and whether it is a V2 body. */
     private record Written(JsonWriter text, boolean v2) {
         static Written of(@Nullable Object tree, boolean asked) {
             JsonWriter writer = new JsonWriter(256);
@@ -148,6 +149,7 @@ final class JsonCodec implements ProtocolCodec {
         }
     }
 
+    /** Whether a body is V2: by its fields, else by the protocol of the request. */
     private static boolean isV2(@Nullable Object tree, boolean asked) {
         if (!(tree instanceof Map<?, ?> map)) {
             return asked;
@@ -162,6 +164,7 @@ final class JsonCodec implements ProtocolCodec {
         return tensors || asked;
     }
 
+    /** The predictor's path for a prediction. Another protocol than the request's has a path without the version. */
     private static String target(HttpExchange x, boolean v2, boolean asV2) {
         if (v2 == asV2) {
             return x.path();
@@ -173,12 +176,13 @@ final class JsonCodec implements ProtocolCodec {
         return asV2 ? "/v2/models/" + model + "/infer" : "/v1/models/" + model + ":predict";
     }
 
-    /** Takes a whole answer; its body is given up after that. */
-    private interface Then {
+    /** Handles a whole response, whose body is released afterwards. */
+    private interface AnswerHandler {
         void take(Answer answer);
     }
 
-    private void ask(HttpExchange x, String method, String target, List<Header> headers, MemoryRegion body, Then then) {
+    private void ask(
+            HttpExchange x, String method, String target, List<Header> headers, MemoryRegion body, AnswerHandler then) {
         var unused = predictor.call(method, target, headers, body).whenComplete((answer, e) -> {
             if (answer == null) {
                 x.fail(ServingException.from(e == null ? new IllegalStateException("no answer") : e));
@@ -214,6 +218,6 @@ final class JsonCodec implements ProtocolCodec {
                 answer.status(),
                 type,
                 headers.toArray(String[]::new),
-                new io.nereid.endpoint.Content(body, body.length));
+                new io.nereid.transport.api.ResponseBody(body, body.length));
     }
 }

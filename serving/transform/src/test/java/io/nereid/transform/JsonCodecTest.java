@@ -7,11 +7,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.Upstream.Answer;
-import io.nereid.endpoint.Upstream.Header;
 import io.nereid.json.JsonWriter;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
@@ -33,7 +33,7 @@ class JsonCodecTest {
     private Supplier<CompletionStage<Answer>> answer = () -> answered(200, "{\"predictions\":[1]}");
     private boolean ending;
 
-    /** Adds a word of the header to what comes and goes. */
+    /** Adds a word from a header to the request and to the response. */
     private static class Words implements JsonTransformer {
         @Override
         public @Nullable Object preprocess(Object payload, Map<String, String> headers) {
@@ -112,7 +112,7 @@ class JsonCodecTest {
     }
 
     @Test
-    void whatIsOfAnotherProtocolIsSentInThat() {
+    void aBodyOfAnotherProtocolIsSentInThatProtocol() {
         JsonTransformer toV2 = new JsonTransformer() {
             @Override
             public Object preprocess(Object payload, Map<String, String> headers) {
@@ -129,7 +129,7 @@ class JsonCodecTest {
     }
 
     @Test
-    void whatThePredictorRefusesIsAnsweredAsItIs() {
+    void errorsOfThePredictorAreForwardedUnchanged() {
         answer = () -> answered(418, "teapot");
         assertThat(post(new Words(), "/v1/models/m:predict", "{\"text\":\"a\"}").answer())
                 .isEqualTo("418 teapot");
@@ -138,11 +138,11 @@ class JsonCodecTest {
                 .contains("503", "away");
         answer = () -> answered(200, "no json");
         assertThat(post(new Words(), "/v1/models/m:predict", "{\"text\":\"a\"}").answer())
-                .contains("500", "the predictor's answer is no JSON");
+                .contains("500", "the predictor's answer is not JSON");
     }
 
     @Test
-    void everythingElseIsThePredictors() {
+    void otherRoutesAreForwardedToThePredictor() {
         FakeExchange x = send(new Words(), new FakeExchange("GET", "/v2/models/m", ""));
         assertThat(asked).containsExactly("GET /v2/models/m?a=b ");
         assertThat(x.answer()).isEqualTo("200 {\"predictions\":[1]}");
@@ -153,7 +153,7 @@ class JsonCodecTest {
     }
 
     @Test
-    void faultsAreTheClientsOrTheSteps() {
+    void errorsAreAttributedToTheClientOrTheStep() {
         assertThat(post(new Words(), "/v1/models/m:predict", "{").answer()).startsWith("400");
         assertThat(post(new Words(), "/v1/models/m:predict", "null").answer())
                 .startsWith("400")
@@ -173,14 +173,14 @@ class JsonCodecTest {
                 return new Thread();
             }
         };
-        assertThat(post(odd, "/v1/models/m:predict", "{}").answer()).contains("a java.lang.Thread is no JSON");
+        assertThat(post(odd, "/v1/models/m:predict", "{}").answer()).contains("a java.lang.Thread is not JSON");
         assertThat(asked).isEmpty();
         ending = true;
         assertThat(post(new Words(), "/v1/models/m:predict", "{}").answer()).startsWith("503");
     }
 
     @Test
-    void jsonComesAndGoesAsItIs() {
+    void jsonRoundTrips() {
         String text = "{\"a\":[1,-9223372036854775808,1.5,1.0E300,\"ä\\n\",true,null,{}],\"b\":{\"c\":[]}}";
         Object tree = JsonTree.read(text.getBytes(StandardCharsets.UTF_8));
         List<?> a = (List<?>) ((Map<?, ?>) java.util.Objects.requireNonNull(tree)).get("a");
@@ -194,7 +194,7 @@ class JsonCodecTest {
                 .isEqualTo(tree);
         assertThat(written(Arrays.asList((byte) 1, 2.5f, new BigDecimal("1E+2"), null, "x", new float[] {1})))
                 .isEqualTo("[1,2.5,1E+2,null,\"x\",[1.0]]");
-        assertThatThrownBy(() -> written(List.of(Double.NaN))).hasMessageContaining("NaN is no JSON");
+        assertThatThrownBy(() -> written(List.of(Double.NaN))).hasMessageContaining("NaN is not JSON");
     }
 
     private static String written(@Nullable Object tree) {

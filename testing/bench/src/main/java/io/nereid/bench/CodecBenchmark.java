@@ -5,19 +5,19 @@ package io.nereid.bench;
 import io.nereid.backends.java.JavaBackend;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.engine.Engine;
 import io.nereid.engine.EngineOptions;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -153,7 +153,7 @@ public class CodecBenchmark {
         }
 
         @Override
-        public HttpStream stream(HttpReply head) {
+        public ResponseStream stream(HttpReply head) {
             throw new IllegalStateException("an inference is answered in one piece");
         }
 
@@ -222,13 +222,13 @@ public class CodecBenchmark {
         public void setReading(boolean reading) {}
 
         @Override
-        public void send(Content content) {
+        public void send(ResponseBody content) {
             bytes = (int) content.length();
             content.discard();
         }
 
         @Override
-        public void sendAndClose(Content content) {
+        public void sendAndClose(ResponseBody content) {
             send(content);
         }
 

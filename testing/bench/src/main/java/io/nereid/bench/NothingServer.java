@@ -2,19 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.bench;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.transport.Server;
 import io.nereid.transport.ServerOptions;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.ResponseBody;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -65,8 +65,8 @@ public final class NothingServer implements ProtocolCodec {
                 "/inference.GRPCInferenceService/ModelInfer", GrpcMethod.Kind.UNARY, call -> new Answer(call)));
     }
 
-    private Content content(byte[] text) {
-        return bytes == 0 ? new Content(text, text.length) : new Content(text, 0).splice(tensor.retain(), 0);
+    private ResponseBody content(byte[] text) {
+        return bytes == 0 ? new ResponseBody(text, text.length) : new ResponseBody(text, 0).splice(tensor.retain(), 0);
     }
 
     private void answer(HttpExchange exchange) {

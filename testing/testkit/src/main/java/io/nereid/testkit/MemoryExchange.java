@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.testkit;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -51,7 +51,7 @@ public class MemoryExchange implements HttpExchange {
     }
 
     /** The bytes of a content, whose tensors are given back. */
-    public static byte[] bytes(Content content) {
+    public static byte[] bytes(ResponseBody content) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         int text = 0;
         for (int i = 0; i < content.tensorCount(); i++) {
@@ -164,7 +164,7 @@ public class MemoryExchange implements HttpExchange {
     }
 
     @Override
-    public HttpStream stream(HttpReply head) {
+    public ResponseStream stream(HttpReply head) {
         throw new AssertionError("no replies in pieces here");
     }
 }

@@ -9,8 +9,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.Kind;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -126,7 +126,8 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
             headers.add("warning");
             headers.add("299 - \"" + quoted(warning) + "\"");
         }
-        return new HttpReply(status, contentType, headers.toArray(String[]::new), new Content(bytes, bytes.length));
+        return new HttpReply(
+                status, contentType, headers.toArray(String[]::new), new ResponseBody(bytes, bytes.length));
     }
 
     private static String quoted(String text) {

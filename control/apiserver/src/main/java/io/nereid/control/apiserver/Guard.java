@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.apiserver;
 
-import io.nereid.endpoint.HttpExchange;
+import io.nereid.transport.api.HttpExchange;
 import java.util.Locale;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -24,7 +24,8 @@ final class Guard {
     }
 
     /** Why a request is refused, or null. */
-    @Nullable String refusal(HttpExchange exchange) {
+    @Nullable
+    String refusal(HttpExchange exchange) {
         String origin = exchange.header("origin");
         if (origin != null) {
             return "requests of web pages are refused (Origin: " + shown(origin)

@@ -3,8 +3,8 @@
 package io.nereid.control.apiserver;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpStream;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.nio.charset.StandardCharsets;
 import java.time.DateTimeException;
 import java.time.Instant;
@@ -26,7 +26,7 @@ final class PodLog {
     private final boolean timestamps;
     private final @Nullable Instant since;
     private List<String> before = List.of();
-    private @Nullable HttpStream stream;
+    private @Nullable ResponseStream stream;
     private @Nullable Future<?> looks;
     private boolean ended;
 
@@ -96,7 +96,7 @@ final class PodLog {
     }
 
     /** Goes on over a stream. */
-    synchronized void follow(HttpStream over, Future<?> looking) {
+    synchronized void follow(ResponseStream over, Future<?> looking) {
         stream = over;
         looks = looking;
         if (ended) {
@@ -106,7 +106,7 @@ final class PodLog {
 
     /** Sends what is new; the stream ends with the pod. False when it goes on no more. */
     synchronized boolean look(boolean there) {
-        HttpStream to = stream;
+        ResponseStream to = stream;
         if (ended || to == null) {
             return !ended;
         }
@@ -119,7 +119,7 @@ final class PodLog {
         }
         if (!text.isEmpty()) {
             byte[] bytes = text.toString().getBytes(StandardCharsets.UTF_8);
-            to.send(new Content(bytes, bytes.length));
+            to.send(new ResponseBody(bytes, bytes.length));
         }
         if (to.unsentBytes() > MOST_UNSENT) {
             gone();

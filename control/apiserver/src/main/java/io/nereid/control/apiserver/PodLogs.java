@@ -5,9 +5,9 @@ package io.nereid.control.apiserver;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.control.apiserver.Resources.Target;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.Set;
@@ -47,10 +47,10 @@ final class PodLogs implements AutoCloseable {
             request.exchange().reply(HttpReply.text(200, "text/plain; charset=utf-8", text));
             return;
         }
-        HttpStream stream = request.exchange().stream(
-                new HttpReply(200, "text/plain; charset=utf-8", new String[0], new Content(new byte[0], 0)));
+        ResponseStream stream = request.exchange().stream(
+                new HttpReply(200, "text/plain; charset=utf-8", new String[0], new ResponseBody(new byte[0], 0)));
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        stream.send(new Content(bytes, bytes.length));
+        stream.send(new ResponseBody(bytes, bytes.length));
         followed.add(log);
         request.exchange().onCancel(() -> {
             followed.remove(log);

@@ -12,9 +12,9 @@ import io.nereid.control.apiserver.Resources.Refused;
 import io.nereid.control.apiserver.Resources.Target;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Listing;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -162,7 +162,8 @@ final class Reads implements AutoCloseable {
     }
 
     /** Answers with changes until the client goes, the time is over or the server ends: null. */
-    @Nullable Answer watch(Target target, ApiRequest request) {
+    @Nullable
+    Answer watch(Target target, ApiRequest request) {
         Kind kind = target.kind();
         Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
         String form = form(request);
@@ -192,8 +193,8 @@ final class Reads implements AutoCloseable {
             // before the head has gone: a version that is too old is an answer of its own
             changes(target, null, from, change -> {}).close();
         }
-        HttpStream stream = request.exchange().stream(
-                new HttpReply(200, HttpReply.JSON, new String[0], new Content(new byte[0], 0)));
+        ResponseStream stream = request.exchange().stream(
+                new HttpReply(200, HttpReply.JSON, new String[0], new ResponseBody(new byte[0], 0)));
         WatchStream told = new WatchStream(
                 stream,
                 selectors,

@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.core.ResourceStore.Change;
 import io.nereid.control.core.ResourceStore.Watch;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpStream;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.concurrent.Future;
@@ -19,7 +19,7 @@ final class WatchStream {
     /** A client that is so far behind is cut off; it lists again. */
     private static final long MOST_UNSENT = 16L << 20;
 
-    private final HttpStream stream;
+    private final ResponseStream stream;
     private final Selectors selectors;
     private final Function<JsonNode, JsonNode> form;
     private final Set<String> known;
@@ -41,7 +41,7 @@ final class WatchStream {
      * @param initialEnd whether the next bookmark says that everything that was there has been told
      */
     WatchStream(
-            HttpStream stream,
+            ResponseStream stream,
             Selectors selectors,
             Function<JsonNode, JsonNode> form,
             Set<String> known,
@@ -111,7 +111,7 @@ final class WatchStream {
         event.put("type", type);
         event.set("object", object);
         byte[] bytes = (event + "\n").getBytes(StandardCharsets.UTF_8);
-        stream.send(new Content(bytes, bytes.length));
+        stream.send(new ResponseBody(bytes, bytes.length));
         if (stream.unsentBytes() > MOST_UNSENT) {
             gone();
         }

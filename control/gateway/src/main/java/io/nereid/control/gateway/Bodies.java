@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.Upstream;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.UpstreamClient;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -15,7 +15,7 @@ final class Bodies {
     private Bodies() {}
 
     /** The bytes of a content, which stays as it is; they belong to the caller. */
-    static MemoryRegion copy(Content content) {
+    static MemoryRegion copy(ResponseBody content) {
         MemoryRegion region = MemoryRegion.allocate(Math.toIntExact(content.length()));
         int at = 0;
         int text = 0;
@@ -42,10 +42,10 @@ final class Bodies {
     }
 
     /** A whole answer as a reply; the answer's body stays the caller's. */
-    static HttpReply reply(Upstream.Answer answer) {
+    static HttpReply reply(UpstreamClient.Answer answer) {
         String type = "";
         List<String> headers = new ArrayList<>();
-        for (Upstream.Header header : answer.headers()) {
+        for (UpstreamClient.Header header : answer.headers()) {
             if (header.name().equals("content-type")) {
                 type = header.value();
             } else if (!header.name().equals("content-length")) {
@@ -54,6 +54,7 @@ final class Bodies {
             }
         }
         byte[] body = bytes(answer.body());
-        return new HttpReply(answer.status(), type, headers.toArray(String[]::new), new Content(body, body.length));
+        return new HttpReply(
+                answer.status(), type, headers.toArray(String[]::new), new ResponseBody(body, body.length));
     }
 }

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.Upstream.UnaryCalls;
-import io.nereid.endpoint.VirtualHosts.Site;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.UpstreamClient.UnaryCalls;
+import io.nereid.transport.api.VirtualHosts.Site;
 
 /**
  * Says in the other protocol what a client asks of something that does not speak the client's. Implementations are thread-safe

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.transport.api.ProtocolCodec;
 import java.util.List;
 
 /** Where a revision's requests go. Immutable. */

@@ -3,8 +3,8 @@
 package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.Upstream.Header;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -22,12 +22,12 @@ final class DiscardingCall extends InnerCall {
     }
 
     @Override
-    public void send(Content message) {
+    public void send(ResponseBody message) {
         message.discard();
     }
 
     @Override
-    public void sendAndClose(Content message) {
+    public void sendAndClose(ResponseBody message) {
         message.discard();
         close(ErrorCode.OK, null);
     }

@@ -3,7 +3,7 @@
 package io.nereid.control.gateway;
 
 import io.nereid.control.core.Route.Door;
-import io.nereid.endpoint.VirtualHosts;
+import io.nereid.transport.api.VirtualHosts;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -26,7 +26,8 @@ final class Doors {
 
         volatile int longest;
 
-        @Nullable Lead byPath(String path) {
+        @Nullable
+        Lead byPath(String path) {
             int end = path.length();
             if (end < shortest) {
                 return null;
@@ -49,7 +50,8 @@ final class Doors {
     private final Host anyHost = new Host();
 
     /** The door that a request takes: its host's and path's, its host's, then its path's alone; null for none. */
-    @Nullable Lead find(@Nullable String authority, String path) {
+    @Nullable
+    Lead find(@Nullable String authority, String path) {
         if (authority != null) {
             Host host = hosts.get(host(authority));
             if (host != null) {

@@ -9,14 +9,14 @@ import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.VirtualHosts;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.VirtualHosts;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
@@ -74,7 +74,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             InferenceEngine engine,
             ModelControl control,
             SiteCodecs codecs,
-            Upstream upstream,
+            UpstreamClient upstream,
             Bridge bridge,
             Clock clock,
             WakeListener listener) {
@@ -103,7 +103,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             InferenceEngine engine,
             ModelControl control,
             SiteCodecs codecs,
-            Upstream upstream,
+            UpstreamClient upstream,
             Bridge bridge,
             Clock clock,
             WakeListener listener,
@@ -257,24 +257,24 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
      * @param body taken over, whatever happens
      * @return the whole answer; errors of the service are answers too. Fails with UNAVAILABLE when there is no such service
      */
-    public CompletionStage<Upstream.Answer> call(
+    public CompletionStage<UpstreamClient.Answer> call(
             String namespace,
             String name,
             @Nullable Component component,
             String target,
-            List<Upstream.Header> headers,
+            List<UpstreamClient.Header> headers,
             MemoryRegion body) {
         return call(namespace, name, component, "POST", target, headers, body);
     }
 
     /** As the other one, with any verb. */
-    public CompletionStage<Upstream.Answer> call(
+    public CompletionStage<UpstreamClient.Answer> call(
             String namespace,
             String name,
             @Nullable Component component,
             String method,
             String target,
-            List<Upstream.Header> headers,
+            List<UpstreamClient.Header> headers,
             MemoryRegion body) {
         Site site;
         try {
@@ -316,9 +316,9 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         return FrontCodec.all(context, head -> entry(namespace, name).behind(head, context.chance), codecs);
     }
 
-    private static Function<String, @Nullable String> find(List<Upstream.Header> headers) {
+    private static Function<String, @Nullable String> find(List<UpstreamClient.Header> headers) {
         return lowerCaseName -> {
-            for (Upstream.Header header : headers) {
+            for (UpstreamClient.Header header : headers) {
                 if (header.name().toLowerCase(Locale.ROOT).equals(lowerCaseName)) {
                     return header.value();
                 }

@@ -5,11 +5,11 @@ package io.nereid.control.gateway;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.VirtualHosts.SiteFactory;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.tensor.ByteBudget;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.VirtualHosts.SiteFactory;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -21,7 +21,7 @@ final class GatewayContext {
     final InferenceEngine engine;
     final ModelControl control;
     final SiteCodecs codecs;
-    final Upstream upstream;
+    final UpstreamClient upstream;
     final Bridge bridge;
     final Clock clock;
     final Gateway.WakeListener listener;
@@ -44,7 +44,7 @@ final class GatewayContext {
             InferenceEngine engine,
             ModelControl control,
             SiteCodecs codecs,
-            Upstream upstream,
+            UpstreamClient upstream,
             Bridge bridge,
             Clock clock,
             Gateway.WakeListener listener,

@@ -4,11 +4,11 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcMethod.GrpcHandler;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.Upstream.Header;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcMethod.GrpcHandler;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -42,7 +42,7 @@ final class GatheredCall extends InnerCall {
     }
 
     @Override
-    public void send(Content content) {
+    public void send(ResponseBody content) {
         MemoryRegion copy = Bodies.copy(content);
         content.discard();
         MemoryRegion before;
@@ -56,7 +56,7 @@ final class GatheredCall extends InnerCall {
     }
 
     @Override
-    public void sendAndClose(Content content) {
+    public void sendAndClose(ResponseBody content) {
         send(content);
         close(ErrorCode.OK, null);
     }

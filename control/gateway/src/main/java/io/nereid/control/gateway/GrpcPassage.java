@@ -4,14 +4,14 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod.GrpcHandler;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.StatusCodes;
-import io.nereid.endpoint.Upstream.Header;
-import io.nereid.endpoint.VirtualHosts.Site;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod.GrpcHandler;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.HttpStatusCodes;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.VirtualHosts.Site;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
@@ -249,7 +249,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     }
 
     private void over(ErrorCode code) {
-        if (end(StatusCodes.http(code))) {
+        if (end(HttpStatusCodes.http(code))) {
             if (code == ErrorCode.OK) {
                 copy();
             }
@@ -394,13 +394,13 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     // ---- the call ----
 
     @Override
-    public void send(Content message) {
+    public void send(ResponseBody message) {
         answered(message);
         call.send(message);
     }
 
     @Override
-    public void sendAndClose(Content message) {
+    public void sendAndClose(ResponseBody message) {
         answered(message);
         over(ErrorCode.OK);
         call.sendAndClose(message);
@@ -419,7 +419,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         }
     }
 
-    private void answered(Content message) {
+    private void answered(ResponseBody message) {
         if (handler == null) {
             synchronized (this) {
                 answered = true;

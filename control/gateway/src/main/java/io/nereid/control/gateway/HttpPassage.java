@@ -4,13 +4,13 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute.HttpHandler;
-import io.nereid.endpoint.HttpStream;
-import io.nereid.endpoint.StatusCodes;
-import io.nereid.endpoint.Upstream.Header;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute.HttpHandler;
+import io.nereid.transport.api.HttpStatusCodes;
+import io.nereid.transport.api.ResponseStream;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -54,7 +54,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
             run(handler);
         } catch (RuntimeException e) {
             // the transport answers as it answers its own routes' failures
-            over(StatusCodes.http(ServingException.from(e).code()));
+            over(HttpStatusCodes.http(ServingException.from(e).code()));
             throw e;
         } finally {
             if (copy != null) {
@@ -180,7 +180,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
     }
 
     @Override
-    public final HttpStream stream(HttpReply head) {
+    public final ResponseStream stream(HttpReply head) {
         heard(head);
         return new Counted(exchange.stream(head), head);
     }
@@ -299,19 +299,19 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
     }
 
     /** A reply in pieces; its end is the request's. As thread-safe as the stream. */
-    private final class Counted implements HttpStream {
-        private final HttpStream stream;
+    private final class Counted implements ResponseStream {
+        private final ResponseStream stream;
         private final int status;
         private final String contentType;
 
-        Counted(HttpStream stream, HttpReply head) {
+        Counted(ResponseStream stream, HttpReply head) {
             this.stream = stream;
             this.status = head.status();
             this.contentType = head.contentType();
         }
 
         @Override
-        public void send(io.nereid.endpoint.Content piece) {
+        public void send(io.nereid.transport.api.ResponseBody piece) {
             PayloadTap.Tapped listening = tapped;
             if (listening != null && !isEnded() && piece.length() > 0) {
                 listening.response(contentType, Bodies.copy(piece));
@@ -327,7 +327,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
 
         @Override
         public void abort() {
-            over(StatusCodes.http(ErrorCode.INTERNAL));
+            over(HttpStatusCodes.http(ErrorCode.INTERNAL));
             stream.abort();
         }
 

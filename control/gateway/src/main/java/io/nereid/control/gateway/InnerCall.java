@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.Upstream.Header;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.util.List;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;

@@ -4,7 +4,7 @@ package io.nereid.control.gateway;
 
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Target;
-import io.nereid.endpoint.VirtualHosts.Head;
+import io.nereid.transport.api.VirtualHosts.Head;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -62,7 +62,8 @@ final class Lane {
     }
 
     /** The revisions of a tag; null when no revision has it. */
-    @Nullable GateSlot tagged(String tag) {
+    @Nullable
+    GateSlot tagged(String tag) {
         for (int i = 0; i < tagged.size(); i++) {
             if (tag.equals(tagged.get(i).tag())) {
                 return taggedSlots.get(i);

@@ -3,11 +3,11 @@
 package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.Upstream.Header;
-import io.nereid.endpoint.VirtualHosts.Site;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.VirtualHosts.Site;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -153,7 +153,7 @@ final class MirroredRequest {
     }
 
     private void sendRequest(Mirror mirror, RevisionGate to) {
-        CompletionStage<Upstream.Answer> answer;
+        CompletionStage<UpstreamClient.Answer> answer;
         try {
             Site site = to.site().at("");
             answer = site.call(method, target, headers, body);

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.endpoint.Upstream;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.UpstreamClient;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -18,7 +18,8 @@ public interface PayloadTap {
      *
      * @return who hears of it, or null for nobody
      */
-    @Nullable Tapped begin(Head head);
+    @Nullable
+    Tapped begin(Head head);
 
     /** The beginning of a request. Valid during {@link #begin} only. */
     interface Head {
@@ -32,10 +33,11 @@ public interface PayloadTap {
         String path();
 
         /** The first value of a header or metadata entry, by lower-case name, or null. */
-        @Nullable String header(String lowerCaseName);
+        @Nullable
+        String header(String lowerCaseName);
 
         /** All of them, names in lower case. */
-        List<Upstream.Header> headers();
+        List<UpstreamClient.Header> headers();
     }
 
     /** Hears of one request; one call at a time, the end last and once. Each body handed over belongs to the listener. */

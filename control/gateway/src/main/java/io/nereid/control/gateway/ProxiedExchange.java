@@ -4,9 +4,9 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpRoute.HttpHandler;
-import io.nereid.endpoint.Upstream.Terms;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpRoute.HttpHandler;
+import io.nereid.transport.api.UpstreamClient.Terms;
 import java.net.ConnectException;
 import java.util.ArrayList;
 import java.util.List;

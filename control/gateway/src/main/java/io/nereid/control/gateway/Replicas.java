@@ -3,7 +3,7 @@
 package io.nereid.control.gateway;
 
 import io.nereid.control.gateway.Destination.Replica;
-import io.nereid.endpoint.Upstream.Address;
+import io.nereid.transport.api.UpstreamClient.Address;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -71,7 +71,8 @@ final class Replicas {
      * @param chance gives a number below its argument
      * @return null when there is none
      */
-    @Nullable Member take(int limit, List<Member> tried, IntUnaryOperator chance) {
+    @Nullable
+    Member take(int limit, List<Member> tried, IntUnaryOperator chance) {
         List<Member> from = members;
         if (!tried.isEmpty()) {
             from = new ArrayList<>(members);

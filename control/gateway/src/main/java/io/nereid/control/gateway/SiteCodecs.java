@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
+import io.nereid.transport.api.ProtocolCodec;
 import java.util.List;
 
 /** Builds the protocols that one revision speaks. Called once for each revision, at its first request, on any thread. */

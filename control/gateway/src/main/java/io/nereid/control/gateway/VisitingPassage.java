@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.gateway;
 
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpRoute.HttpHandler;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpRoute.HttpHandler;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -17,7 +17,8 @@ final class VisitingPassage extends HttpPassage {
     }
 
     @Override
-    @Nullable PayloadTap tap() {
+    @Nullable
+    PayloadTap tap() {
         return null;
     }
 

@@ -5,19 +5,19 @@ package io.nereid.control.gateway;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.HttpStream;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.VirtualHosts;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.testkit.MemoryExchange;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.VirtualHosts;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
@@ -49,13 +49,13 @@ final class Fakes {
         return new String(bytes, StandardCharsets.UTF_8);
     }
 
-    static String text(Content content) {
+    static String text(ResponseBody content) {
         return new String(content.text(), 0, content.textLength(), StandardCharsets.UTF_8);
     }
 
-    static Content content(String text) {
+    static ResponseBody content(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        return new Content(bytes, bytes.length);
+        return new ResponseBody(bytes, bytes.length);
     }
 
     /** A clock that stands until it is moved. Thread-safe. */
@@ -127,7 +127,7 @@ final class Fakes {
         final StringBuffer streamed = new StringBuffer();
         volatile boolean streamEnded;
         private volatile int streaming;
-        final CompletableFuture<Upstream.Answer> answer = new CompletableFuture<>();
+        final CompletableFuture<UpstreamClient.Answer> answer = new CompletableFuture<>();
 
         TestExchange(String method, String path, Map<String, String> given, String body) {
             super(method, path, List.of(), Fakes.region(body));
@@ -158,16 +158,16 @@ final class Fakes {
         @Override
         public void reply(HttpReply r) {
             super.reply(r);
-            answer.complete(new Upstream.Answer(r.status(), List.of(), Fakes.region(Fakes.text(r.content()))));
+            answer.complete(new UpstreamClient.Answer(r.status(), List.of(), Fakes.region(Fakes.text(r.content()))));
         }
 
         @Override
-        public HttpStream stream(HttpReply head) {
+        public ResponseStream stream(HttpReply head) {
             streaming = head.status();
             body().release();
-            return new HttpStream() {
+            return new ResponseStream() {
                 @Override
-                public void send(Content piece) {
+                public void send(ResponseBody piece) {
                     streamed.append(Fakes.text(piece));
                 }
 
@@ -246,12 +246,12 @@ final class Fakes {
         public void setReading(boolean reading) {}
 
         @Override
-        public void send(Content m) {
+        public void send(ResponseBody m) {
             sent.add(text(m));
         }
 
         @Override
-        public void sendAndClose(Content m) {
+        public void sendAndClose(ResponseBody m) {
             sent.add(text(m));
             close(ErrorCode.OK, null);
         }
@@ -339,8 +339,8 @@ final class Fakes {
         }
 
         @Override
-        public CompletionStage<Upstream.Answer> call(
-                String method, String target, List<Upstream.Header> headers, MemoryRegion body) {
+        public CompletionStage<UpstreamClient.Answer> call(
+                String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body) {
             Map<String, String> map = new HashMap<>();
             headers.forEach(h -> map.put(h.name(), h.value()));
             TestExchange exchange = new TestExchange(method, target, map, text(body));
@@ -406,7 +406,7 @@ final class Fakes {
     }
 
     /** Keeps what is sent on. */
-    static final class TestUpstream implements Upstream {
+    static final class TestUpstream implements UpstreamClient {
         record Sent(HttpExchange exchange, Address address, String path, Terms terms) {}
 
         record SentCall(GrpcCall call, Address address, List<String> events) {}
@@ -442,7 +442,7 @@ final class Fakes {
 
     /** Keeps what is to be answered in another protocol than its own. */
     static final class TestBridge implements Bridge {
-        record Asked(HttpExchange exchange, Upstream.UnaryCalls grpc) {}
+        record Asked(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {}
 
         final List<Asked> exchanges = new ArrayList<>();
 
@@ -451,7 +451,7 @@ final class Fakes {
         final List<Bridged> calls = new ArrayList<>();
 
         @Override
-        public void overGrpc(HttpExchange exchange, Upstream.UnaryCalls grpc) {
+        public void overGrpc(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {
             exchanges.add(new Asked(exchange, grpc));
         }
 

@@ -17,14 +17,14 @@ import io.nereid.control.gateway.Fakes.TestCall;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
 import io.nereid.control.gateway.Fakes.TestSite;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.Upstream;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.UpstreamClient;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -218,7 +218,7 @@ class FrontTest {
         TestBridge.Bridged bridged = bed.bridge.calls.get(0);
         assertThat(bridged.events()).containsExactly("message one");
         assertThat(gate.activeNow()).isEqualTo(1);
-        Upstream.Answer answer = bridged.rest()
+        UpstreamClient.Answer answer = bridged.rest()
                 .call("POST", "/v2/models/iris/infer", List.of(), MemoryRegion.empty())
                 .toCompletableFuture()
                 .join();

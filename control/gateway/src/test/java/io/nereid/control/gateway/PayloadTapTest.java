@@ -7,14 +7,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.control.gateway.Fakes.TestCall;
 import io.nereid.control.gateway.Fakes.TestExchange;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -95,7 +95,7 @@ class PayloadTapTest {
     void streamsAreHeardPieceByPiece() {
         bed.open("r1", 0, 1).tap(this::listen);
         bed.predict();
-        HttpStream stream = bed.parking.requests.get(0).stream(HttpReply.json(200, "["));
+        ResponseStream stream = bed.parking.requests.get(0).stream(HttpReply.json(200, "["));
         stream.send(Fakes.content("1]"));
         stream.end();
         assertThat(heard).endsWith("response application/json [", "response application/json 1]", "end 200 0");
@@ -144,7 +144,7 @@ class PayloadTapTest {
     void tensorsAreCopiedWhereTheyStandInTheText() {
         Tensor tensor = Tensor.allocate("t", DataType.UINT8, Shape.of(2));
         tensor.region().setBytes(tensor.offset(), new byte[] {'X', 'Y'}, 0, 2);
-        Content content = Fakes.content("abcd").splice(tensor, 1);
+        ResponseBody content = Fakes.content("abcd").splice(tensor, 1);
         MemoryRegion copy = Bodies.copy(content);
         assertThat(Fakes.text(copy)).isEqualTo("aXYbcd");
         copy.release();

@@ -31,7 +31,8 @@ class RevisionGateTest {
         assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
         assertThat(bed.gateway.metrics())
                 .contains(
-                        "nereid_gateway_requests_total{namespace=\"default\",service=\"iris\",revision=\"r1\",code=\"2xx\"} 1\n")
+                        "nereid_gateway_requests_total{namespace=\"default\",service=\"iris\",revision=\"r1\",code=\"2xx\"}"
+                            + " 1\n")
                 .contains("nereid_gateway_in_flight{namespace=\"default\",service=\"iris\",revision=\"r1\"} 0\n");
     }
 
@@ -287,8 +288,8 @@ class RevisionGateTest {
     void aStreamIsUnderWayUntilItEnds() {
         RevisionGate gate = bed.open("r1", 0, 1);
         TestExchange x = bed.predict();
-        io.nereid.endpoint.HttpStream stream =
-                bed.parking.requests.get(0).stream(io.nereid.endpoint.HttpReply.json(200, "["));
+        io.nereid.transport.api.ResponseStream stream =
+                bed.parking.requests.get(0).stream(io.nereid.transport.api.HttpReply.json(200, "["));
         stream.send(Fakes.content("1"));
         assertThat(gate.sample(bed.clock.nanos()).active()).isEqualTo(1);
         stream.end();

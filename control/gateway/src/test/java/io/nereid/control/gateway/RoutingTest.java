@@ -14,9 +14,9 @@ import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.VirtualHosts;
-import io.nereid.endpoint.VirtualHosts.Site;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.VirtualHosts;
+import io.nereid.transport.api.VirtualHosts.Site;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -258,7 +258,7 @@ class RoutingTest {
     void callsFromInsideGoThroughTheGate() {
         RevisionGate gate = bed.open("r1", 0, 1);
         bed.route("r1");
-        CompletableFuture<Upstream.Answer> answer = bed.gateway
+        CompletableFuture<UpstreamClient.Answer> answer = bed.gateway
                 .call("default", "iris", null, "/v1/models/iris:predict", List.of(), Fakes.region("{}"))
                 .toCompletableFuture();
         assertThat(gate.activeNow()).isEqualTo(1);

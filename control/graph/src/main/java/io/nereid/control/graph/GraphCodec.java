@@ -5,13 +5,13 @@ package io.nereid.control.graph;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.control.api.InferenceGraph;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.ProtocolCodec;
-import io.nereid.endpoint.Upstream;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.UpstreamClient;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,14 +20,27 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * Answers for one InferenceGraph: whatever is posted to any path goes through the graph's nodes (KServe's router: sequences,
- * switches, ensembles, splitters). Bodies are JSON of V1 or V2, as the steps' services take it. What V2 asks of a server and of
- * a model is answered as for a model of any name. Thread-safe: fixed.
+ * The endpoint of one InferenceGraph, like KServe's router: a POST to any path runs the request through the graph's
+ * nodes (Sequence, Switch, Ensemble, Splitter). Bodies are V1 or V2 JSON, as the services of the steps expect. V2's
+ * requests for the metadata and the readiness of the server and of a model are answered as for a model of any name.
+ * Thread-safe: immutable.
+ *
+ * <pre>{@code
+ * GraphCodec.Settings settings = new GraphCodec.Settings(
+ *         List.of(Pattern.compile("Authorization")),
+ *         Duration.ofSeconds(10),
+ *         Duration.ofSeconds(60),
+ *         () -> ThreadLocalRandom.current().nextInt(100));
+ * ProtocolCodec codec = new GraphCodec("flowers", spec, settings, caller, clock);
+ * }</pre>
  */
 public final class GraphCodec implements ProtocolCodec {
     private static final String PLATFORM = "kserve_inferencegraph";
 
-    /** Where one is told that the graph is ready: KServe's router's place, and V2's. Without services it has no routes at all. */
+    /**
+     * The readiness paths of KServe's router and of V2. A graph whose services are missing has no routes, so an
+     * existing one is ready.
+     */
     private static final Pattern READY =
             Pattern.compile("/readyz|/v2/health/(live|ready)|/v2/models/[^/]+(/versions/[^/]+)?/ready");
 
@@ -36,32 +49,35 @@ public final class GraphCodec implements ProtocolCodec {
     private final String name;
     private final Graph graph;
     private final Settings settings;
-    private final PassedHeaders passed;
+    private final PassedHeaders propagated;
     private final StepCaller caller;
     private final Clock clock;
 
     /**
-     * How a graph runs.
+     * How a graph runs. Immutable.
      *
-     * @param propagate headers that are passed on to the steps: patterns for whole names, in the spelling
+     * @param propagate client headers that are propagated to the steps: patterns for whole names, in the form
      *     {@code X-Request-Id} or in lower case
-     * @param stepTimeout most time for one call; zero for no limit
-     * @param timeout most time for the whole graph; zero for no limit
-     * @param percent gives numbers from 0 to 99 for the splitters
+     * @param stepTimeout the longest time for one call of a step; zero for no limit
+     * @param timeout the longest time for the whole graph; zero for no limit
+     * @param percent returns random numbers from 0 to 99 for the Splitter nodes
      */
     public record Settings(List<Pattern> propagate, Duration stepTimeout, Duration timeout, IntSupplier percent) {}
 
     /**
-     * A graph.
+     * Creates the endpoint of a graph.
      *
+     * @param name the graph's name, for its metadata
      * @param spec {@code {"nodes":{…}}}, as in the resource
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a condition that cannot be read, or a node that is not there
+     * @param caller calls the services of the steps
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a condition that cannot be parsed, or a node that
+     *     does not exist
      */
     public GraphCodec(String name, ObjectNode spec, Settings settings, StepCaller caller, Clock clock) {
         this.name = name;
         this.graph = Graph.compile(InferenceGraph.readNodes(spec));
         this.settings = settings;
-        this.passed = new PassedHeaders(settings.propagate());
+        this.propagated = new PassedHeaders(settings.propagate());
         this.caller = caller;
         this.clock = clock;
     }
@@ -90,17 +106,17 @@ public final class GraphCodec implements ProtocolCodec {
         }
     }
 
-    /** What a graph takes and gives depends on its steps, and on the request: no tensors are named. */
+    /** The metadata, without tensors: the inputs and outputs of a graph depend on its steps and on the request. */
     private ObjectNode metadata() {
-        ObjectNode told = Outcome.JSON.createObjectNode().put("name", name).put("platform", PLATFORM);
+        ObjectNode metadata = Outcome.JSON.createObjectNode().put("name", name).put("platform", PLATFORM);
         for (String list : new String[] {"versions", "inputs", "outputs"}) {
-            told.putArray(list);
+            metadata.putArray(list);
         }
         String nodes = graph.nodes().values().stream()
                 .map(node -> node.name() + ": " + node.kind().text())
                 .collect(Collectors.joining(", "));
-        told.putObject("properties").put("nodes", nodes);
-        return told;
+        metadata.putObject("properties").put("nodes", nodes);
+        return metadata;
     }
 
     private static void reply(HttpExchange exchange, ObjectNode tree) {
@@ -108,16 +124,16 @@ public final class GraphCodec implements ProtocolCodec {
     }
 
     private void run(HttpExchange exchange) {
-        List<Upstream.Header> headers = new ArrayList<>();
+        List<UpstreamClient.Header> headers = new ArrayList<>();
         boolean[] typed = {false};
         exchange.headers((key, value) -> {
-            if (passed.passes(key)) {
-                headers.add(new Upstream.Header(key, value));
+            if (propagated.includes(key)) {
+                headers.add(new UpstreamClient.Header(key, value));
                 typed[0] |= key.equals("content-type");
             }
         });
         if (!typed[0]) {
-            headers.add(new Upstream.Header("content-type", HttpReply.JSON));
+            headers.add(new UpstreamClient.Header("content-type", HttpReply.JSON));
         }
         byte[] body = bytes(exchange.body());
         GraphRun run = new GraphRun(graph, settings, caller, List.copyOf(headers), clock);
@@ -138,6 +154,6 @@ public final class GraphCodec implements ProtocolCodec {
                 outcome.status(),
                 outcome.json() == null ? "" : HttpReply.JSON,
                 new String[0],
-                new Content(outcome.body(), outcome.body().length));
+                new ResponseBody(outcome.body(), outcome.body().length));
     }
 }

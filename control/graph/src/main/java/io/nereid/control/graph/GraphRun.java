@@ -9,7 +9,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.graph.Graph.Node;
 import io.nereid.control.graph.Graph.Place;
-import io.nereid.endpoint.Upstream;
+import io.nereid.transport.api.UpstreamClient;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,25 +20,30 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request on its way through a graph. No thread waits: each step's answer starts the next. Thread-safe, for every stage has
- * what it needs.
+ * The execution of one request in a graph. No thread waits: the response of each step starts the next one. Thread-safe:
+ * the stages share only immutable state, the set of calls under way and the cancelled flag.
  */
 final class GraphRun {
     private final Graph graph;
     private final GraphCodec.Settings settings;
     private final StepCaller caller;
-    private final List<Upstream.Header> headers;
+    private final List<UpstreamClient.Header> headers;
     private final Clock clock;
 
-    /** When waiting is pointless, in nanoseconds of the clock; {@link Long#MAX_VALUE} for never. */
+    /** The deadline of the whole graph, in nanoseconds of the clock; {@link Long#MAX_VALUE} for none. */
     private final long deadlineNanos;
 
-    /** What ends the steps that are under way. */
+    /** Cancels the calls that are under way. */
     private final Set<Runnable> underWay = ConcurrentHashMap.newKeySet();
 
     private volatile boolean cancelled;
 
-    GraphRun(Graph graph, GraphCodec.Settings settings, StepCaller caller, List<Upstream.Header> headers, Clock clock) {
+    GraphRun(
+            Graph graph,
+            GraphCodec.Settings settings,
+            StepCaller caller,
+            List<UpstreamClient.Header> headers,
+            Clock clock) {
         this.graph = graph;
         this.settings = settings;
         this.caller = caller;
@@ -49,7 +54,7 @@ final class GraphRun {
                 : clock.nanos() + settings.timeout().toNanos();
     }
 
-    /** Runs the graph; the answer has a status even when nothing worked. */
+    /** Runs the graph. The stage never fails: failures become a result with an error status. */
     CompletionStage<Outcome> start(byte[] body) {
         return node(graph.root(), body).handle((outcome, failure) -> {
             if (cancelled) {
@@ -59,7 +64,7 @@ final class GraphRun {
         });
     }
 
-    /** Ends the steps that run; no further one begins. */
+    /** Cancels the running steps; no further step begins. */
     void cancel() {
         cancelled = true;
         underWay.forEach(Runnable::run);
@@ -70,10 +75,10 @@ final class GraphRun {
     }
 
     private static ServingException late() {
-        return ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "the graph did not answer in the time that it has");
+        return ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "the graph did not answer within its timeout");
     }
 
-    /** Nanoseconds that are left, {@link Long#MAX_VALUE} without a limit. */
+    /** The remaining nanoseconds; {@link Long#MAX_VALUE} without a limit. */
     private long remaining() {
         return deadlineNanos == Long.MAX_VALUE ? Long.MAX_VALUE : Math.max(0, deadlineNanos - clock.nanos());
     }
@@ -87,7 +92,11 @@ final class GraphRun {
         };
     }
 
-    /** A condition is asked of the former answer; the first step's of the request. What it stops is the answer, with 200. */
+    /**
+     * Runs the steps of a Sequence from step {@code i}. A condition is evaluated on the former step's response, the
+     * first step's on the request. When a condition does not match, the sequence ends with the body that was examined
+     * and status 200, as in KServe.
+     */
     private CompletionStage<Outcome> sequence(Node node, int i, byte[] original, @Nullable Outcome before) {
         if (i == node.steps().size()) {
             return done(before == null ? new Outcome(200, original) : before);
@@ -113,6 +122,7 @@ final class GraphRun {
                         : sequence(node, i + 1, original, outcome));
     }
 
+    /** Runs the first step of a Switch whose condition matches; a step without a condition always matches. */
     private CompletionStage<Outcome> choose(Node node, byte[] body) {
         JsonNode tree = Outcome.parse(body);
         if (tree != null) {
@@ -125,6 +135,9 @@ final class GraphRun {
         return done(Outcome.error(404, "None of the routes matched with the switch condition"));
     }
 
+    /**
+     * Draws a step of a Splitter by weight: walks through the cumulative weights until they exceed the random number.
+     */
     private Place split(Node node) {
         int left = settings.percent().getAsInt();
         for (Place place : node.steps()) {
@@ -137,6 +150,7 @@ final class GraphRun {
         return node.steps().get(node.steps().size() - 1);
     }
 
+    /** Runs all steps of an Ensemble at once, and merges their responses when the last one has arrived. */
     private CompletionStage<Outcome> ensemble(Node node, byte[] body) {
         List<CompletableFuture<Outcome>> running = new ArrayList<>();
         for (Place place : node.steps()) {
@@ -146,6 +160,7 @@ final class GraphRun {
                 .thenApply(all -> merge(node, running));
     }
 
+    /** Merges the responses into one object by the steps' keys. The first failed hard dependency becomes the result. */
     private static Outcome merge(Node node, List<CompletableFuture<Outcome>> running) {
         ObjectNode merged = Outcome.JSON.createObjectNode();
         Outcome wrong = null;
@@ -183,6 +198,7 @@ final class GraphRun {
         }
     }
 
+    /** Calls a step's service. The timeout is the step's, or the rest of the graph's when that is shorter. */
     private CompletionStage<Outcome> call(Place place, byte[] body) {
         long left = remaining();
         if (left == 0) {
@@ -192,10 +208,11 @@ final class GraphRun {
         if (left != Long.MAX_VALUE && (timeout.isZero() || left < timeout.toNanos())) {
             timeout = Duration.ofNanos(left);
         }
-        CompletableFuture<Upstream.Answer> answer =
+        CompletableFuture<UpstreamClient.Answer> answer =
                 caller.call(place.step(), headers, body, timeout).toCompletableFuture();
         Runnable end = () -> answer.cancel(true);
         underWay.add(end);
+        // cancel() may have run between the check in step() and the add: then it has not seen this call.
         if (cancelled) {
             end.run();
         }
@@ -205,7 +222,7 @@ final class GraphRun {
         });
     }
 
-    private static Outcome outcome(Upstream.Answer answer) {
+    private static Outcome outcome(UpstreamClient.Answer answer) {
         try {
             return new Outcome(answer.status(), GraphCodec.bytes(answer.body()));
         } finally {
@@ -214,8 +231,8 @@ final class GraphRun {
     }
 
     /**
-     * {@code {"predictions":[…]}} becomes {@code {"instances":[…]}}, and an answer of V2 a request whose inputs its outputs are;
-     * anything else stays.
+     * Turns a response into a request: {@code {"predictions":[…]}} becomes {@code {"instances":[…]}}, and the outputs
+     * of a V2 response become inputs. Returns any other body unchanged.
      */
     private static byte[] mapped(byte[] body) {
         JsonNode tree = Outcome.parse(body);

@@ -11,15 +11,15 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.StatusCodes;
+import io.nereid.transport.api.HttpStatusCodes;
 import java.io.IOException;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
-/** What a node came to: a status and a body. Immutable as long as nobody changes the body. */
+/** The result of a node or step: a status and a body. Immutable as long as the body's array is not changed. */
 record Outcome(int status, byte[] body) {
-    /** Takes and writes NaN and the infinities as bare words, as models' answers have them. */
+    /** Reads and writes NaN and the infinities as bare words, as the responses of models contain them. */
     static final ObjectMapper JSON = JsonMapper.builder()
             .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
             .disable(JsonWriteFeature.WRITE_NAN_AS_STRINGS)
@@ -29,7 +29,7 @@ record Outcome(int status, byte[] body) {
         return status >= 200 && status < 300;
     }
 
-    /** The body as JSON, or null when it is none. */
+    /** The body as JSON, or null when it is not JSON. */
     @Nullable
     JsonNode json() {
         return parse(body);
@@ -48,11 +48,11 @@ record Outcome(int status, byte[] body) {
         try {
             return new Outcome(status, JSON.writeValueAsBytes(tree));
         } catch (JsonProcessingException e) {
-            throw ServingException.wrap(ErrorCode.INTERNAL, "a tree could not be written", e);
+            throw ServingException.wrap(ErrorCode.INTERNAL, "a JSON document could not be written", e);
         }
     }
 
-    /** {@code {"error":…,"cause":…}}, as KServe's router says it. */
+    /** An error body in the form of KServe's router: {@code {"error":…,"cause":…}}. */
     static Outcome error(int status, String cause) {
         ObjectNode tree = JSON.createObjectNode();
         tree.put("error", "Failed to process request");
@@ -60,15 +60,15 @@ record Outcome(int status, byte[] body) {
         return json(status, tree);
     }
 
-    /** What is told when there is no answer. */
+    /** The error result for a call or a node that failed without a response. */
     static Outcome of(@Nullable Throwable failure) {
         Throwable cause =
                 failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
         if (cause instanceof ServingException e) {
-            return error(StatusCodes.http(e.code()), e.describe());
+            return error(HttpStatusCodes.http(e.code()), e.describe());
         }
         if (cause instanceof CancellationException) {
-            return error(StatusCodes.http(ErrorCode.CANCELLED), "the call of a step was ended");
+            return error(HttpStatusCodes.http(ErrorCode.CANCELLED), "the call of a step was cancelled");
         }
         return error(
                 500, "a step failed: " + (cause == null ? "" : cause.getClass().getSimpleName()));

@@ -3,22 +3,23 @@
 package io.nereid.control.graph;
 
 import io.nereid.control.api.InferenceGraph.Step;
-import io.nereid.endpoint.Upstream;
+import io.nereid.transport.api.UpstreamClient;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
 
-/** Calls the service that a step names, in this process where it can. Implementations are thread-safe and never block. */
+/** Calls the service of a step, within this process where possible. Implementations are thread-safe and never block. */
 @FunctionalInterface
 public interface StepCaller {
     /**
      * Sends a body with POST.
      *
      * @param step has a {@code serviceName} or a {@code serviceUrl}
-     * @param headers those of the client that are passed on, and {@code content-type}
-     * @param timeout most time; zero for no limit
-     * @return the whole answer, whatever its status; fails when there is none, with UNAVAILABLE or DEADLINE_EXCEEDED.
-     *     Cancelling its future ends the call
+     * @param headers the propagated headers of the client, and {@code content-type}
+     * @param timeout the longest time; zero for no limit
+     * @return the whole response, whatever its status; fails with UNAVAILABLE or DEADLINE_EXCEEDED when no response
+     *     arrives. Cancelling its future cancels the call
      */
-    CompletionStage<Upstream.Answer> call(Step step, List<Upstream.Header> headers, byte[] body, Duration timeout);
+    CompletionStage<UpstreamClient.Answer> call(
+            Step step, List<UpstreamClient.Header> headers, byte[] body, Duration timeout);
 }

@@ -5,9 +5,6 @@ package io.nereid.control.graph;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.Upstream;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
@@ -22,6 +19,9 @@ import io.nereid.spi.ResponseSink;
 import io.nereid.spi.ServableId;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.UpstreamClient;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -30,7 +30,8 @@ import java.util.concurrent.CompletionStage;
 
 /** A service that speaks V2 over REST, as the server does, and gives its inputs back as outputs. Confined to one thread. */
 final class EchoService implements InferenceEngine, ModelControl {
-    private static final List<Upstream.Header> JSON = List.of(new Upstream.Header("content-type", HttpReply.JSON));
+    private static final List<UpstreamClient.Header> JSON =
+            List.of(new UpstreamClient.Header("content-type", HttpReply.JSON));
 
     final List<InferenceRequest> requests = new ArrayList<>();
     private final HttpRoute infer;
@@ -44,7 +45,7 @@ final class EchoService implements InferenceEngine, ModelControl {
                 .orElseThrow();
     }
 
-    CompletionStage<Upstream.Answer> ask(byte[] body) {
+    CompletionStage<UpstreamClient.Answer> ask(byte[] body) {
         return new Exchange("POST", "/v2/models/echo/infer", JSON, MemoryRegion.copyOf(body, 0, body.length))
                 .handledBy(infer);
     }

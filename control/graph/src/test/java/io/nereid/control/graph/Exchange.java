@@ -3,18 +3,18 @@
 package io.nereid.control.graph;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.Upstream;
-import io.nereid.endpoint.Upstream.Header;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.testkit.MemoryExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.api.UpstreamClient.Header;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /** A request in memory; cancelling its answer is the client that goes away. Confined to one thread. */
 final class Exchange extends MemoryExchange {
-    private final CompletableFuture<Upstream.Answer> answer = new CompletableFuture<>();
+    private final CompletableFuture<UpstreamClient.Answer> answer = new CompletableFuture<>();
 
     /** @param body taken over */
     Exchange(String method, String path, List<Header> given, MemoryRegion body) {
@@ -27,7 +27,7 @@ final class Exchange extends MemoryExchange {
         });
     }
 
-    CompletableFuture<Upstream.Answer> handledBy(HttpRoute route) {
+    CompletableFuture<UpstreamClient.Answer> handledBy(HttpRoute route) {
         try {
             route.handler().handle(this);
         } catch (ServingException e) {
@@ -41,7 +41,7 @@ final class Exchange extends MemoryExchange {
         super.reply(reply);
         byte[] bytes = bytes(reply.content());
         MemoryRegion copy = MemoryRegion.copyOf(bytes, 0, bytes.length);
-        if (!answer.complete(new Upstream.Answer(reply.status(), List.of(), copy))) {
+        if (!answer.complete(new UpstreamClient.Answer(reply.status(), List.of(), copy))) {
             copy.release();
         }
     }

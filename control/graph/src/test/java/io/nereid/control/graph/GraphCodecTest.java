@@ -12,8 +12,8 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceGraph.Step;
-import io.nereid.endpoint.Upstream;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.UpstreamClient;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -33,22 +33,22 @@ class GraphCodecTest {
     private final List<String> calls = new ArrayList<>();
     private int dice;
 
-    private CompletionStage<Upstream.Answer> call(Step step, byte[] body) {
+    private CompletionStage<UpstreamClient.Answer> call(Step step, byte[] body) {
         calls.add(step.serviceName() + " " + new String(body, StandardCharsets.UTF_8));
         return switch (String.valueOf(step.serviceName())) {
             case "good" -> answer(200, SUCCESS);
             case "bad" -> answer(404, REFUSED);
             case "text" -> answer(200, "plain");
             case "gone" ->
-                CompletableFuture.failedStage(ServingException.of(ErrorCode.UNAVAILABLE, "nobody answers at gone"));
+                CompletableFuture.failedStage(ServingException.of(ErrorCode.UNAVAILABLE, "no service at gone"));
             default -> answer(200, "{\"predictions\":[" + step.serviceName().length() + "]}");
         };
     }
 
-    private static CompletionStage<Upstream.Answer> answer(int status, String text) {
+    private static CompletionStage<UpstreamClient.Answer> answer(int status, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         return CompletableFuture.completedStage(
-                new Upstream.Answer(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
+                new UpstreamClient.Answer(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
     }
 
     private Outcome run(String nodes, String body) throws Exception {
@@ -152,7 +152,7 @@ class GraphCodecTest {
                 run(nodes.replace("\"bad\"", "\"gone\""), "{}"),
                 200,
                 "{\"a\":" + SUCCESS
-                        + ",\"1\":{\"error\":\"Failed to process request\",\"cause\":\"nobody answers at gone\"}}");
+                        + ",\"1\":{\"error\":\"Failed to process request\",\"cause\":\"no service at gone\"}}");
     }
 
     @Test
@@ -171,7 +171,7 @@ class GraphCodecTest {
     void aServiceThatIsNotThereIsToldWithItsStatus() throws Exception {
         Outcome outcome = run(sequence("{\"serviceName\":\"gone\"}"), "{}");
         assertThat(outcome.status()).isEqualTo(503);
-        assertThat(new String(outcome.body(), StandardCharsets.UTF_8)).contains("nobody answers at gone");
+        assertThat(new String(outcome.body(), StandardCharsets.UTF_8)).contains("no service at gone");
     }
 
     @Test

@@ -14,9 +14,6 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph.Step;
-import io.nereid.endpoint.GrpcMethod.GrpcHandler;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.Upstream;
 import io.nereid.protocols.v2.GrpcOverRest;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
@@ -33,6 +30,9 @@ import io.nereid.protocols.v2.proto.OpenInference.ServerReadyRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcMethod.GrpcHandler;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.UpstreamClient;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -48,7 +48,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Graphs that are called over gRPC: what asks REST in its place before them, and services with the codec of V2 behind. */
+/**
+ * Graphs that are called over gRPC: what asks REST in its place before them, and services with the codec of V2 behind.
+ */
 class GraphGrpcTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String ECHO =
@@ -56,9 +58,9 @@ class GraphGrpcTest {
 
     private final EchoService echo = new EchoService();
     private final List<String> calls = new ArrayList<>();
-    private final List<List<Upstream.Header>> headers = new ArrayList<>();
+    private final List<List<UpstreamClient.Header>> headers = new ArrayList<>();
     private final List<Duration> timeouts = new ArrayList<>();
-    private final CompletableFuture<Upstream.Answer> slow = new CompletableFuture<>();
+    private final CompletableFuture<UpstreamClient.Answer> slow = new CompletableFuture<>();
     private long now = 1_000_000_000;
     private int dice;
 
@@ -74,8 +76,8 @@ class GraphGrpcTest {
         }
     };
 
-    private CompletionStage<Upstream.Answer> call(
-            Step step, List<Upstream.Header> passed, byte[] body, Duration timeout) {
+    private CompletionStage<UpstreamClient.Answer> call(
+            Step step, List<UpstreamClient.Header> passed, byte[] body, Duration timeout) {
         String service = String.valueOf(step.serviceName());
         calls.add(service + " " + new String(body, StandardCharsets.UTF_8));
         headers.add(passed);
@@ -100,15 +102,15 @@ class GraphGrpcTest {
                                 + "\"b\":true,\"o\":{\"k\":[1]},\"z\":null},\"model_version\":\"v2\"}");
             case "slow" -> slow;
             case "gone" ->
-                CompletableFuture.failedStage(ServingException.of(ErrorCode.UNAVAILABLE, "nobody answers at gone"));
+                CompletableFuture.failedStage(ServingException.of(ErrorCode.UNAVAILABLE, "no service at gone"));
             default -> throw new AssertionError(service);
         };
     }
 
-    private static CompletionStage<Upstream.Answer> answer(int status, String text) {
+    private static CompletionStage<UpstreamClient.Answer> answer(int status, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         return CompletableFuture.completedStage(
-                new Upstream.Answer(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
+                new UpstreamClient.Answer(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
     }
 
     private GrpcHandler graph(String nodes, Duration timeout) throws Exception {
@@ -362,7 +364,7 @@ class GraphGrpcTest {
         assertThat(ask(node("Sequence", step("busy")), numbers().build()).code).isEqualTo(ErrorCode.UNAVAILABLE);
         UnaryCall gone = ask(node("Sequence", step("gone")), numbers().build());
         assertThat(gone.code).isEqualTo(ErrorCode.UNAVAILABLE);
-        assertThat(gone.text).contains("nobody answers at gone");
+        assertThat(gone.text).contains("no service at gone");
         UnaryCall hard = ask(
                 node("Sequence", "{\"serviceName\":\"missing\",\"dependency\":\"Hard\"}", step("echo")),
                 numbers().build());
@@ -388,10 +390,10 @@ class GraphGrpcTest {
         assertThat(answer(call).getParametersMap()).isEmpty();
         assertThat(headers.get(0))
                 .containsExactlyInAnyOrder(
-                        new Upstream.Header("traceparent", trace),
-                        new Upstream.Header("x-team", "red"),
-                        new Upstream.Header("authorization", "Bearer t"),
-                        new Upstream.Header("content-type", "application/json"));
+                        new UpstreamClient.Header("traceparent", trace),
+                        new UpstreamClient.Header("x-team", "red"),
+                        new UpstreamClient.Header("authorization", "Bearer t"),
+                        new UpstreamClient.Header("content-type", "application/json"));
     }
 
     @Test
@@ -430,11 +432,12 @@ class GraphGrpcTest {
         GrpcHandler codec = graph(ECHO, Duration.ZERO);
         UnaryCall metadata = new UnaryCall(codec, "ModelMetadata")
                 .send(ModelMetadataRequest.newBuilder().setName("chain").build().toByteArray());
-        ModelMetadataResponse told = ModelMetadataResponse.parseFrom(Objects.requireNonNull(metadata.answer));
-        assertThat(told.getName()).isEqualTo("chain");
-        assertThat(told.getPlatform()).isEqualTo("kserve_inferencegraph");
-        assertThat(told.getInputsCount()).isZero();
-        assertThat(told.getPropertiesMap()).containsEntry("nodes", "root: Sequence");
+        ModelMetadataResponse metadataResponse =
+                ModelMetadataResponse.parseFrom(Objects.requireNonNull(metadata.answer));
+        assertThat(metadataResponse.getName()).isEqualTo("chain");
+        assertThat(metadataResponse.getPlatform()).isEqualTo("kserve_inferencegraph");
+        assertThat(metadataResponse.getInputsCount()).isZero();
+        assertThat(metadataResponse.getPropertiesMap()).containsEntry("nodes", "root: Sequence");
         UnaryCall ready = new UnaryCall(codec, "ModelReady")
                 .send(ModelReadyRequest.newBuilder().setName("chain").build().toByteArray());
         assertThat(ModelReadyResponse.parseFrom(Objects.requireNonNull(ready.answer))

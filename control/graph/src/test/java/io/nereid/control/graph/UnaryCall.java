@@ -4,12 +4,12 @@ package io.nereid.control.graph;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod.GrpcHandler;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.testkit.MemoryExchange;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod.GrpcHandler;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.ResponseBody;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -98,12 +98,12 @@ final class UnaryCall implements GrpcCall {
     public void setReading(boolean reading) {}
 
     @Override
-    public void send(Content message) {
+    public void send(ResponseBody message) {
         throw new AssertionError("a message without an end");
     }
 
     @Override
-    public void sendAndClose(Content message) {
+    public void sendAndClose(ResponseBody message) {
         answer = MemoryExchange.bytes(message);
         close(ErrorCode.OK, null);
     }

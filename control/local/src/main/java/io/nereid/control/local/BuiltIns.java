@@ -7,70 +7,73 @@ import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.PayloadTap;
-import io.nereid.endpoint.ProtocolCodec;
+import io.nereid.transport.api.ProtocolCodec;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** What comes with the server and runs in its process beside the models. Implementations are thread-safe. */
+/**
+ * Creates the components that run inside the server process beside the models: explainers, Java transformers, graphs
+ * and payload loggers. Implementations are thread-safe.
+ */
 public interface BuiltIns {
     /**
-     * Makes an explainer ready; may take long.
+     * Creates an explainer. May block.
      *
-     * @param workload the revision that it is
-     * @param form what it is to be
+     * @param workload the explainer's revision
+     * @param form the explainer's specification
      * @param files the fetched artifacts of {@code form}, in their order
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a method or a setting that there is not
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an unknown method or setting
      */
     Running explainer(Workload workload, Workload.Explainer form, List<Path> files);
 
     /**
-     * Makes the steps of a jar ready; may take long.
+     * Creates a transformer from the steps in a jar. May block.
      *
-     * @param workload the revision that they are
-     * @param form what they are to be
-     * @param jar where they are, among the fetched artifacts of {@code form}
+     * @param workload the transformer's revision
+     * @param form the transformer's specification
+     * @param jar the jar, one of the fetched artifacts of {@code form}
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a jar without steps
      */
     default Running transformer(Workload workload, Workload.Transformer form, Path jar) {
         throw ServingException.of(
                 ErrorCode.UNIMPLEMENTED,
-                "this server runs no transformers of jars, and " + jar.getFileName() + " is one",
-                "give it as a Python file, or as a container with a command");
+                "this server does not run transformers from jars, and " + jar.getFileName() + " is a jar",
+                "provide the transformer as a Python file, or as a container with a command");
     }
 
     /**
-     * Makes a graph ready; returns at once.
+     * Creates an inference graph. Does not block.
      *
-     * @param route the service; its {@link Route#graph} says what to run
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a graph that cannot be run
+     * @param route the graph's route; {@link Route#graph} holds its definition
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid graph
      */
     Running graph(Route route);
 
     /**
-     * What listens to a revision's requests, for its logger; returns at once. Null when nothing does.
+     * Creates the payload listener of a revision's logger. Does not block.
      *
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a logger that cannot be
+     * @return the listener; null when this server does not log payloads
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid logger
      */
     default @Nullable Tap tap(Workload workload) {
         return null;
     }
 
-    /** Something that has been made ready, until it is closed. */
+    /** A running component. It serves requests until it is closed. */
     interface Running extends AutoCloseable {
-        /** How it is spoken with. */
+        /** The protocols through which the component serves requests. */
         List<ProtocolCodec> codecs();
 
         @Override
         void close();
     }
 
-    /** A listener to requests, until it is closed. */
+    /** A listener for a revision's requests, until it is closed. */
     interface Tap extends AutoCloseable {
-        /** The listener. */
         PayloadTap listener();
 
-        /** What of its settings has no effect. */
+        /** Settings of the logger without effect on this server, a sentence each. */
         default List<String> warnings() {
             return List.of();
         }

@@ -9,18 +9,18 @@ import io.nereid.control.gateway.Destination;
 import io.nereid.control.gateway.Gateway;
 import io.nereid.control.gateway.PayloadTap;
 import io.nereid.control.gateway.RevisionGate;
-import io.nereid.endpoint.VirtualHosts.Listener;
+import io.nereid.transport.api.VirtualHosts.Listener;
 import java.time.Duration;
 import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The gateway itself. Thread-safe: one lock for the doors. */
+/** Routes the services of the local control plane through the gateway. Thread-safe: one lock guards the local ports. */
 final class GatewayFront implements Front {
     private static final String LOOPBACK = "127.0.0.1";
 
-    /** Time in which a request whose service was found gets to its gate. */
+    /** Upper bound for the time between the route look-up of a request and its arrival at the gate. */
     private static final Duration PASSING = Duration.ofMillis(300);
 
     private final Gateway gateway;
@@ -96,7 +96,7 @@ final class GatewayFront implements Front {
 
         @Override
         public void close(Runnable drained) {
-            // a request that was on its way here when the route changed still gets in
+            // A request whose route was looked up before the change must still be accepted.
             Loop.Timer unused = loop.after(PASSING, () -> close(gate, drained));
         }
 

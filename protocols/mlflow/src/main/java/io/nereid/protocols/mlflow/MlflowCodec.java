@@ -4,15 +4,15 @@ package io.nereid.protocols.mlflow;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState.Phase;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
@@ -20,9 +20,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The protocol of MLflow's scoring server, for models of every format: {@code POST /invocations}, {@code GET /ping},
- * {@code /health} and {@code /version}. MLflow's server has one model. Here a request means the only model that is served,
- * or names one: {@code /invocations?model=NAME}, with {@code &version=N} if need be, {@code /models/NAME/invocations} or
- * {@code /models/NAME/versions/N/invocations}. Thread-safe.
+ * {@code /health} and {@code /version}. MLflow's server has one model. Here a request means the only model that is
+ * served, or names one: {@code /invocations?model=NAME}, with {@code &version=N} if need be, {@code
+ * /models/NAME/invocations} or {@code /models/NAME/versions/N/invocations}. Thread-safe.
  */
 public final class MlflowCodec implements ProtocolCodec {
     private final ModelControl control;

@@ -4,18 +4,18 @@ package io.nereid.protocols.mlflow;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.json.BytesStyle;
 import io.nereid.json.FloatStyle;
 import io.nereid.json.JsonWriter;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpReply;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;
 
 /**
- * {@code {"predictions": …}}: the array of the only output; of several, rows of named values for a data frame, else named
- * arrays. Stateless.
+ * {@code {"predictions": …}}: the array of the only output; of several, rows of named values for a data frame, else
+ * named arrays. Stateless.
  */
 final class Predictions {
     private Predictions() {}

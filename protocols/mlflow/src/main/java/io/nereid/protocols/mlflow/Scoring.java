@@ -3,9 +3,6 @@
 package io.nereid.protocols.mlflow;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.StatusCodes;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -13,6 +10,9 @@ import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpStatusCodes;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -112,7 +112,7 @@ final class Scoring {
             case UNKNOWN, OK, INTERNAL -> "INTERNAL_ERROR";
         };
         return HttpReply.json(
-                StatusCodes.http(e.code()),
+                HttpStatusCodes.http(e.code()),
                 "{\"error_code\": \"" + code + "\", \"message\": " + HttpReply.quote(e.describe()) + "}");
     }
 

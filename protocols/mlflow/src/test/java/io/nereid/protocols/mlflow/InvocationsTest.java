@@ -4,11 +4,11 @@ package io.nereid.protocols.mlflow;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.nereid.endpoint.HttpRoute;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
+import io.nereid.transport.api.HttpRoute;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;

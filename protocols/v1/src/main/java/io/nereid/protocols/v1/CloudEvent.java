@@ -3,13 +3,13 @@
 package io.nereid.protocols.v1;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
@@ -22,9 +22,9 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request that came as a CloudEvent, and how its answer becomes one of the same mode. In binary mode the attributes are
- * headers and the body is the data; in structured mode the body is one JSON object that holds both. Answers that are errors
- * stay what they are. Immutable.
+ * A request that came as a CloudEvent, and how its answer becomes one of the same mode. In binary mode the attributes
+ * are headers and the body is the data; in structured mode the body is one JSON object that holds both. Answers that
+ * are errors stay what they are. Immutable.
  */
 final class CloudEvent {
     /** The content type of structured mode. */
@@ -64,8 +64,8 @@ final class CloudEvent {
     }
 
     /**
-     * The event that the body of a request is although no header says so, or null: KServe takes an object for one that has all
-     * of {@code time}, {@code type}, {@code source}, {@code id}, {@code specversion} and {@code data}.
+     * The event that the body of a request is although no header says so, or null: KServe takes an object for one that
+     * has all of {@code time}, {@code type}, {@code source}, {@code id}, {@code specversion} and {@code data}.
      */
     static @Nullable CloudEvent inBody(HttpExchange x) {
         return structured(x, false);
@@ -222,7 +222,7 @@ final class CloudEvent {
     }
 
     private static HttpReply whole(HttpReply reply, Map<String, String> all) {
-        Content content = reply.content();
+        ResponseBody content = reply.content();
         ByteArrayOutputStream body = new ByteArrayOutputStream(content.textLength() + 256);
         StringBuilder head = new StringBuilder("{");
         all.forEach((name, value) ->
@@ -231,6 +231,6 @@ final class CloudEvent {
         body.write(content.text(), 0, content.textLength());
         body.write('}');
         byte[] bytes = body.toByteArray();
-        return new HttpReply(reply.status(), STRUCTURED, reply.headers(), new Content(bytes, bytes.length));
+        return new HttpReply(reply.status(), STRUCTURED, reply.headers(), new ResponseBody(bytes, bytes.length));
     }
 }

@@ -3,7 +3,6 @@
 package io.nereid.protocols.v1;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.json.ByteSink;
 import io.nereid.json.BytesStyle;
 import io.nereid.json.FloatStyle;
@@ -16,6 +15,7 @@ import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.Example;
 import io.nereid.tfdata.Examples;
 import io.nereid.tfdata.Feature;
+import io.nereid.transport.api.HttpReply;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -23,8 +23,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The body of {@code :classify} and {@code :regress}, which holds examples, and of their answers. Whole numbers are INT64
- * features, other numbers FLOAT, strings and {@code {"b64": …}} BYTES, as they are written. Reused; confined to one thread.
+ * The body of {@code :classify} and {@code :regress}, which holds examples, and of their answers. Whole numbers are
+ * INT64 features, other numbers FLOAT, strings and {@code {"b64": …}} BYTES, as they are written. Reused; confined to
+ * one thread.
  */
 final class ExamplesFormat {
     private final RestBody body;

@@ -4,7 +4,6 @@ package io.nereid.protocols.v1;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.GrpcCall;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
@@ -17,6 +16,7 @@ import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictMessage;
+import io.nereid.transport.api.GrpcCall;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;

@@ -4,7 +4,6 @@ package io.nereid.protocols.v1;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.GrpcCall;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
@@ -20,6 +19,7 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.tfdata.ExampleTensors;
 import io.nereid.tfdata.Examples;
 import io.nereid.tfdata.ModelSpec;
+import io.nereid.transport.api.GrpcCall;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;

@@ -5,8 +5,6 @@ package io.nereid.protocols.v1;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.spi.InferenceEngine;
@@ -24,6 +22,8 @@ import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictMessage;
 import io.nereid.tfdata.TensorProto;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.ResponseBody;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -248,7 +248,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
     }
 
     private void encode(InferenceResponse response) {
-        Content content;
+        ResponseBody content;
         try {
             content = content(response);
         } catch (RuntimeException e) {
@@ -267,7 +267,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
     }
 
     /** The answer, which owns the outputs from then on; they stay with the response when this throws. */
-    private Content content(InferenceResponse response) {
+    private ResponseBody content(InferenceResponse response) {
         ProtobufWriter out = context.tools().writer();
         List<Tensor> outputs = response.outputs();
         int[] positions = new int[outputs.size()];
@@ -293,7 +293,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
         if (spliced + out.length() > Integer.MAX_VALUE - 64) {
             throw new IllegalStateException("a message of 2 GiB or more");
         }
-        Content content = new Content(out.array(), out.length());
+        ResponseBody content = new ResponseBody(out.array(), out.length());
         for (int i = 0; i < positions.length; i++) {
             if (positions[i] >= 0) {
                 content.splice(outputs.get(i), positions[i]);

@@ -3,7 +3,6 @@
 package io.nereid.protocols.v1;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.GrpcCall;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
@@ -13,6 +12,7 @@ import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.RequestLogging;
 import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

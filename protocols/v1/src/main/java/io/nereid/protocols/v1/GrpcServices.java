@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.Kind;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.Kind;
 import java.util.List;
 import java.util.concurrent.Executor;
 

@@ -3,13 +3,13 @@
 package io.nereid.protocols.v1;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.GrpcMethod.Kind;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.GrpcMethod.Kind;
+import io.nereid.transport.api.ResponseBody;
 import java.util.function.BiConsumer;
 
 /** The client's side of a call with one message. Its methods are called on the event loop, one at a time. */
@@ -52,6 +52,6 @@ abstract class GrpcUnary implements GrpcListener {
 
     /** Answers a call with what was written. */
     static void send(GrpcCall call, ProtobufWriter out) {
-        call.sendAndClose(new Content(out.array(), out.length()));
+        call.sendAndClose(new ResponseBody(out.array(), out.length()));
     }
 }

@@ -5,7 +5,6 @@ package io.nereid.protocols.v1;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.json.ByteSink;
 import io.nereid.json.BytesStyle;
 import io.nereid.json.FloatStyle;
@@ -18,6 +17,7 @@ import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpReply;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -27,8 +27,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The body of {@code :predict} and of its answer. Row format: {@code instances} holds one value, or one object of named
- * values, per row. Column format: {@code inputs} holds the one value, or an object of named values. Reused; confined to one
- * thread.
+ * values, per row. Column format: {@code inputs} holds the one value, or an object of named values. Reused; confined to
+ * one thread.
  */
 final class PredictFormat {
     private static final int KEPT = 1 << 20;
@@ -63,8 +63,8 @@ final class PredictFormat {
     /**
      * As {@link #decode(Signature)}.
      *
-     * @param names the names of a table's columns, separated by commas; a row may then be a list of a value for each input
-     *     that has one of these names
+     * @param names the names of a table's columns, separated by commas; a row may then be a list of a value for each
+     *     input that has one of these names
      */
     List<Tensor> decode(Signature signature, String names) {
         featureNames = names;

@@ -3,15 +3,15 @@
 package io.nereid.protocols.v1;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.HttpRoute.HttpHandler;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.HttpRoute.HttpHandler;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -19,8 +19,8 @@ import java.util.concurrent.Executor;
 import java.util.function.Function;
 
 /**
- * The REST half: paths, and what is answered without running a model. Where KServe and TensorFlow Serving share a path, one
- * answer carries the keys of both. Thread-safe: holds nothing that changes.
+ * The REST half: paths, and what is answered without running a model. Where KServe and TensorFlow Serving share a path,
+ * one answer carries the keys of both. Thread-safe: holds nothing that changes.
  */
 final class RestApi {
     private static final String[] CORS = {

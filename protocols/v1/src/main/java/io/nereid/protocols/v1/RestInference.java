@@ -5,8 +5,6 @@ package io.nereid.protocols.v1;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.protocols.v1.TfsMetrics.Entrypoint;
 import io.nereid.spi.InferenceEngine;
@@ -19,6 +17,8 @@ import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ExampleTensors;
 import io.nereid.tfdata.Examples;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Executor;
@@ -26,8 +26,8 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code :predict}, {@code :classify} and {@code :regress}: from the body over the engine to the answer. Small requests stay
- * on the event loop. Thread-safe: what it reuses belongs to one thread each.
+ * {@code :predict}, {@code :classify} and {@code :regress}: from the body over the engine to the answer. Small requests
+ * stay on the event loop. Thread-safe: what it reuses belongs to one thread each.
  */
 final class RestInference {
     /** What there is. */

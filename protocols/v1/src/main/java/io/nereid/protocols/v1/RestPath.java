@@ -4,8 +4,8 @@ package io.nereid.protocols.v1;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
 import io.nereid.spi.ModelRef;
+import io.nereid.transport.api.HttpExchange;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.Locale;

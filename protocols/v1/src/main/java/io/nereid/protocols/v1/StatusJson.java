@@ -4,16 +4,16 @@ package io.nereid.protocols.v1;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ServableState;
+import io.nereid.transport.api.HttpReply;
 import java.util.List;
 
 /**
- * A model's status with the keys of KServe ({@code name}, {@code ready}) and of TensorFlow Serving, of all its versions or
- * of those that a version or a label stands for. Immutable.
+ * A model's status with the keys of KServe ({@code name}, {@code ready}) and of TensorFlow Serving, of all its versions
+ * or of those that a version or a label stands for. Immutable.
  */
 final class StatusJson {
     private final String model;

@@ -2,17 +2,17 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
 import java.util.List;
 import java.util.concurrent.Executor;
 
 /**
- * TensorFlow Serving's APIs, of which KServe's V1 protocol is a part: models listed, their status and signatures told, and
- * requests in tensors or in examples answered. Thread-safe.
+ * TensorFlow Serving's APIs, of which KServe's V1 protocol is a part: models listed, their status and signatures told,
+ * and requests in tensors or in examples answered. Thread-safe.
  */
 public final class V1Codec implements ProtocolCodec {
     private final RestApi rest;

@@ -5,10 +5,10 @@ package io.nereid.protocols.v1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
+import io.nereid.transport.api.HttpReply;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -25,8 +25,8 @@ class CloudEventTest {
             "ce-mine", "yes",
             "content-type", "application/json");
     private static final String STRUCTURED =
-            "{\"specversion\": \"1.0\", \"id\": \"36077800\", \"source\": \"https://e.com/x\","
-                    + " \"type\": \"t1\", \"time\": \"2021-01-28T21:04:43Z\", \"mine\": 7, \"datacontenttype\": \"application/json\","
+            "{\"specversion\": \"1.0\", \"id\": \"36077800\", \"source\": \"https://e.com/x\", \"type\": \"t1\","
+                    + " \"time\": \"2021-01-28T21:04:43Z\", \"mine\": 7, \"datacontenttype\": \"application/json\","
                     + " \"data\": {\"instances\": [[1, 2]]}}";
     private static final Clock CLOCK = new Clock() {
         @Override

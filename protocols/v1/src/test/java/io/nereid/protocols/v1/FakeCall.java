@@ -4,12 +4,12 @@ package io.nereid.protocols.v1;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.ResponseBody;
 import java.io.ByteArrayOutputStream;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
@@ -101,12 +101,12 @@ final class FakeCall implements GrpcCall {
     public void setReading(boolean reading) {}
 
     @Override
-    public void send(Content message) {
+    public void send(ResponseBody message) {
         throw new AssertionError("a unary call has one answer");
     }
 
     @Override
-    public void sendAndClose(Content content) {
+    public void sendAndClose(ResponseBody content) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         int at = 0;
         for (int i = 0; i < content.tensorCount(); i++) {

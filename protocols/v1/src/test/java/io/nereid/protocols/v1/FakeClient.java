@@ -3,7 +3,7 @@
 package io.nereid.protocols.v1;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpRoute;
+import io.nereid.transport.api.HttpRoute;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
-import io.nereid.endpoint.HttpReply;
 import io.nereid.testkit.MemoryExchange;
+import io.nereid.transport.api.HttpReply;
 import java.util.List;
 import java.util.Objects;
 

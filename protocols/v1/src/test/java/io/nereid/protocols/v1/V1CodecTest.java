@@ -5,11 +5,11 @@ package io.nereid.protocols.v1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
+import io.nereid.transport.api.HttpReply;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.BeforeEach;
@@ -90,42 +90,42 @@ class V1CodecTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
-            one  | {"instances":[[1],[2,3]]}                       | Failed to process element: 1 of 'instances' list. Error: INVALID_ARGUMENT: Expecting tensor size: 1 but got: 2
-            one  | {"instances":[[[1],[2,3]]]}                     | Encountered list at unexpected size: 2 at level: 1 expected size: 1
-            one  | {"instances":[[[1],2]]}                         | JSON Value: 2 found at incorrect level: 2 in the JSON DOM. Expected at level: 2
-            one  | {"instances":[[1,[2]]]}                         | Encountered list at unexpected level: 1 expected < 1
-            one  | {"instances":[[[1,2]],[[1],[2]]]}               | Expecting shape [1,2] but got: [2,1]
-            one  | {"instances":5}                                 | Expected "instances" to be a list
-            one  | {"foo":1}                                       | Missing 'inputs' or 'instances' key
-            one  | {"instances":[1],"inputs":[1]}                  | JSON Value: {"instances":[1],"inputs":[1]} Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist
-            one  | {"instances":[]}                                | No values in 'instances' array
-            one  | {"instances":[1                                 | Unrecognized request format
-            one  | nonsense                                        | Unrecognized request format: JSON Parse error:
-            one  | {"instances":[1]}x                              | JSON Parse error: unexpected character 'x' at offset: 17
-            one  | ``                                              | JSON Parse error: The document is empty
-            one  | [1]                                             | JSON Value: [1] Is not object
-            one  | {"instances":["text"]}                          | JSON Value: "text" Type: String is not of expected type: float
-            one  | {"instances":[1,null]}                          | Failed to process element: 1 of 'instances' list. Error: INVALID_ARGUMENT: JSON Value: null Type: Null is not of expected type: float
-            one  | {"instances":[1,{"x":1}]}                       | Expecting value/list but got object at item 1 of input list
-            one  | {"instances":[{"b64":"aGk="}]}                  | JSON Value: {"b64":"aGk="} Type: Object is not of expected type: float
-            one  | {"inputs":[[1,true]]}                           | JSON Value: true Type: True is not of expected type: float
-            one  | {"instances":[1],"signature_name":7}            | not formatted correctly. 'signature_name' key must be a string value.
-            text | {"instances":[7]}                               | JSON Value: 7 Type: Number is not of expected type: string
-            text | {"instances":[{"b64":"*"}]}                     | Unable to base64 decode
-            text | {"inputs":[{"b65":"aGk="}]}                     | not formatted correctly for base64 data
-            one  | {"instances":[1],"signature_name":"other"}      | Serving signature name: "other" not found in signature def
-            two  | {"instances":[[1,2]]}                           | instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map
-            two  | {"inputs":[[1,2]]}                              | inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map
-            two  | {"inputs":{"a":[1]}}                            | Missing named input: b in 'inputs' object.
-            two  | {"instances":[{"a":1}]}                         | Failed to process element: 0 of 'instances' list. JSON object: {"a":1} keys must be equal to: a,b
-            two  | {"instances":[{"a":1,"b":[1,2]},{"a":1}]}       | Missing named input: b
-            two  | {"instances":[{"a":1,"b":[1,2],"cc":1}]}        | Failed to process element: 0 key: cc of 'instances' list. Error: INVALID_ARGUMENT: JSON object: does not have named input: cc
-            two  | {"instances":[{"a":1,"b":[1,2]},7]}             | Expecting object but got list at item 1 of input list
-            two  | {"instances":[{"a":1,"b":[1,2]},{"a":1,"b":[1]}]} | Failed to process element: 1 key: b of 'instances' list. Error: INVALID_ARGUMENT: Expecting tensor size: 2 but got: 1
-            two  | {"inputs":{"a":[1],"a":[2],"b":[[1,2]]}}        | input 'a' is given twice
-            two  | {"instances":[{"a":300000000000,"b":[1,2]}]}    | JSON Value: 300000000000 Type: Number is not of expected type: int32 (input 'a'
-            two  | {"instances":[{"a":1.5,"b":[1,2]}]}             | JSON Value: 1.5 Type: Number is not of expected type: int32
-            """)
+        one  | {"instances":[[1],[2,3]]}                       | Failed to process element: 1 of 'instances' list. Error: INVALID_ARGUMENT: Expecting tensor size: 1 but got: 2
+        one  | {"instances":[[[1],[2,3]]]}                     | Encountered list at unexpected size: 2 at level: 1 expected size: 1
+        one  | {"instances":[[[1],2]]}                         | JSON Value: 2 found at incorrect level: 2 in the JSON DOM. Expected at level: 2
+        one  | {"instances":[[1,[2]]]}                         | Encountered list at unexpected level: 1 expected < 1
+        one  | {"instances":[[[1,2]],[[1],[2]]]}               | Expecting shape [1,2] but got: [2,1]
+        one  | {"instances":5}                                 | Expected "instances" to be a list
+        one  | {"foo":1}                                       | Missing 'inputs' or 'instances' key
+        one  | {"instances":[1],"inputs":[1]}                  | JSON Value: {"instances":[1],"inputs":[1]} Not formatted correctly expecting only one of 'inputs' or 'instances' keys to exist
+        one  | {"instances":[]}                                | No values in 'instances' array
+        one  | {"instances":[1                                 | Unrecognized request format
+        one  | nonsense                                        | Unrecognized request format: JSON Parse error:
+        one  | {"instances":[1]}x                              | JSON Parse error: unexpected character 'x' at offset: 17
+        one  | ``                                              | JSON Parse error: The document is empty
+        one  | [1]                                             | JSON Value: [1] Is not object
+        one  | {"instances":["text"]}                          | JSON Value: "text" Type: String is not of expected type: float
+        one  | {"instances":[1,null]}                          | Failed to process element: 1 of 'instances' list. Error: INVALID_ARGUMENT: JSON Value: null Type: Null is not of expected type: float
+        one  | {"instances":[1,{"x":1}]}                       | Expecting value/list but got object at item 1 of input list
+        one  | {"instances":[{"b64":"aGk="}]}                  | JSON Value: {"b64":"aGk="} Type: Object is not of expected type: float
+        one  | {"inputs":[[1,true]]}                           | JSON Value: true Type: True is not of expected type: float
+        one  | {"instances":[1],"signature_name":7}            | not formatted correctly. 'signature_name' key must be a string value.
+        text | {"instances":[7]}                               | JSON Value: 7 Type: Number is not of expected type: string
+        text | {"instances":[{"b64":"*"}]}                     | Unable to base64 decode
+        text | {"inputs":[{"b65":"aGk="}]}                     | not formatted correctly for base64 data
+        one  | {"instances":[1],"signature_name":"other"}      | Serving signature name: "other" not found in signature def
+        two  | {"instances":[[1,2]]}                           | instances is a plain list, but expecting list of objects as multiple input tensors required as per tensorinfo_map
+        two  | {"inputs":[[1,2]]}                              | inputs is a plain value/list, but expecting an object as multiple input tensors required as per tensorinfo_map
+        two  | {"inputs":{"a":[1]}}                            | Missing named input: b in 'inputs' object.
+        two  | {"instances":[{"a":1}]}                         | Failed to process element: 0 of 'instances' list. JSON object: {"a":1} keys must be equal to: a,b
+        two  | {"instances":[{"a":1,"b":[1,2]},{"a":1}]}       | Missing named input: b
+        two  | {"instances":[{"a":1,"b":[1,2],"cc":1}]}        | Failed to process element: 0 key: cc of 'instances' list. Error: INVALID_ARGUMENT: JSON object: does not have named input: cc
+        two  | {"instances":[{"a":1,"b":[1,2]},7]}             | Expecting object but got list at item 1 of input list
+        two  | {"instances":[{"a":1,"b":[1,2]},{"a":1,"b":[1]}]} | Failed to process element: 1 key: b of 'instances' list. Error: INVALID_ARGUMENT: Expecting tensor size: 2 but got: 1
+        two  | {"inputs":{"a":[1],"a":[2],"b":[[1,2]]}}        | input 'a' is given twice
+        two  | {"instances":[{"a":300000000000,"b":[1,2]}]}    | JSON Value: 300000000000 Type: Number is not of expected type: int32 (input 'a'
+        two  | {"instances":[{"a":1.5,"b":[1,2]}]}             | JSON Value: 1.5 Type: Number is not of expected type: int32
+        """)
     void badBodiesAreTheClientsFault(String model, String body, String text) {
         FakeExchange x = post(model, ":predict", body);
         assertThat(x.status()).isEqualTo(400);

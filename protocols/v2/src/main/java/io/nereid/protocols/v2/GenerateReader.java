@@ -3,7 +3,6 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.observe.RequestTrace;
@@ -15,13 +14,14 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpExchange;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads a generate request: a JSON object whose members are the model's inputs, by name, and parameters. Confined to one
- * thread; used once.
+ * Reads a generate request: a JSON object whose members are the model's inputs, by name, and parameters. Confined to
+ * one thread; used once.
  */
 final class GenerateReader {
     private final CodecContext context;

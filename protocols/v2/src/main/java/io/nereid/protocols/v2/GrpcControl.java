@@ -7,10 +7,6 @@ import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.GrpcMethod.Kind;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryRegisterRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryStatusRequest;
 import io.nereid.protocols.v2.proto.OpenInference.CudaSharedMemoryUnregisterRequest;
@@ -44,6 +40,10 @@ import io.nereid.protocols.v2.proto.OpenInference.TraceSettingRequest;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.GrpcMethod.Kind;
+import io.nereid.transport.api.ResponseBody;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -210,9 +210,9 @@ final class GrpcControl {
         }
     }
 
-    static Content content(Message message) {
+    static ResponseBody content(Message message) {
         byte[] bytes = message.toByteArray();
-        return new Content(bytes, bytes.length);
+        return new ResponseBody(bytes, bytes.length);
     }
 
     private Message metadata(ModelMetadataRequest request) {

@@ -5,15 +5,15 @@ package io.nereid.protocols.v2;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.GrpcMethod.Kind;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckRequest;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse.ServingStatus;
 import io.nereid.spi.ModelControl;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.GrpcMethod.Kind;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -25,8 +25,8 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The health protocol of gRPC. A watcher is told of a change within a second; the timer that looks runs only while somebody
- * watches. Thread-safe by one lock.
+ * The health protocol of gRPC. A watcher is told of a change within a second; the timer that looks runs only while
+ * somebody watches. Thread-safe by one lock.
  */
 final class GrpcHealthService {
     static final String SERVICE = "grpc.health.v1.Health";

@@ -4,11 +4,11 @@ package io.nereid.protocols.v2;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.ResponseBody;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Map;
@@ -50,7 +50,7 @@ final class GrpcInferWriter {
     }
 
     /** The answer of a unary call. Takes the outputs over when it returns; they stay with the caller when it throws. */
-    static Content unary(InferenceResponse response, OutputForm form, Workbench bench) {
+    static ResponseBody unary(InferenceResponse response, OutputForm form, Workbench bench) {
         ProtobufWriter out = bench.wireWriter();
         boolean raw = raw(response, form);
         if (!form.shared().isEmpty()) {
@@ -58,14 +58,14 @@ final class GrpcInferWriter {
         }
         writeHead(response, raw, form, out);
         int[] positions = raw ? rawHeaders(response.outputs(), form, out) : NOWHERE;
-        Content content = new Content(out.array(), out.length());
+        ResponseBody content = new ResponseBody(out.array(), out.length());
         check(out.length(), response, raw);
         splice(content, response.outputs(), raw, positions, 0);
         return content;
     }
 
     /** One answer of a stream; as for {@link #unary}. */
-    static Content stream(InferenceResponse response, OutputForm form, boolean last, Workbench bench) {
+    static ResponseBody stream(InferenceResponse response, OutputForm form, boolean last, Workbench bench) {
         ProtobufWriter out = bench.wireWriter();
         boolean raw = raw(response, form);
         if (!form.shared().isEmpty()) {
@@ -79,20 +79,20 @@ final class GrpcInferWriter {
         outer.bytesHeader(2, (int) inner);
         int shift = outer.room(out.length());
         System.arraycopy(out.array(), 0, outer.array(), shift, out.length());
-        Content content = new Content(outer.array(), outer.length());
+        ResponseBody content = new ResponseBody(outer.array(), outer.length());
         splice(content, response.outputs(), raw, positions, shift);
         return content;
     }
 
     /** The failure of one request of a stream. */
-    static Content streamError(String id, String text) {
+    static ResponseBody streamError(String id, String text) {
         ProtobufWriter out = new ProtobufWriter();
         out.textField(1, text);
         int response = out.begin(2);
         out.textField(3, id);
         writeParameter(out, 4, "triton_final_response", true);
         out.end(response);
-        return new Content(out.array(), out.length());
+        return new ResponseBody(out.array(), out.length());
     }
 
     private static long check(int textLength, InferenceResponse response, boolean raw) {
@@ -110,7 +110,7 @@ final class GrpcInferWriter {
         return length;
     }
 
-    private static void splice(Content content, List<Tensor> outputs, boolean raw, int[] positions, int shift) {
+    private static void splice(ResponseBody content, List<Tensor> outputs, boolean raw, int[] positions, int shift) {
         for (int i = 0; i < outputs.size(); i++) {
             Tensor output = outputs.get(i);
             if (raw && output.byteLength() > 0 && positions[i] >= 0) {

@@ -4,15 +4,15 @@ package io.nereid.protocols.v2;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.ResponseBody;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.regex.Pattern;
@@ -150,7 +150,7 @@ final class GrpcInference implements GrpcListener, ResponseSink {
     }
 
     private void encode(InferenceResponse response) {
-        Content content;
+        ResponseBody content;
         try {
             content = GrpcInferWriter.unary(response, form, context.workbench());
         } catch (RuntimeException e) {

@@ -7,15 +7,6 @@ import com.google.protobuf.MessageLite;
 import com.google.protobuf.Parser;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.StatusCodes;
-import io.nereid.endpoint.Upstream.Answer;
-import io.nereid.endpoint.Upstream.Header;
-import io.nereid.endpoint.VirtualHosts.Site;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckRequest;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse;
 import io.nereid.protocols.v2.proto.GrpcHealth.HealthCheckResponse.ServingStatus;
@@ -26,6 +17,15 @@ import io.nereid.protocols.v2.proto.OpenInference.ModelReadyResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ServerLiveResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpStatusCodes;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.UpstreamClient.Answer;
+import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.VirtualHosts.Site;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -38,8 +38,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Answers gRPC calls of V2 for a server that speaks V2 over REST alone: inference with tensors as JSON, readiness and metadata.
- * What REST has no path for is answered with UNIMPLEMENTED. Thread-safe: fixed.
+ * Answers gRPC calls of V2 for a server that speaks V2 over REST alone: inference with tensors as JSON, readiness and
+ * metadata. What REST has no path for is answered with UNIMPLEMENTED. Thread-safe: fixed.
  */
 public final class GrpcOverRest {
     private static final String SERVICE = "/" + GrpcControl.SERVICE + "/";
@@ -271,9 +271,9 @@ public final class GrpcOverRest {
             if (message == null) {
                 String said = RestFacts.error(body);
                 throw ServingException.of(
-                        StatusCodes.code(status), said.isEmpty() ? "the service answered " + status : said);
+                        HttpStatusCodes.code(status), said.isEmpty() ? "the service answered " + status : said);
             }
-            call.sendAndClose(new Content(message, message.length));
+            call.sendAndClose(new ResponseBody(message, message.length));
         }
     }
 }

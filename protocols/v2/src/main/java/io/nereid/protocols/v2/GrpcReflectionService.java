@@ -9,10 +9,6 @@ import com.google.protobuf.Descriptors.FileDescriptor;
 import com.google.protobuf.Descriptors.MethodDescriptor;
 import com.google.protobuf.Descriptors.ServiceDescriptor;
 import io.nereid.base.ErrorCode;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
-import io.nereid.endpoint.GrpcMethod.Kind;
 import io.nereid.protocols.v2.proto.GrpcHealth;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1.ErrorResponse;
@@ -25,6 +21,10 @@ import io.nereid.protocols.v2.proto.GrpcReflectionV1.ServiceResponse;
 import io.nereid.protocols.v2.proto.GrpcReflectionV1alpha;
 import io.nereid.protocols.v2.proto.OpenInference;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.GrpcMethod.Kind;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -34,8 +34,8 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The reflection protocol of gRPC, in both of its versions, which differ in their package alone. Immutable; each call has a
- * listener of its own.
+ * The reflection protocol of gRPC, in both of its versions, which differ in their package alone. Immutable; each call
+ * has a listener of its own.
  */
 final class GrpcReflectionService {
     private static final String V1 = "grpc.reflection.v1.ServerReflection";

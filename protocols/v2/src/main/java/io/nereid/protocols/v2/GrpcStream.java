@@ -5,9 +5,6 @@ package io.nereid.protocols.v2;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -15,6 +12,9 @@ import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.ResponseBody;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -25,15 +25,15 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One stream of inferences. Answers leave in the order of the requests: what comes early waits; but those of decoupled
- * models leave as they come, and nobody waits for them. The failure of a request is a message of its own, and the stream
- * goes on. Thread-safe by one lock, held only to order messages and to hand them to the call.
+ * models leave as they come, and nobody waits for them. The failure of a request is a message of its own, and the
+ * stream goes on. Thread-safe by one lock, held only to order messages and to hand them to the call.
  */
 final class GrpcStream implements GrpcListener {
     /** One request of the stream and what waits to be sent for it. */
     private final class Slot implements ResponseSink {
         private OutputForm form = OutputForm.BINARY;
         private String id = "";
-        private @Nullable List<Content> waiting;
+        private @Nullable List<ResponseBody> waiting;
         private boolean ended;
         /** Whether its answers keep to the order; not so those of a decoupled model. */
         private boolean ordered = true;
@@ -48,7 +48,7 @@ final class GrpcStream implements GrpcListener {
                 put(this, null, true);
                 return;
             }
-            Content content;
+            ResponseBody content;
             try {
                 content = GrpcInferWriter.stream(response, form, last, context.workbench());
             } catch (RuntimeException e) {
@@ -181,7 +181,7 @@ final class GrpcStream implements GrpcListener {
     }
 
     /** Sends a message of a request, or keeps it until its turn comes. */
-    private void put(Slot slot, @Nullable Content content, boolean last) {
+    private void put(Slot slot, @Nullable ResponseBody content, boolean last) {
         synchronized (this) {
             if (over || slot.ended) {
                 if (content != null) {
@@ -211,7 +211,7 @@ final class GrpcStream implements GrpcListener {
         }
     }
 
-    private void keep(Slot slot, Content content) {
+    private void keep(Slot slot, ResponseBody content) {
         if (slot.waiting == null) {
             slot.waiting = new ArrayList<>(1);
         }
@@ -258,7 +258,7 @@ final class GrpcStream implements GrpcListener {
                     running.add(slot.inference);
                 }
                 if (slot.waiting != null) {
-                    slot.waiting.forEach(Content::discard);
+                    slot.waiting.forEach(ResponseBody::discard);
                     slot.waiting = null;
                 }
             }

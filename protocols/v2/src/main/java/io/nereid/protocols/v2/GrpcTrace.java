@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.endpoint.GrpcCall;
 import io.nereid.observe.Observability;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
+import io.nereid.transport.api.GrpcCall;
 import org.jspecify.annotations.Nullable;
 
 /** Notes arrival and answer of gRPC requests in their traces, where they have one. Immutable. */

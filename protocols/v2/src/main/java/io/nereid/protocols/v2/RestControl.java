@@ -3,8 +3,6 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
@@ -15,6 +13,8 @@ import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.TensorSpec;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;

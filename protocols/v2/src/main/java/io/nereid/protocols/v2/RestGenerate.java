@@ -4,10 +4,6 @@ package io.nereid.protocols.v2;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.json.JsonWriter;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
@@ -16,13 +12,17 @@ import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.nio.charset.StandardCharsets;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One generate request, answered by one JSON object or by a stream of server-sent events, one for each answer of the model.
- * The status of a stream is that of its first answer. Thread-safe: the steps follow one another, and only cancellation
- * comes in from the side.
+ * One generate request, answered by one JSON object or by a stream of server-sent events, one for each answer of the
+ * model. The status of a stream is that of its first answer. Thread-safe: the steps follow one another, and only
+ * cancellation comes in from the side.
  */
 final class RestGenerate implements ResponseSink, Runnable {
     /** A client that leaves this much unread is not going to catch up. */
@@ -38,7 +38,7 @@ final class RestGenerate implements ResponseSink, Runnable {
     private final boolean streaming;
     private final @Nullable RequestTrace trace;
     private @Nullable InferenceResponse only;
-    private @Nullable HttpStream stream;
+    private @Nullable ResponseStream stream;
     private boolean ended;
     private volatile InferenceEngine.@Nullable Call call;
     private volatile boolean cancelled;
@@ -142,7 +142,7 @@ final class RestGenerate implements ResponseSink, Runnable {
         if (response.outputs().isEmpty()) {
             response.close();
         } else {
-            Content event;
+            ResponseBody event;
             try (response) {
                 JsonWriter json = context.workbench().writer();
                 GenerateWriter.write(response, json);
@@ -155,8 +155,8 @@ final class RestGenerate implements ResponseSink, Runnable {
         }
     }
 
-    private void send(Content event) {
-        HttpStream begun = stream;
+    private void send(ResponseBody event) {
+        ResponseStream begun = stream;
         if (begun == null) {
             begin(event);
             return;
@@ -170,12 +170,12 @@ final class RestGenerate implements ResponseSink, Runnable {
         }
     }
 
-    private HttpStream begin(Content first) {
+    private ResponseStream begin(ResponseBody first) {
         RequestTrace traced = trace;
         if (traced != null) {
             traced.event(Event.HTTP_SEND_START, context.clock.nanos());
         }
-        HttpStream begun = exchange.stream(new HttpReply(200, EVENT_STREAM, STREAM_HEADERS, first));
+        ResponseStream begun = exchange.stream(new HttpReply(200, EVENT_STREAM, STREAM_HEADERS, first));
         stream = begun;
         return begun;
     }
@@ -185,9 +185,9 @@ final class RestGenerate implements ResponseSink, Runnable {
             return;
         }
         ended = true;
-        HttpStream begun = stream;
+        ResponseStream begun = stream;
         if (begun == null) {
-            begun = begin(new Content(DATA, 0));
+            begun = begin(new ResponseBody(DATA, 0));
         }
         begun.end();
         endTrace();
@@ -200,13 +200,13 @@ final class RestGenerate implements ResponseSink, Runnable {
         }
     }
 
-    private static Content event(byte[] json, int length) {
+    private static ResponseBody event(byte[] json, int length) {
         byte[] event = new byte[DATA.length + length + 2];
         System.arraycopy(DATA, 0, event, 0, DATA.length);
         System.arraycopy(json, 0, event, DATA.length, length);
         event[event.length - 2] = '\n';
         event[event.length - 1] = '\n';
-        return new Content(event, event.length);
+        return new ResponseBody(event, event.length);
     }
 
     @Override
@@ -215,7 +215,7 @@ final class RestGenerate implements ResponseSink, Runnable {
             return;
         }
         dropOnly();
-        HttpStream begun = stream;
+        ResponseStream begun = stream;
         if (begun == null) {
             ended = true;
             RestTrace.fail(context, exchange, trace, e);

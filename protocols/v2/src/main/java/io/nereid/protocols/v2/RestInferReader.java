@@ -3,7 +3,6 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.observe.RequestTrace;
@@ -16,6 +15,7 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpExchange;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.regex.Pattern;
@@ -169,7 +169,9 @@ final class RestInferReader {
         }
     }
 
-    /** Bytes that are no JSON, under the content type of bytes, most likely lack the header that tells where JSON ends. */
+    /**
+     * Bytes that are no JSON, under the content type of bytes, most likely lack the header that tells where JSON ends.
+     */
     private ServingException explain(ServingException e) {
         String type = headerGiven ? null : exchange.header("content-type");
         if (type == null || !type.startsWith("application/octet-stream") || e.remedy() != null) {

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.json.BytesStyle;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
@@ -76,7 +76,7 @@ final class RestInferWriter {
         writeHeader(response, form, json);
         int length = json.length();
         String[] headers = {"inference-header-content-length", Integer.toString(length)};
-        Content content = new Content(json.array(), length);
+        ResponseBody content = new ResponseBody(json.array(), length);
         for (int i = 0; i < outputs.size(); i++) {
             Tensor output = outputs.get(i);
             if (form.isBinary(output.name()) && output.byteLength() > 0) {

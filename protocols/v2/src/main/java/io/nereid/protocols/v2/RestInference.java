@@ -4,14 +4,14 @@ package io.nereid.protocols.v2;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.observe.RequestTrace;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
 import org.jspecify.annotations.Nullable;
 
 /**

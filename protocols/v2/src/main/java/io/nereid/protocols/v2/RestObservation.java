@@ -3,12 +3,12 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.JsonWriter;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.spi.ModelRef;
+import io.nereid.transport.api.HttpExchange;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;

@@ -6,10 +6,6 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.MessageLite;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.Upstream.Header;
-import io.nereid.endpoint.Upstream.UnaryCalls;
 import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ModelMetadataResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ModelReadyRequest;
@@ -21,6 +17,10 @@ import io.nereid.protocols.v2.proto.OpenInference.ServerMetadataResponse;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.UpstreamClient.Header;
+import io.nereid.transport.api.UpstreamClient.UnaryCalls;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -32,8 +32,8 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Answers requests of V2 in JSON for a server that speaks gRPC alone: inference, readiness and metadata. What gRPC has no method
- * for, requests of V1 among it, is answered with 501. Thread-safe: fixed.
+ * Answers requests of V2 in JSON for a server that speaks gRPC alone: inference, readiness and metadata. What gRPC has
+ * no method for, requests of V1 among it, is answered with 501. Thread-safe: fixed.
  */
 public final class RestOverGrpc {
     private static final String SERVICE = "/" + GrpcControl.SERVICE + "/";

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.HttpRoute.HttpHandler;
 import io.nereid.spi.ModelRef;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.HttpRoute.HttpHandler;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;

@@ -4,11 +4,11 @@ package io.nereid.protocols.v2;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonWriter;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
 
 /** The REST calls about shared memory. Thread-safe. */
 final class RestSharedMemory {
@@ -98,6 +98,6 @@ final class RestSharedMemory {
     }
 
     private static void done(HttpExchange exchange) {
-        exchange.reply(new HttpReply(200, "", new String[0], new Content(new byte[0], 0)));
+        exchange.reply(new HttpReply(200, "", new String[0], new ResponseBody(new byte[0], 0)));
     }
 }

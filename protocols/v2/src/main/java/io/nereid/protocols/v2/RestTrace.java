@@ -3,12 +3,12 @@
 package io.nereid.protocols.v2;
 
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.HttpExchange;
-import io.nereid.endpoint.HttpReply;
 import io.nereid.observe.Observability;
 import io.nereid.observe.RequestTrace;
 import io.nereid.observe.RequestTrace.Event;
 import io.nereid.spi.ModelRef;
+import io.nereid.transport.api.HttpExchange;
+import io.nereid.transport.api.HttpReply;
 import org.jspecify.annotations.Nullable;
 
 /** Notes arrival and answer of HTTP requests in their traces, where they have one. Immutable. */

@@ -4,20 +4,20 @@ package io.nereid.protocols.v2;
 
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.HttpRoute;
-import io.nereid.endpoint.ProtocolCodec;
 import io.nereid.observe.Observability;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ProtocolCodec;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Executor;
 
 /**
- * The Open Inference Protocol, version 2, over REST and gRPC, with the binary tensor extension, classification, the model
- * repository and configuration extensions, gRPC health and server reflection. Thread-safe.
+ * The Open Inference Protocol, version 2, over REST and gRPC, with the binary tensor extension, classification, the
+ * model repository and configuration extensions, gRPC health and server reflection. Thread-safe.
  *
  * <p>Small messages are decoded and encoded on the calling thread; JSON and typed contents beyond
  * {@link V2Options#offloadBytes()} are handed to the codec pool.

@@ -5,11 +5,11 @@ package io.nereid.protocols.v2;
 import com.google.protobuf.Message;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.GrpcCall;
-import io.nereid.endpoint.GrpcMethod;
-import io.nereid.endpoint.GrpcMethod.GrpcListener;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.api.GrpcCall;
+import io.nereid.transport.api.GrpcMethod;
+import io.nereid.transport.api.GrpcMethod.GrpcListener;
+import io.nereid.transport.api.ResponseBody;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -139,7 +139,7 @@ final class FakeCall implements GrpcCall {
     }
 
     @Override
-    public void send(Content message) {
+    public void send(ResponseBody message) {
         if (code != null) {
             message.discard();
             return;
@@ -148,7 +148,7 @@ final class FakeCall implements GrpcCall {
     }
 
     @Override
-    public void sendAndClose(Content message) {
+    public void sendAndClose(ResponseBody message) {
         send(message);
         close(ErrorCode.OK, null);
     }

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpReply;
-import io.nereid.endpoint.HttpStream;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.testkit.MemoryExchange;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.api.ResponseStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -41,12 +41,12 @@ final class FakeExchange extends MemoryExchange {
     long unsent;
 
     @Override
-    public HttpStream stream(HttpReply head) {
-        Content first = head.content();
-        reply(new HttpReply(head.status(), head.contentType(), head.headers(), new Content(new byte[0], 0)));
-        HttpStream stream = new HttpStream() {
+    public ResponseStream stream(HttpReply head) {
+        ResponseBody first = head.content();
+        reply(new HttpReply(head.status(), head.contentType(), head.headers(), new ResponseBody(new byte[0], 0)));
+        ResponseStream stream = new ResponseStream() {
             @Override
-            public void send(Content piece) {
+            public void send(ResponseBody piece) {
                 if (ended || aborted) {
                     throw new AssertionError("a piece after the end");
                 }

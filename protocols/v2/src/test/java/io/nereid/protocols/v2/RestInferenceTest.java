@@ -401,7 +401,8 @@ class RestInferenceTest {
             })
     void badJsonIsRefusedWithAReasonAndTheNextRequestWorks(String json, String reason) {
         FakeExchange x = infer(json);
-        assertThat(x.text()).contains(io.nereid.endpoint.HttpReply.quote(reason).replaceAll("^\"|\"$", ""));
+        assertThat(x.text())
+                .contains(io.nereid.transport.api.HttpReply.quote(reason).replaceAll("^\"|\"$", ""));
         assertThat(x.status).isEqualTo(400);
         assertThat(infer(input("INT8", "[1]", "[1]")).status).isEqualTo(200);
     }

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v2;
 
-import io.nereid.endpoint.Content;
-import io.nereid.endpoint.HttpRoute;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.testkit.MemoryExchange;
+import io.nereid.transport.api.HttpRoute;
+import io.nereid.transport.api.ResponseBody;
 import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -17,7 +17,7 @@ final class Wire {
     private Wire() {}
 
     /** The bytes of a content, which is used up. */
-    static byte[] bytes(Content content) {
+    static byte[] bytes(ResponseBody content) {
         return MemoryExchange.bytes(content);
     }
 

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -30,14 +30,14 @@ class HttpReplyTest {
         "UNIMPLEMENTED,501", "UNAVAILABLE,503", "DEADLINE_EXCEEDED,504"
     })
     void everyCodeHasItsStatus(ErrorCode code, int status) {
-        assertThat(StatusCodes.http(code)).isEqualTo(status);
+        assertThat(HttpStatusCodes.http(code)).isEqualTo(status);
     }
 
     @Test
     void contentCountsTextAndTensorsAndDropsWhatIsNotSent() {
         Tensor a = Tensor.allocate("a", DataType.INT8, Shape.of(3));
         Tensor b = Tensor.allocate("b", DataType.INT8, Shape.of(4));
-        Content content = new Content("head".getBytes(StandardCharsets.UTF_8), 4)
+        ResponseBody content = new ResponseBody("head".getBytes(StandardCharsets.UTF_8), 4)
                 .splice(a, 2)
                 .splice(b, 4);
         assertThat(content.length()).isEqualTo(11);

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 import io.nereid.tensor.MemoryRegion;
 import java.util.List;
@@ -29,8 +29,8 @@ public interface VirtualHosts {
          * @param body taken over
          * @return the whole answer; errors are answers too
          */
-        CompletionStage<Upstream.Answer> call(
-                String method, String target, List<Upstream.Header> headers, MemoryRegion body);
+        CompletionStage<UpstreamClient.Answer> call(
+                String method, String target, List<UpstreamClient.Header> headers, MemoryRegion body);
     }
 
     /** What makes sites; the transport is one. */

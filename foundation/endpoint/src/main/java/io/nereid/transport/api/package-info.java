@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The seam between protocols and transport: routes, exchanges and calls. No sockets and no models here. */
 @NullMarked
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 import org.jspecify.annotations.NullMarked;

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -41,10 +41,10 @@ public interface GrpcCall {
      * Sends one message. Its text is copied before this returns and its tensors are owned by the transport from here on.
      * Dropped when the call has ended.
      */
-    void send(Content message);
+    void send(ResponseBody message);
 
     /** Sends the one message of a unary answer and closes with OK, in one write. */
-    void sendAndClose(Content message);
+    void sendAndClose(ResponseBody message);
 
     /** Ends the call. The first end wins; later ones are ignored. */
     void close(ErrorCode code, @Nullable String message);

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 import io.nereid.tensor.Tensor;
 import java.util.Arrays;
@@ -9,7 +9,7 @@ import java.util.Arrays;
  * A body in the making: bytes with tensors spliced in between, so that large tensors are never copied. Owned by one
  * thread at a time; whoever is handed it owns its tensors.
  */
-public final class Content {
+public final class ResponseBody {
     private static final Tensor[] NO_TENSORS = {};
 
     private final byte[] text;
@@ -19,7 +19,7 @@ public final class Content {
     private int count;
 
     /** Content that starts with the first {@code length} bytes of {@code text}, which it refers to without a copy. */
-    public Content(byte[] text, int length) {
+    public ResponseBody(byte[] text, int length) {
         this.text = text;
         this.textLength = length;
     }
@@ -28,7 +28,7 @@ public final class Content {
      * Splices a tensor's bytes in after the first {@code position} bytes of the text, and after every tensor spliced in
      * before; positions never decrease. Takes over the tensor.
      */
-    public Content splice(Tensor tensor, int position) {
+    public ResponseBody splice(Tensor tensor, int position) {
         if (count == tensors.length) {
             tensors = Arrays.copyOf(tensors, Math.max(2, count * 2));
             positions = Arrays.copyOf(positions, tensors.length);

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 import io.nereid.base.ServingException;
 import java.nio.charset.StandardCharsets;
@@ -14,7 +14,7 @@ import java.util.Locale;
  * @param headers further headers as name, value, name, value, …; names in lower case
  * @param content the body
  */
-public record HttpReply(int status, String contentType, String[] headers, Content content) {
+public record HttpReply(int status, String contentType, String[] headers, ResponseBody content) {
     /** The content type of JSON. */
     public static final String JSON = "application/json";
 
@@ -22,7 +22,7 @@ public record HttpReply(int status, String contentType, String[] headers, Conten
 
     /** A JSON reply of the first {@code length} bytes of {@code text}. */
     public static HttpReply json(int status, byte[] text, int length) {
-        return new HttpReply(status, JSON, NO_HEADERS, new Content(text, length));
+        return new HttpReply(status, JSON, NO_HEADERS, new ResponseBody(text, length));
     }
 
     /** A JSON reply. */
@@ -34,12 +34,12 @@ public record HttpReply(int status, String contentType, String[] headers, Conten
     /** A reply of some other type. */
     public static HttpReply text(int status, String contentType, String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
-        return new HttpReply(status, contentType, NO_HEADERS, new Content(bytes, bytes.length));
+        return new HttpReply(status, contentType, NO_HEADERS, new ResponseBody(bytes, bytes.length));
     }
 
-    /** {@code {"error": text}} under the status that {@link StatusCodes#http} gives. */
+    /** {@code {"error": text}} under the status that {@link HttpStatusCodes#http} gives. */
     public static HttpReply error(ServingException e) {
-        return error(StatusCodes.http(e.code()), e.describe());
+        return error(HttpStatusCodes.http(e.code()), e.describe());
     }
 
     /** {@code {"error": text}}. */

@@ -1,12 +1,12 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 import io.nereid.base.ErrorCode;
 
 /** The one table from canonical codes to HTTP statuses, and back; a codec overrides rows where its clients depend on it. */
-public final class StatusCodes {
-    private StatusCodes() {}
+public final class HttpStatusCodes {
+    private HttpStatusCodes() {}
 
     /** The HTTP status of a code. */
     public static int http(ErrorCode code) {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 import io.nereid.tensor.MemoryRegion;
 import java.util.function.BiConsumer;
@@ -26,10 +26,12 @@ public interface HttpExchange {
     String pathParameter(int index);
 
     /** The first value of a query parameter, percent-decoded, or null. */
-    @Nullable String queryParameter(String name);
+    @Nullable
+    String queryParameter(String name);
 
     /** The first value of a header, by lower-case name, or null. */
-    @Nullable String header(String lowerCaseName);
+    @Nullable
+    String header(String lowerCaseName);
 
     /** The body; empty when there is none. The exchange owns it and drops it after the reply; retain to keep it. */
     MemoryRegion body();
@@ -52,9 +54,9 @@ public interface HttpExchange {
     /**
      * Begins a reply whose body is sent piece by piece, instead of {@link #reply}; the reply's own content is the first
      * piece. Any thread. The body of the request is dropped; the cancel action still runs if the client goes away before
-     * {@link HttpStream#end}.
+     * {@link ResponseStream#end}.
      */
-    HttpStream stream(HttpReply head);
+    ResponseStream stream(HttpReply head);
 
     /** Tells every header of the request, names in lower case, in the order of arrival. */
     void headers(BiConsumer<String, String> each);

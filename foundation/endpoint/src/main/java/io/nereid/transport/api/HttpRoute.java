@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 /**
  * One HTTP route. Immutable.
@@ -22,7 +22,7 @@ public record HttpRoute(String method, String template, HttpHandler handler) {
     public interface HttpHandler {
         /**
          * Answers one exchange, now or later. What it throws is answered with the transport's own mapping
-         * ({@code {"error": …}} and {@link StatusCodes#http}).
+         * ({@code {"error": …}} and {@link HttpStatusCodes#http}).
          */
         void handle(HttpExchange exchange);
     }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.endpoint;
+package io.nereid.transport.api;
 
 import io.nereid.tensor.MemoryRegion;
 import java.time.Duration;
@@ -13,7 +13,7 @@ import java.util.concurrent.CompletionStage;
  * began) or DEADLINE_EXCEEDED; an answer, whatever its status, is
  * relayed unchanged.
  */
-public interface Upstream extends AutoCloseable {
+public interface UpstreamClient extends AutoCloseable {
     /**
      * Sends an exchange on and relays the answer as it comes, status, headers and body; hop-by-hop headers stay behind. The
      * client going away ends the request.
