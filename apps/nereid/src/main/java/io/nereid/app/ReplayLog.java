@@ -11,9 +11,9 @@ import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ModelSpec;
-import io.nereid.tfdata.PredictMessage;
+import io.nereid.tfdata.PredictMessageReader;
 import io.nereid.tfdata.PredictionLog;
-import io.nereid.tfdata.RecordFile;
+import io.nereid.tfdata.TfRecordFile;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -55,7 +55,7 @@ final class ReplayLog {
         ReplayLog all = new ReplayLog();
         for (Path file : files) {
             int count = 0;
-            try (RecordFile.Reader reader = new RecordFile.Reader(file)) {
+            try (TfRecordFile.Reader reader = new TfRecordFile.Reader(file)) {
                 for (byte[] record = reader.next(); record != null; record = reader.next()) {
                     all.add(file + " record " + count++, record, model);
                 }
@@ -89,7 +89,7 @@ final class ReplayLog {
         MemoryRegion region = MemoryRegion.copyOf(log.request(), 0, log.request().length);
         List<Tensor> inputs = List.of();
         try {
-            PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
+            PredictMessageReader message = new PredictMessageReader(new ProtobufReader(), new StringInterner());
             message.scanRequest(region);
             List<RequestedOutput> wanted = message.filter();
             ModelSpec spec = message.spec();

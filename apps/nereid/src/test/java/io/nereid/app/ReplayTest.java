@@ -17,7 +17,7 @@ import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictionLog;
-import io.nereid.tfdata.RecordFile;
+import io.nereid.tfdata.TfRecordFile;
 import io.nereid.tracing.TraceOptions;
 import io.nereid.transport.ServerOptions;
 import java.io.IOException;
@@ -194,7 +194,7 @@ class ReplayTest {
 
     private Path file(String name, byte[]... records) throws IOException {
         Path file = dir.resolve(name);
-        try (RecordFile.Writer writer = new RecordFile.Writer(file)) {
+        try (TfRecordFile.Writer writer = new TfRecordFile.Writer(file)) {
             for (byte[] record : records) {
                 writer.write(record);
             }

@@ -18,7 +18,7 @@ public record Example(Map<String, Feature> features) {
     /** The example of a message. */
     public static Example parse(byte[] message) {
         ProtobufReader wire = new ProtobufReader();
-        wire.reset(TensorProto.view(message));
+        wire.reset(TensorProtoCodec.view(message));
         return read(wire, new StringInterner());
     }
 

@@ -41,7 +41,7 @@ public final class ExampleTensors {
      * @throws ServingException INVALID_ARGUMENT when there are no examples, or when one lacks a feature or has one that
      *     does not fit, naming example and feature
      */
-    public static List<Tensor> of(Signature signature, Examples examples, Map<String, String> properties) {
+    public static List<Tensor> of(Signature signature, ExampleList examples, Map<String, String> properties) {
         if (examples.size() == 0) {
             throw ServingException.invalidArgument("Input is empty.");
         }
@@ -85,7 +85,7 @@ public final class ExampleTensors {
         return false;
     }
 
-    private static Tensor messages(String name, Examples examples) {
+    private static Tensor messages(String name, ExampleList examples) {
         byte[][] values = new byte[examples.size()][];
         for (int i = 0; i < values.length; i++) {
             values[i] = examples.message(i);
@@ -131,7 +131,7 @@ public final class ExampleTensors {
         Tensor tensor = Tensor.allocate(spec.name(), spec.dataType(), Shape.of(all.size(), columns.length));
         boolean done = false;
         try {
-            FeatureNumbers numbers = new FeatureNumbers(tensor);
+            FeatureTensorBuilder numbers = new FeatureTensorBuilder(tensor);
             for (int i = 0; i < all.size(); i++) {
                 for (String column : columns) {
                     Feature feature = feature(all, i, column, true);
@@ -166,7 +166,7 @@ public final class ExampleTensors {
         Tensor tensor = Tensor.allocate(name, spec.dataType(), shape);
         boolean done = false;
         try {
-            FeatureNumbers numbers = new FeatureNumbers(tensor);
+            FeatureTensorBuilder numbers = new FeatureTensorBuilder(tensor);
             for (int i = 0; i < all.size(); i++) {
                 numbers.add(feature(all, i, name, false), i, name);
             }
@@ -184,7 +184,7 @@ public final class ExampleTensors {
         for (int i = 0; i < all.size(); i++) {
             Feature feature = feature(all, i, name, false);
             if (feature.kind() != Feature.Kind.BYTES && size > 0) {
-                throw FeatureNumbers.wrongKind(feature, i, name, DataType.BYTES);
+                throw FeatureTensorBuilder.wrongKind(feature, i, name, DataType.BYTES);
             }
             for (int j = 0; j < size; j++) {
                 values[i * size + j] = feature.bytesAt(j);

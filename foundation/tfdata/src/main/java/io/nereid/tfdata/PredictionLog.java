@@ -76,7 +76,7 @@ public record PredictionLog(
      */
     public static PredictionLog parse(byte[] message) {
         ProtobufReader wire = new ProtobufReader();
-        wire.reset(TensorProto.view(message));
+        wire.reset(TensorProtoCodec.view(message));
         StringInterner names = new StringInterner();
         Kind kind = Kind.NONE;
         ModelSpec model = null;
@@ -197,9 +197,9 @@ public record PredictionLog(
             long timestampSecs) {
         writeHead(out, answered, samplingRate, timestampSecs);
         int log = out.begin(Kind.PREDICT.field);
-        PredictMessage.writeRequest(out, 1, asked, inputs, filter, true);
+        PredictMessageReader.writeRequest(out, 1, asked, inputs, filter, true);
         if (outputs != null) {
-            PredictMessage.writeResponse(out, 2, answered, outputs, true);
+            PredictMessageReader.writeResponse(out, 2, answered, outputs, true);
         }
         out.end(log);
     }
@@ -227,7 +227,7 @@ public record PredictionLog(
     private InferenceRequest predict(ModelMetadata metadata) {
         MemoryRegion region = MemoryRegion.copyOf(request, 0, request.length);
         try {
-            PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
+            PredictMessageReader message = new PredictMessageReader(new ProtobufReader(), new StringInterner());
             message.scanRequest(region);
             ModelSpec spec = message.spec();
             return request(metadata, spec == null ? "" : spec.signature(), message.tensors(), message.filter());
@@ -253,9 +253,9 @@ public record PredictionLog(
     private List<InferenceRequest> examples(ModelMetadata metadata) {
         ProtobufReader wire = new ProtobufReader();
         StringInterner names = new StringInterner();
-        wire.reset(TensorProto.view(request));
+        wire.reset(TensorProtoCodec.view(request));
         List<String> signatures = new ArrayList<>();
-        Examples examples = Examples.of(List.of(), null);
+        ExampleList examples = ExampleList.of(List.of(), null);
         ModelSpec spec = null;
         while (wire.hasMore()) {
             int tag = wire.readTag();
@@ -265,7 +265,7 @@ public record PredictionLog(
             }
             int outer = wire.enter();
             if (tag >>> 3 == 2) {
-                examples = Examples.read(wire);
+                examples = ExampleList.read(wire);
             } else if (kind == Kind.MULTI_INFERENCE) {
                 signatures.add(taskSignature(wire, names));
             } else {
@@ -318,7 +318,7 @@ public record PredictionLog(
         }
         MemoryRegion region = MemoryRegion.copyOf(response, 0, response.length);
         try {
-            PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
+            PredictMessageReader message = new PredictMessageReader(new ProtobufReader(), new StringInterner());
             message.scanResponse(region);
             return message.tensors();
         } finally {

@@ -32,7 +32,7 @@ class ExampleTensorsTest {
     }
 
     private static List<Tensor> of(Signature signature, Example... examples) {
-        return ExampleTensors.of(signature, Examples.of(List.of(examples), null), Map.of());
+        return ExampleTensors.of(signature, ExampleList.of(List.of(examples), null), Map.of());
     }
 
     private static void refused(Signature signature, String text, Example... examples) {
@@ -56,8 +56,8 @@ class ExampleTensorsTest {
         assertThat(example.toBytes()).isEqualTo(Fixtures.of("example"));
         Example context = Example.parse(Fixtures.of("context"));
         assertThat(example.within(context)).isEqualTo(Example.parse(Fixtures.of("merged")));
-        assertThat(Examples.of(List.of(example), context).all()).containsExactly(example.within(context));
-        assertThat(Example.parse(Examples.of(List.of(example), context).message(0)))
+        assertThat(ExampleList.of(List.of(example), context).all()).containsExactly(example.within(context));
+        assertThat(Example.parse(ExampleList.of(List.of(example), context).message(0)))
                 .isEqualTo(Example.parse(Fixtures.of("merged")));
     }
 
@@ -139,7 +139,8 @@ class ExampleTensorsTest {
     @Test
     void columnsOfAMatrixAreTheFeaturesOfTheirNames() {
         Signature signature = predict(spec("input", DataType.FP32, -1, 2));
-        Examples examples = Examples.of(List.of(example("b", Feature.ofFloats(2), "a", Feature.ofLongs(1))), null);
+        ExampleList examples =
+                ExampleList.of(List.of(example("b", Feature.ofFloats(2), "a", Feature.ofLongs(1))), null);
         List<Tensor> tensors = ExampleTensors.of(signature, examples, Map.of("feature_names", "a,b"));
         assertThat(tensors.get(0).shape()).isEqualTo(Shape.of(1, 2));
         assertThat(tensors.get(0).buffer().getFloat(0)).isEqualTo(1f);
@@ -153,13 +154,13 @@ class ExampleTensorsTest {
 
     @Test
     void halvesAreRoundedToTheNearest() {
-        assertThat(FeatureNumbers.half(1f)).isEqualTo((short) 0x3C00);
-        assertThat(FeatureNumbers.half(65504f)).isEqualTo((short) 0x7BFF);
-        assertThat(FeatureNumbers.half(65520f)).isEqualTo((short) 0x7C00);
-        assertThat(FeatureNumbers.half(-2f)).isEqualTo((short) 0xC000);
-        assertThat(FeatureNumbers.half(0x1p-24f)).isEqualTo((short) 1);
-        assertThat(FeatureNumbers.half(0x1p-14f)).isEqualTo((short) 0x400);
-        assertThat(FeatureNumbers.half(1 + 0x1p-11f)).isEqualTo((short) 0x3C00);
-        assertThat(FeatureNumbers.half(1 + 3 * 0x1p-11f)).isEqualTo((short) 0x3C02);
+        assertThat(FeatureTensorBuilder.half(1f)).isEqualTo((short) 0x3C00);
+        assertThat(FeatureTensorBuilder.half(65504f)).isEqualTo((short) 0x7BFF);
+        assertThat(FeatureTensorBuilder.half(65520f)).isEqualTo((short) 0x7C00);
+        assertThat(FeatureTensorBuilder.half(-2f)).isEqualTo((short) 0xC000);
+        assertThat(FeatureTensorBuilder.half(0x1p-24f)).isEqualTo((short) 1);
+        assertThat(FeatureTensorBuilder.half(0x1p-14f)).isEqualTo((short) 0x400);
+        assertThat(FeatureTensorBuilder.half(1 + 0x1p-11f)).isEqualTo((short) 0x3C00);
+        assertThat(FeatureTensorBuilder.half(1 + 3 * 0x1p-11f)).isEqualTo((short) 0x3C02);
     }
 }

@@ -133,10 +133,10 @@ class PredictionLogTest {
         }
         Path file = folder.resolve("records");
         Files.write(file, original);
-        List<byte[]> records = RecordFile.readAll(file, 1000);
+        List<byte[]> records = TfRecordFile.readAll(file, 1000);
         assertThat(records).hasSize(LOGS.size());
         ByteArrayOutputStream out = new ByteArrayOutputStream();
-        try (RecordFile.Writer writer = new RecordFile.Writer(out)) {
+        try (TfRecordFile.Writer writer = new TfRecordFile.Writer(out)) {
             for (int i = 0; i < records.size(); i++) {
                 assertThat(records.get(i)).isEqualTo(Fixtures.of("log/" + LOGS.get(i)));
                 writer.write(records.get(i));
@@ -144,14 +144,14 @@ class PredictionLogTest {
             assertThat(writer.bytes()).isEqualTo(original.length);
         }
         assertThat(out.toByteArray()).isEqualTo(original);
-        assertThatThrownBy(() -> RecordFile.readAll(file, 5)).hasMessageContaining("more than 5 records");
+        assertThatThrownBy(() -> TfRecordFile.readAll(file, 5)).hasMessageContaining("more than 5 records");
     }
 
     @Test
     void aCutOrDamagedFileSaysWhereAndNeverGivesWrongBytes() throws IOException {
         Path file = folder.resolve("records");
         ByteArrayOutputStream out = new ByteArrayOutputStream();
-        try (RecordFile.Writer writer = new RecordFile.Writer(out)) {
+        try (TfRecordFile.Writer writer = new TfRecordFile.Writer(out)) {
             writer.write(new byte[] {1, 2, 3});
             writer.write(new byte[] {4, 5});
         }
@@ -161,7 +161,7 @@ class PredictionLogTest {
                 continue;
             }
             Files.write(file, java.util.Arrays.copyOf(whole, cut));
-            assertThatThrownBy(() -> RecordFile.readAll(file, 10))
+            assertThatThrownBy(() -> TfRecordFile.readAll(file, 10))
                     .as("cut at %s", cut)
                     .isInstanceOf(ServingException.class)
                     .hasMessageContaining("record " + (cut < 19 ? 0 : 1))
@@ -171,11 +171,11 @@ class PredictionLogTest {
             byte[] damaged = whole.clone();
             damaged[i] ^= 0x10;
             Files.write(file, damaged);
-            assertThatThrownBy(() -> RecordFile.readAll(file, 10))
+            assertThatThrownBy(() -> TfRecordFile.readAll(file, 10))
                     .as("byte %s", i)
                     .hasMessageContaining("is damaged at record " + (i < 19 ? 0 : 1));
         }
-        assertThatThrownBy(() -> RecordFile.readAll(folder.resolve("none"), 10))
+        assertThatThrownBy(() -> TfRecordFile.readAll(folder.resolve("none"), 10))
                 .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(ErrorCode.NOT_FOUND));
     }
 }

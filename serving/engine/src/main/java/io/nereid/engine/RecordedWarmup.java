@@ -12,7 +12,7 @@ import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.PredictionLog;
-import io.nereid.tfdata.RecordFile;
+import io.nereid.tfdata.TfRecordFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -82,7 +82,7 @@ final class RecordedWarmup {
 
     private List<byte[]> records() {
         List<byte[]> records = new ArrayList<>();
-        try (RecordFile.Reader reader = new RecordFile.Reader(file)) {
+        try (TfRecordFile.Reader reader = new TfRecordFile.Reader(file)) {
             for (byte[] record = reader.next(); record != null; record = reader.next()) {
                 if (records.size() == MOST) {
                     throw ServingException.invalidArgument(

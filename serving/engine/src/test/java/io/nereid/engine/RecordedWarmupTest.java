@@ -11,7 +11,7 @@ import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.tfdata.PredictionLog;
 import io.nereid.tfdata.PredictionLog.Kind;
-import io.nereid.tfdata.RecordFile;
+import io.nereid.tfdata.TfRecordFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -142,7 +142,7 @@ class RecordedWarmupTest {
         Path version = rig.stored("m", 1, words);
         Path file = version.resolve(RecordedWarmup.FILE);
         Files.createDirectories(version.resolve("assets.extra"));
-        try (RecordFile.Writer out = new RecordFile.Writer(file)) {
+        try (TfRecordFile.Writer out = new TfRecordFile.Writer(file)) {
             for (byte[] record : records) {
                 out.write(record);
             }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.recording;
 
-import io.nereid.tfdata.RecordFile;
+import io.nereid.tfdata.TfRecordFile;
 import java.io.IOException;
 import java.nio.channels.Channels;
 import java.nio.channels.FileChannel;
@@ -35,13 +35,13 @@ final class LogFile {
     private final Path name;
     private final Path part;
     private final FileChannel channel;
-    private final RecordFile.Writer writer;
+    private final TfRecordFile.Writer writer;
     private final long openedNanos;
     private int records;
     private long flushedBytes;
     private int flushedRecords;
 
-    LogFile(Path name, Path part, FileChannel channel, RecordFile.Writer writer, long openedNanos) {
+    LogFile(Path name, Path part, FileChannel channel, TfRecordFile.Writer writer, long openedNanos) {
         this.name = name;
         this.part = part;
         this.channel = channel;
@@ -64,7 +64,7 @@ final class LogFile {
         }
         Path part = Path.of(name + ".part");
         FileChannel channel = FileChannel.open(part, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
-        return new LogFile(path, part, channel, new RecordFile.Writer(Channels.newOutputStream(channel)), nowNanos);
+        return new LogFile(path, part, channel, new TfRecordFile.Writer(Channels.newOutputStream(channel)), nowNanos);
     }
 
     void write(byte[] array, int length) throws IOException {

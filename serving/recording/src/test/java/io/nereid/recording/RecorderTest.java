@@ -26,9 +26,9 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.tfdata.PredictMessage;
+import io.nereid.tfdata.PredictMessageReader;
 import io.nereid.tfdata.PredictionLog;
-import io.nereid.tfdata.RecordFile;
+import io.nereid.tfdata.TfRecordFile;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
@@ -174,12 +174,12 @@ class RecorderTest {
     }
 
     private static List<PredictionLog> logs(Path file) {
-        return RecordFile.readAll(file, 1_000_000).stream()
+        return TfRecordFile.readAll(file, 1_000_000).stream()
                 .map(PredictionLog::parse)
                 .toList();
     }
 
-    private static List<String> shown(PredictMessage message) {
+    private static List<String> shown(PredictMessageReader message) {
         List<Tensor> tensors = message.tensors();
         List<String> all =
                 tensors.stream().map(t -> t + "=" + t.buffer().get(0)).toList();
@@ -187,8 +187,8 @@ class RecorderTest {
         return all;
     }
 
-    private static PredictMessage request(PredictionLog log) {
-        PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
+    private static PredictMessageReader request(PredictionLog log) {
+        PredictMessageReader message = new PredictMessageReader(new ProtobufReader(), new StringInterner());
         message.scanRequest(region(log.request()));
         return message;
     }
@@ -221,7 +221,7 @@ class RecorderTest {
             assertThat(first.samplingRate()).isEqualTo(1);
             assertThat(first.timestampSecs()).isGreaterThan(1_700_000_000L);
             assertThat(first.model()).hasToString("ModelSpec[name=m, version=7, label=null, signature=]");
-            PredictMessage asked = request(first);
+            PredictMessageReader asked = request(first);
             assertThat(asked.spec()).hasToString("ModelSpec[name=m, version=-1, label=null, signature=]");
             assertThat(shown(asked)).containsExactly("INT8[4] 'in'=3");
             List<Tensor> answer = first.outputs();
@@ -230,7 +230,7 @@ class RecorderTest {
                 assertThat(t.buffer().get(0)).isEqualTo((byte) 6);
             });
             Tensor.closeAll(answer);
-            PredictMessage second = request(logs.get(1));
+            PredictMessageReader second = request(logs.get(1));
             assertThat(second.spec())
                     .hasToString("ModelSpec[name=m, version=-1, label=stable, signature=serving_default]");
             assertThat(second.filter()).containsExactly(new RequestedOutput("out", 0));
@@ -375,7 +375,7 @@ class RecorderTest {
                     Path.of(name),
                     part,
                     channel,
-                    new RecordFile.Writer(new OutputStream() {
+                    new TfRecordFile.Writer(new OutputStream() {
                         @Override
                         public void write(int b) throws IOException {
                             out.write(b);

@@ -6,7 +6,7 @@ import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Tensor;
-import io.nereid.tfdata.TfType;
+import io.nereid.tfdata.TfDataType;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -15,8 +15,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A model's outputs as classes with scores, or as one number for each example. TensorFlow's signatures name them
- * ({@code classes}, {@code scores}, {@code outputs}); of other models the first output of a fitting type is taken. Holds
- * nothing.
+ * ({@code classes}, {@code scores}, {@code outputs}); of other models the first output of a fitting type is taken.
+ * Holds nothing.
  */
 final class ExampleOutputs {
     private static final byte[] NO_LABEL = {};
@@ -215,7 +215,7 @@ final class ExampleOutputs {
     }
 
     private static String typeOf(Tensor t) {
-        return TfType.of(t.dataType()).protoName();
+        return TfDataType.of(t.dataType()).protoName();
     }
 
     private static List<String> names(List<Tensor> outputs) {

@@ -13,7 +13,7 @@ import io.nereid.protocols.v1.ExampleOutputs.Scored;
 import io.nereid.protocols.v1.TfsMetrics.Api;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.Example;
-import io.nereid.tfdata.Examples;
+import io.nereid.tfdata.ExampleList;
 import io.nereid.tfdata.Feature;
 import io.nereid.transport.api.HttpReply;
 import java.util.ArrayList;
@@ -40,7 +40,7 @@ final class ExamplesFormat {
     }
 
     /** The examples of the open body. */
-    Examples decode() {
+    ExampleList decode() {
         Example context = null;
         if (body.context() != RestBody.NONE) {
             reader.seek(body.context());
@@ -64,7 +64,7 @@ final class ExamplesFormat {
             throw ServingException.invalidArgument(
                     "JSON Value: " + body.excerpt(0) + " 'examples' value is an empty array");
         }
-        return Examples.of(examples, context);
+        return ExampleList.of(examples, context);
     }
 
     private Example example() {

@@ -15,7 +15,7 @@ import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.tfdata.ModelSpec;
-import io.nereid.tfdata.PredictMessage;
+import io.nereid.tfdata.PredictMessageReader;
 import io.nereid.transport.api.GrpcCall;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -51,7 +51,7 @@ final class GrpcContext {
     static final class Tools {
         final ProtobufReader wire = new ProtobufReader();
         final StringInterner names = new StringInterner();
-        final PredictMessage predict = new PredictMessage(wire, names);
+        final PredictMessageReader predict = new PredictMessageReader(wire, names);
         private final ProtobufWriter writer = new ProtobufWriter();
 
         /** An empty writer; what it wrote is valid until the next call on this thread. */

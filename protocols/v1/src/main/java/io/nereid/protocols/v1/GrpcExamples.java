@@ -16,8 +16,8 @@ import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.MemoryRegion;
+import io.nereid.tfdata.ExampleList;
 import io.nereid.tfdata.ExampleTensors;
-import io.nereid.tfdata.Examples;
 import io.nereid.tfdata.ModelSpec;
 import io.nereid.transport.api.GrpcCall;
 import java.util.ArrayList;
@@ -94,7 +94,7 @@ final class GrpcExamples extends GrpcUnary {
         ProtobufReader wire = tools.wire;
         wire.reset(message.nio(0, message.size()));
         ModelSpec spec = null;
-        Examples examples = Examples.of(List.of(), null);
+        ExampleList examples = ExampleList.of(List.of(), null);
         while (wire.hasMore()) {
             int tag = wire.readTag();
             switch (tag) {
@@ -109,7 +109,7 @@ final class GrpcExamples extends GrpcUnary {
                 }
                 case 2 << 3 | ProtobufReader.BYTES -> {
                     int outer = wire.enter();
-                    examples = Examples.read(wire);
+                    examples = ExampleList.read(wire);
                     wire.leave(outer);
                 }
                 default -> wire.skipField(tag);
@@ -165,7 +165,7 @@ final class GrpcExamples extends GrpcUnary {
         }
     }
 
-    private InferenceRequest request(Task task, Examples examples) {
+    private InferenceRequest request(Task task, ExampleList examples) {
         GrpcContext.required(task.spec);
         ModelMetadata metadata = context.metadata(task.spec.ref());
         String name = task.spec.signature();

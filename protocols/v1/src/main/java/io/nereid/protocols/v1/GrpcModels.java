@@ -18,8 +18,8 @@ import io.nereid.spi.ServableState.Phase;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tfdata.ModelSpec;
-import io.nereid.tfdata.TensorProto;
-import io.nereid.tfdata.TfType;
+import io.nereid.tfdata.TensorProtoCodec;
+import io.nereid.tfdata.TfDataType;
 import io.nereid.transport.api.GrpcCall;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -109,13 +109,13 @@ final class GrpcModels {
             out.textField(1, spec.name());
             int info = out.begin(2);
             out.textField(1, signature.tensors().getOrDefault(spec.name(), spec.name()));
-            out.varintField(2, TfType.of(spec.dataType()).number());
+            out.varintField(2, TfDataType.of(spec.dataType()).number());
             if (spec.unchecked() && spec.shape().rank() == 0) {
                 int shape = out.begin(3);
                 out.varintField(3, 1);
                 out.end(shape);
             } else {
-                TensorProto.writeShape(out, 3, spec.shape());
+                TensorProtoCodec.writeShape(out, 3, spec.shape());
             }
             out.end(info);
             out.end(entry);

@@ -20,8 +20,8 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.ModelSpec;
-import io.nereid.tfdata.PredictMessage;
-import io.nereid.tfdata.TensorProto;
+import io.nereid.tfdata.PredictMessageReader;
+import io.nereid.tfdata.TensorProtoCodec;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.ResponseBody;
 import java.util.Collection;
@@ -55,7 +55,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
 
     @Override
     void message(MemoryRegion message) {
-        PredictMessage reader = context.tools().predict;
+        PredictMessageReader reader = context.tools().predict;
         reader.scanRequest(message);
         if (GrpcContext.mustOffload(call, reader.bytesToConvert())) {
             reader.clear();
@@ -74,7 +74,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
     private void readElsewhere(MemoryRegion message) {
         try {
             if (!cancelled) {
-                PredictMessage reader = context.tools().predict;
+                PredictMessageReader reader = context.tools().predict;
                 reader.scanRequest(message);
                 infer(reader);
             }
@@ -85,7 +85,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
         }
     }
 
-    private void infer(PredictMessage reader) {
+    private void infer(PredictMessageReader reader) {
         InferenceRequest request;
         try {
             spec = GrpcContext.required(reader.spec());
@@ -105,7 +105,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
         }
     }
 
-    private InferenceRequest request(PredictMessage reader) {
+    private InferenceRequest request(PredictMessageReader reader) {
         ModelRef ref = spec.ref();
         ModelMetadata metadata = context.metadata(ref);
         platform = metadata.platform();
@@ -277,7 +277,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
             int entry = out.begin(1);
             out.presentTextField(1, output.name());
             int value = out.begin(2);
-            int rest = TensorProto.writeHead(out, output, context.options.tensorContent());
+            int rest = TensorProtoCodec.writeHead(out, output, context.options.tensorContent());
             if (rest > 0 && rest < COPIED) {
                 int at = out.room(rest);
                 output.region().getBytes(output.offset(), out.array(), at, rest);

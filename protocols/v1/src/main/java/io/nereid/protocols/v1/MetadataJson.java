@@ -6,13 +6,15 @@ import io.nereid.json.JsonWriter;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.TensorSpec;
-import io.nereid.tfdata.TfType;
+import io.nereid.tfdata.TfDataType;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** A model's signatures as TensorFlow Serving's REST API tells them: every field there is, 64-bit integers as strings. */
+/**
+ * A model's signatures as TensorFlow Serving's REST API tells them: every field there is, 64-bit integers as strings.
+ */
 final class MetadataJson {
     private MetadataJson() {}
 
@@ -43,7 +45,7 @@ final class MetadataJson {
         for (TensorSpec spec : specs) {
             boolean unknownRank = spec.unchecked() && spec.shape().rank() == 0;
             w.name(spec.name()).beginObject();
-            w.name("dtype").value(TfType.of(spec.dataType()).protoName());
+            w.name("dtype").value(TfDataType.of(spec.dataType()).protoName());
             w.name("tensor_shape").beginObject().name("dim").beginArray();
             for (long size : spec.shape().dims()) {
                 w.beginObject().name("size").value(Long.toString(size));

@@ -15,8 +15,8 @@ import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
 import io.nereid.spi.ResponseSink;
 import io.nereid.tensor.Tensor;
+import io.nereid.tfdata.ExampleList;
 import io.nereid.tfdata.ExampleTensors;
-import io.nereid.tfdata.Examples;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
 import java.util.List;
@@ -123,7 +123,7 @@ final class RestInference {
                     inputs =
                             f.predict.decode(signature, metadata.properties().getOrDefault(ExampleTensors.COLUMNS, ""));
                 } else {
-                    Examples examples = f.examples.decode();
+                    ExampleList examples = f.examples.decode();
                     count = examples.size();
                     inputs = ExampleTensors.of(signature, examples, metadata.properties());
                 }

@@ -21,10 +21,10 @@ import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.Example;
-import io.nereid.tfdata.Examples;
+import io.nereid.tfdata.ExampleList;
 import io.nereid.tfdata.Feature;
 import io.nereid.tfdata.ModelSpec;
-import io.nereid.tfdata.PredictMessage;
+import io.nereid.tfdata.PredictMessageReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -92,7 +92,7 @@ class GrpcServicesTest {
             tensors.add(floats(name, 1, 2));
         }
         ProtobufWriter out = new ProtobufWriter();
-        PredictMessage.writeRequest(out, 1, spec, tensors, filter, false);
+        PredictMessageReader.writeRequest(out, 1, spec, tensors, filter, false);
         Tensor.closeAll(tensors);
         return inside(out);
     }
@@ -113,7 +113,7 @@ class GrpcServicesTest {
         for (float value : values) {
             all.add(new Example(Map.of("x", Feature.ofFloats(value))));
         }
-        Examples.of(all, null).write(out, 2);
+        ExampleList.of(all, null).write(out, 2);
         return out.toByteArray();
     }
 
@@ -126,7 +126,7 @@ class GrpcServicesTest {
             out.textField(2, "tensorflow/serving/" + a[i + 2]);
             out.end(task);
         }
-        Examples.of(List.of(new Example(Map.of("x", Feature.ofFloats(1)))), null)
+        ExampleList.of(List.of(new Example(Map.of("x", Feature.ofFloats(1)))), null)
                 .write(out, 2);
         return out.toByteArray();
     }
@@ -251,7 +251,7 @@ class GrpcServicesTest {
         assertThat(model.requests.get(0).deadlineNanos()).isEqualTo(77);
         assertThat(model.requests.get(0).options().signature()).isEqualTo("regress_x_to_y");
         assertThat(model.requests.get(0).model()).isEqualTo(ModelRef.exact("half", 3));
-        PredictMessage message = new PredictMessage(new ProtobufReader(), new StringInterner());
+        PredictMessageReader message = new PredictMessageReader(new ProtobufReader(), new StringInterner());
         MemoryRegion answer = MemoryRegion.copyOf(call.answer, 0, call.answer.length);
         message.scanResponse(answer);
         assertThat(message.spec()).isEqualTo(ModelSpec.of("half", 3, "regress_x_to_y"));
@@ -273,7 +273,7 @@ class GrpcServicesTest {
                 };
                 FakeCall call = FakeCall.send(codec, "Predict", predict(HALF, List.of(), "x"));
                 ProtobufWriter out = new ProtobufWriter();
-                PredictMessage.writeResponse(
+                PredictMessageReader.writeResponse(
                         out, 1, ModelSpec.of("half", 3, "serving_default"), List.of(expected), false);
                 assertThat(call.answer).as("%s values", size).isEqualTo(inside(out));
             }

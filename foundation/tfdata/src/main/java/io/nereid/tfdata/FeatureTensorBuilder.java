@@ -8,12 +8,12 @@ import io.nereid.tensor.Tensor;
 import java.nio.ByteBuffer;
 
 /** Puts the numbers of features into a tensor, one after the other. Confined to one thread. */
-final class FeatureNumbers {
+final class FeatureTensorBuilder {
     private final DataType type;
     private final ByteBuffer out;
     private int at;
 
-    FeatureNumbers(Tensor tensor) {
+    FeatureTensorBuilder(Tensor tensor) {
         this.type = tensor.dataType();
         this.out = tensor.buffer();
     }

@@ -15,7 +15,7 @@ import java.nio.ByteBuffer;
  * The values of a tensor, between the lists of a message and a tensor's bytes. A stretch of the message is either one or more
  * packed lists of one field, or single values of it, with the tags in between. Confined to one thread.
  */
-final class TensorValues {
+final class TensorProtoValues {
     private String name = "";
     private DataType type = DataType.FP32;
     private MemoryRegion source = MemoryRegion.empty();
@@ -154,7 +154,7 @@ final class TensorValues {
     private long inRange(int value, int min, int max) {
         if (value < min || value > max) {
             throw ServingException.invalidArgument("value " + value + " of tensor '" + name + "' does not fit "
-                    + TfType.of(type).protoName() + " (expected: " + min + " to " + max + ")");
+                    + TfDataType.of(type).protoName() + " (expected: " + min + " to " + max + ")");
         }
         return value;
     }

@@ -13,23 +13,23 @@ import org.jspecify.annotations.Nullable;
  * The examples of one request, with what they share: {@code tensorflow.serving.Input}. Kept as messages; read when somebody
  * asks. Immutable, as long as nobody writes to its arrays.
  */
-public final class Examples {
+public final class ExampleList {
     private final List<byte[]> messages;
     private final byte @Nullable [] context;
 
-    private Examples(List<byte[]> messages, byte @Nullable [] context) {
+    private ExampleList(List<byte[]> messages, byte @Nullable [] context) {
         this.messages = messages;
         this.context = context;
     }
 
     /** Examples made here. */
-    public static Examples of(List<Example> examples, @Nullable Example context) {
-        return new Examples(
+    public static ExampleList of(List<Example> examples, @Nullable Example context) {
+        return new ExampleList(
                 examples.stream().map(Example::toBytes).toList(), context == null ? null : context.toBytes());
     }
 
     /** Reads the {@code Input} that the reader's range holds. */
-    public static Examples read(ProtobufReader wire) {
+    public static ExampleList read(ProtobufReader wire) {
         List<byte[]> messages = new ArrayList<>();
         byte[] context = null;
         int kind = 0;
@@ -58,7 +58,7 @@ public final class Examples {
             }
             wire.leave(outer);
         }
-        return new Examples(messages, context);
+        return new ExampleList(messages, context);
     }
 
     private static byte[] bytes(ProtobufReader wire) {
@@ -90,12 +90,12 @@ public final class Examples {
         StringInterner names = new StringInterner();
         Example shared = null;
         if (context != null) {
-            wire.reset(TensorProto.view(context));
+            wire.reset(TensorProtoCodec.view(context));
             shared = Example.read(wire, names);
         }
         List<Example> all = new ArrayList<>(messages.size());
         for (byte[] message : messages) {
-            wire.reset(TensorProto.view(message));
+            wire.reset(TensorProtoCodec.view(message));
             Example example = Example.read(wire, names);
             all.add(shared == null ? example : example.within(shared));
         }

@@ -21,7 +21,7 @@ import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-class TensorProtoTest {
+class TensorProtoCodecTest {
     private static final List<DataType> FIXED =
             Arrays.stream(DataType.values()).filter(DataType::isFixedSize).toList();
 
@@ -40,7 +40,7 @@ class TensorProtoTest {
     }
 
     private static float[] floats(byte[] message) {
-        try (Tensor t = TensorProto.parse("x", message)) {
+        try (Tensor t = TensorProtoCodec.parse("x", message)) {
             float[] values = new float[t.byteLength() / 4];
             t.buffer().asFloatBuffer().get(values);
             return values;
@@ -48,7 +48,7 @@ class TensorProtoTest {
     }
 
     private static void refused(String message, String part) {
-        assertThatThrownBy(() -> TensorProto.parse("x", hex(message)))
+        assertThatThrownBy(() -> TensorProtoCodec.parse("x", hex(message)))
                 .isInstanceOf(ServingException.class)
                 .hasMessageContaining(part)
                 .satisfies(e -> assertThat(((ServingException) e).code()).isEqualTo(ErrorCode.INVALID_ARGUMENT));
@@ -57,8 +57,8 @@ class TensorProtoTest {
     @Test
     void everyTypeReadsTheSameFromItsListAndFromContent() {
         for (DataType type : FIXED) {
-            try (Tensor typed = TensorProto.parse("x", Fixtures.of("typed/" + name(type)));
-                    Tensor content = TensorProto.parse("x", Fixtures.of("content/" + name(type)))) {
+            try (Tensor typed = TensorProtoCodec.parse("x", Fixtures.of("typed/" + name(type)));
+                    Tensor content = TensorProtoCodec.parse("x", Fixtures.of("content/" + name(type)))) {
                 assertThat(typed.dataType()).isEqualTo(type).isEqualTo(content.dataType());
                 assertThat(typed.shape()).isEqualTo(Shape.of(2, 2)).isEqualTo(content.shape());
                 assertThat(Fixtures.bytes(typed)).as(type.name()).isEqualTo(Fixtures.bytes(content));
@@ -70,15 +70,17 @@ class TensorProtoTest {
     @Test
     void everyTypeIsWrittenAsTensorFlowWritesIt() {
         for (DataType type : FIXED) {
-            try (Tensor t = TensorProto.parse("x", Fixtures.of("content/" + name(type)))) {
-                assertThat(TensorProto.toBytes(t, false)).as(type.name()).isEqualTo(Fixtures.of("typed/" + name(type)));
-                assertThat(TensorProto.toBytes(t, true))
+            try (Tensor t = TensorProtoCodec.parse("x", Fixtures.of("content/" + name(type)))) {
+                assertThat(TensorProtoCodec.toBytes(t, false))
+                        .as(type.name())
+                        .isEqualTo(Fixtures.of("typed/" + name(type)));
+                assertThat(TensorProtoCodec.toBytes(t, true))
                         .as(type.name())
                         .isEqualTo(Fixtures.of("content/" + name(type)));
             }
         }
-        try (Tensor t = TensorProto.parse("x", Fixtures.of("content/string"))) {
-            assertThat(TensorProto.toBytes(t, true)).isEqualTo(Fixtures.of("typed/string"));
+        try (Tensor t = TensorProtoCodec.parse("x", Fixtures.of("content/string"))) {
+            assertThat(TensorProtoCodec.toBytes(t, true)).isEqualTo(Fixtures.of("typed/string"));
         }
     }
 
@@ -86,7 +88,7 @@ class TensorProtoTest {
     void stringsAreByteExactFromListAndContent() {
         byte[] expected = hex("01000000 61 00000000 02000000 00ff 04000000 666f7572");
         for (String form : List.of("typed/string", "content/string")) {
-            try (Tensor t = TensorProto.parse("x", Fixtures.of(form))) {
+            try (Tensor t = TensorProtoCodec.parse("x", Fixtures.of(form))) {
                 assertThat(t.dataType()).isEqualTo(DataType.BYTES);
                 assertThat(Fixtures.bytes(t)).isEqualTo(expected);
             }
@@ -98,9 +100,9 @@ class TensorProtoTest {
         assertThat(floats(Fixtures.of("broadcast/float"))).containsExactly(7, 7, 7, 7, 7, 7);
         assertThat(floats(Fixtures.of("short/float"))).containsExactly(1, 2, 2, 2, 2);
         assertThat(floats(Fixtures.of("scalar/float"))).containsExactly(1.5f);
-        try (Tensor t = TensorProto.parse("x", Fixtures.of("empty/int64"));
-                Tensor strings = TensorProto.parse("s", hex("0807 1204 12020803 42 02 6162 42 01 63"));
-                Tensor noStrings = TensorProto.parse("s", hex("0807 1204 12020802"))) {
+        try (Tensor t = TensorProtoCodec.parse("x", Fixtures.of("empty/int64"));
+                Tensor strings = TensorProtoCodec.parse("s", hex("0807 1204 12020803 42 02 6162 42 01 63"));
+                Tensor noStrings = TensorProtoCodec.parse("s", hex("0807 1204 12020802"))) {
             assertThat(Fixtures.bytes(t)).isEqualTo(new byte[32]);
             assertThat(Fixtures.bytes(strings)).isEqualTo(hex("02000000 6162 01000000 63 01000000 63"));
             assertThat(Fixtures.bytes(noStrings)).isEqualTo(new byte[8]);
@@ -126,7 +128,7 @@ class TensorProtoTest {
             MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
             ProtobufReader wire = new ProtobufReader();
             wire.reset(region.nio(0, region.size()));
-            try (Tensor t = new TensorProto(wire).read("x", region)) {
+            try (Tensor t = new TensorProtoCodec(wire).read("x", region)) {
                 assertThat(t.region()).isSameAs(region);
                 assertThat(region.release()).isFalse();
             }
@@ -166,7 +168,7 @@ class TensorProtoTest {
         byte[] message = hex("0801 1206 1204 08808008 2a040000803f");
         ProtobufReader wire = new ProtobufReader();
         MemoryRegion region = MemoryRegion.copyOf(message, 0, message.length);
-        TensorProto protos = new TensorProto(wire);
+        TensorProtoCodec protos = new TensorProtoCodec(wire);
         protos.begin();
         for (int i = 0; i < 128; i++) {
             wire.reset(region.nio(0, region.size()));
@@ -189,17 +191,17 @@ class TensorProtoTest {
             byte[] bytes = randomBytes(type, (int) shape.elementCount(), random);
             Tensor tensor = Tensor.over("t", type, shape, MemoryRegion.copyOf(bytes, 0, bytes.length), 0, bytes.length);
             for (boolean content : new boolean[] {true, false}) {
-                try (Tensor back = TensorProto.parse("t", TensorProto.toBytes(tensor, content))) {
+                try (Tensor back = TensorProtoCodec.parse("t", TensorProtoCodec.toBytes(tensor, content))) {
                     assertThat(back.shape()).isEqualTo(shape);
                     assertThat(back.dataType()).isEqualTo(type);
                     assertThat(Fixtures.bytes(back)).isEqualTo(bytes);
                 }
                 ProtobufWriter out = new ProtobufWriter();
-                TensorProto.write(out, 3, tensor, content);
+                TensorProtoCodec.write(out, 3, tensor, content);
                 ProtobufReader wire = new ProtobufReader();
-                wire.reset(TensorProto.view(out.toByteArray()));
+                wire.reset(TensorProtoCodec.view(out.toByteArray()));
                 assertThat(wire.readTag()).isEqualTo(3 << 3 | ProtobufReader.BYTES);
-                assertThat(wire.readLength()).isEqualTo(TensorProto.toBytes(tensor, content).length);
+                assertThat(wire.readLength()).isEqualTo(TensorProtoCodec.toBytes(tensor, content).length);
             }
             tensor.close();
         }
@@ -240,7 +242,7 @@ class TensorProtoTest {
             ProtobufReader wire = new ProtobufReader();
             wire.reset(region.nio(0, region.size()));
             try {
-                new TensorProto(wire).read("x", region).close();
+                new TensorProtoCodec(wire).read("x", region).close();
             } catch (ServingException e) {
                 assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
                 refusals++;
@@ -252,15 +254,15 @@ class TensorProtoTest {
 
     @Test
     void typesHaveTheirNumbersAndNames() {
-        assertThat(TfType.of(DataType.BF16).number()).isEqualTo(14);
-        assertThat(TfType.of(DataType.UINT64).number()).isEqualTo(23);
-        assertThat(TfType.ofName("DT_HALF")).isEqualTo(TfType.HALF);
-        assertThat(TfType.ofName("DT_INT")).isNull();
-        assertThat(TfType.ofName("DT_INT64X")).isNull();
-        assertThat(TfType.ofNumber(26)).isNull();
-        for (TfType type : TfType.values()) {
-            assertThat(TfType.ofName(type.protoName())).isEqualTo(type);
-            assertThat(TfType.ofNumber(type.number())).isEqualTo(type);
+        assertThat(TfDataType.of(DataType.BF16).number()).isEqualTo(14);
+        assertThat(TfDataType.of(DataType.UINT64).number()).isEqualTo(23);
+        assertThat(TfDataType.ofName("DT_HALF")).isEqualTo(TfDataType.HALF);
+        assertThat(TfDataType.ofName("DT_INT")).isNull();
+        assertThat(TfDataType.ofName("DT_INT64X")).isNull();
+        assertThat(TfDataType.ofNumber(26)).isNull();
+        for (TfDataType type : TfDataType.values()) {
+            assertThat(TfDataType.ofName(type.protoName())).isEqualTo(type);
+            assertThat(TfDataType.ofNumber(type.number())).isEqualTo(type);
         }
     }
 }

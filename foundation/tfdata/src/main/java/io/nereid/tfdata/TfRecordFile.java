@@ -25,10 +25,10 @@ import org.jspecify.annotations.Nullable;
  * Files of TFRecords: for each record its length (8 bytes), a masked CRC-32C of the length, the bytes, and a masked CRC-32C of
  * these; everything little-endian. Immutable.
  */
-public final class RecordFile {
+public final class TfRecordFile {
     private static final int MASK = 0xA282EAD8;
 
-    private RecordFile() {}
+    private TfRecordFile() {}
 
     /**
      * All records of a file.

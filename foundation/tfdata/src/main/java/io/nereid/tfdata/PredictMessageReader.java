@@ -18,12 +18,12 @@ import org.jspecify.annotations.Nullable;
  * Reads {@code PredictRequest} and {@code PredictResponse} from their bytes; contents become views of the message where they
  * can. Confined to one thread, which uses it for one message after the other.
  */
-public final class PredictMessage {
+public final class PredictMessageReader {
     private static final int MAX_TENSORS = 4096;
 
     private final ProtobufReader wire;
     private final StringInterner names;
-    private final TensorProto protos;
+    private final TensorProtoCodec protos;
     private final ArrayList<String> tensorNames = new ArrayList<>();
     private int[] bounds = new int[16];
     private ArrayList<RequestedOutput> filter = new ArrayList<>();
@@ -32,10 +32,10 @@ public final class PredictMessage {
     private MemoryRegion message = MemoryRegion.empty();
 
     /** A reader that uses these tools. */
-    public PredictMessage(ProtobufReader wire, StringInterner names) {
+    public PredictMessageReader(ProtobufReader wire, StringInterner names) {
         this.wire = wire;
         this.names = names;
-        this.protos = new TensorProto(wire);
+        this.protos = new TensorProtoCodec(wire);
     }
 
     /** Looks through a {@code PredictRequest}, which the caller keeps until {@link #tensors} is done. */
@@ -188,7 +188,7 @@ public final class PredictMessage {
         for (Tensor tensor : tensors) {
             int entry = out.begin(field);
             out.presentTextField(1, tensor.name());
-            TensorProto.write(out, 2, tensor, content);
+            TensorProtoCodec.write(out, 2, tensor, content);
             out.end(entry);
         }
     }

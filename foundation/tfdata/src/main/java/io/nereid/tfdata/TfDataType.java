@@ -7,7 +7,7 @@ import io.nereid.tensor.DataType;
 import org.jspecify.annotations.Nullable;
 
 /** TensorFlow's element types, with their numbers on the wire. Immutable. */
-public enum TfType {
+public enum TfDataType {
     FLOAT(1, DataType.FP32),
     DOUBLE(2, DataType.FP64),
     INT32(3, DataType.INT32),
@@ -36,11 +36,11 @@ public enum TfType {
     INT4(29, null),
     UINT4(30, null);
 
-    private static final TfType[] BY_NUMBER = new TfType[31];
-    private static final TfType[] BY_TYPE = new TfType[DataType.values().length];
+    private static final TfDataType[] BY_NUMBER = new TfDataType[31];
+    private static final TfDataType[] BY_TYPE = new TfDataType[DataType.values().length];
 
     static {
-        for (TfType type : values()) {
+        for (TfDataType type : values()) {
             BY_NUMBER[type.number] = type;
             if (type.dataType != null) {
                 BY_TYPE[type.dataType.ordinal()] = type;
@@ -51,7 +51,7 @@ public enum TfType {
     private final int number;
     private final @Nullable DataType dataType;
 
-    TfType(int number, @Nullable DataType dataType) {
+    TfDataType(int number, @Nullable DataType dataType) {
         this.number = number;
         this.dataType = dataType;
     }
@@ -72,18 +72,18 @@ public enum TfType {
     }
 
     /** TensorFlow's type of ours; every type has one. */
-    public static TfType of(DataType type) {
+    public static TfDataType of(DataType type) {
         return BY_TYPE[type.ordinal()];
     }
 
     /** The type of a number; null for a number without a meaning. */
-    public static @Nullable TfType ofNumber(long number) {
+    public static @Nullable TfDataType ofNumber(long number) {
         return number > 0 && number < BY_NUMBER.length ? BY_NUMBER[(int) number] : null;
     }
 
     /** The type of a name such as {@code DT_FLOAT}; null when there is none. */
-    public static @Nullable TfType ofName(String name) {
-        for (TfType type : values()) {
+    public static @Nullable TfDataType ofName(String name) {
+        for (TfDataType type : values()) {
             if (name.startsWith("DT_")
                     && name.regionMatches(
                             3,
@@ -103,7 +103,7 @@ public enum TfType {
      * @throws ServingException INVALID_ARGUMENT when there is none
      */
     public static DataType dataType(long number, String tensor) {
-        TfType type = ofNumber(number);
+        TfDataType type = ofNumber(number);
         if (type != null && type.dataType != null) {
             return type.dataType;
         }
@@ -114,8 +114,8 @@ public enum TfType {
                         : number > 100 && ofNumber(number - 100) != null
                                 ? "DT_" + BY_NUMBER[(int) number - 100] + "_REF"
                                 : "number " + number;
-        throw ServingException.invalidArgument(
-                "tensor '" + tensor + "' has dtype " + name
-                        + ", which is not served (expected: DT_BOOL, DT_STRING, an integer or a floating-point type of 8 to 64 bits)");
+        throw ServingException.invalidArgument("tensor '" + tensor + "' has dtype " + name
+                + ", which is not served (expected: DT_BOOL, DT_STRING, an integer or a floating-point type of"
+                + " 8 to 64 bits)");
     }
 }

@@ -18,14 +18,14 @@ import java.util.Arrays;
  * floats and doubles) become views of it; everything else is converted. Confined to one thread, which uses it for one message
  * after the other.
  */
-public final class TensorProto {
+public final class TensorProtoCodec {
     /** Bytes that the tensors of one message may take beyond what it carries, for lists that repeat their last value. */
     public static final long EXPANSION_LIMIT = 64L << 20;
 
     private static final int MAX_RANK = 254;
 
     private final ProtobufReader wire;
-    private final TensorValues values = new TensorValues();
+    private final TensorProtoValues values = new TensorProtoValues();
     private long[] dims = new long[8];
     private int[] spans = new int[16];
     private int spanCount;
@@ -38,7 +38,7 @@ public final class TensorProto {
     private long expansionLeft = EXPANSION_LIMIT;
 
     /** Reads from messages that {@code wire} stands in. */
-    public TensorProto(ProtobufReader wire) {
+    public TensorProtoCodec(ProtobufReader wire) {
         this.wire = wire;
     }
 
@@ -53,7 +53,7 @@ public final class TensorProto {
         try {
             ProtobufReader wire = new ProtobufReader();
             wire.reset(region.nio(0, region.size()));
-            return new TensorProto(wire).read(name, region);
+            return new TensorProtoCodec(wire).read(name, region);
         } finally {
             region.release();
         }
@@ -95,7 +95,7 @@ public final class TensorProto {
         unknownRank = false;
         contentLength = 0;
         scan(name);
-        DataType type = TfType.dataType(number, name);
+        DataType type = TfDataType.dataType(number, name);
         Shape shape = shape(name);
         if (contentLength > 0) {
             return content(name, type, shape, region);
@@ -207,7 +207,7 @@ public final class TensorProto {
         if (expected != contentLength) {
             throw ServingException.invalidArgument("tensor '" + name + "' has " + contentLength
                     + " bytes of tensor_content, but shape " + shape + " of "
-                    + TfType.of(type).protoName() + " takes "
+                    + TfDataType.of(type).protoName() + " takes "
                     + expected);
         }
         return Tensor.over(name, type, shape, region.retain(), contentAt, contentLength);
@@ -237,7 +237,7 @@ public final class TensorProto {
         }
         if (count == 0 && otherField != 0 && elements > 0) {
             throw ServingException.invalidArgument(
-                    "tensor '" + name + "' of " + TfType.of(type).protoName()
+                    "tensor '" + name + "' of " + TfDataType.of(type).protoName()
                             + " has its values in " + fieldName(otherField) + " (expected: in " + fieldName(field)
                             + " or tensor_content)");
         }
@@ -387,7 +387,7 @@ public final class TensorProto {
      */
     public static int writeHead(ProtobufWriter out, Tensor tensor, boolean content) {
         DataType type = tensor.dataType();
-        out.varintField(1, TfType.of(type).number());
+        out.varintField(1, TfDataType.of(type).number());
         writeShape(out, 2, tensor.shape());
         int length = tensor.byteLength();
         if (length == 0) {
@@ -402,7 +402,7 @@ public final class TensorProto {
                 out.bytesHeader(field(type), length);
                 return length;
             }
-            default -> TensorValues.write(out, field(type), tensor);
+            default -> TensorProtoValues.write(out, field(type), tensor);
         }
         return 0;
     }
