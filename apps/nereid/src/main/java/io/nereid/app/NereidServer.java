@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.engine.Engine;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.explain.ExplainCodec;
 import io.nereid.explain.ExplainSettings;
 import io.nereid.observe.Observability;

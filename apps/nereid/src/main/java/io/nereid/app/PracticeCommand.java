@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;

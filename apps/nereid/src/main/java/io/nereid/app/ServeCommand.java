@@ -5,7 +5,7 @@ package io.nereid.app;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.json.FloatStyle;
 import io.nereid.protocols.v1.V1Options;
 import io.nereid.protocols.v2.V2Options;

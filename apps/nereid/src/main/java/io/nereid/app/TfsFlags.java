@@ -3,7 +3,7 @@
 package io.nereid.app;
 
 import io.nereid.base.ServingException;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.lifecycle.LabelRule;
 import io.nereid.lifecycle.TransitionPolicy;
 import io.nereid.protocols.v1.V1Options;

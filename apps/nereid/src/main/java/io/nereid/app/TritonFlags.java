@@ -3,8 +3,8 @@
 package io.nereid.app;
 
 import io.nereid.base.ServingException;
-import io.nereid.engine.EngineOptions;
-import io.nereid.engine.MetricsOptions;
+import io.nereid.engine.options.EngineOptions;
+import io.nereid.engine.options.MetricsOptions;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.scheduling.RateLimiter;
 import io.nereid.tracing.TraceOptions;
@@ -114,7 +114,8 @@ final class TritonFlags {
             names = "--cache-config",
             paramLabel = "NAME,KEY=VALUE",
             description =
-                    "Where answers of models with response_cache are kept: local,size=BYTES, or redis,host=HOST and redis,port=PORT; may be repeated.")
+                    "Where answers of models with response_cache are kept: local,size=BYTES, or redis,host=HOST and"
+                            + " redis,port=PORT; may be repeated.")
     List<String> cacheConfig = new ArrayList<>();
 
     @Option(names = "--response-cache-byte-size", hidden = true)

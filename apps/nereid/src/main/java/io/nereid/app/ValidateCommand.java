@@ -7,7 +7,7 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.recording.Recorder;
 import io.nereid.repository.Problem;
 import io.nereid.repository.RepositorySource;

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.sun.net.httpserver.HttpServer;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tracing.TraceOptions;
@@ -138,10 +138,10 @@ class ControlledServerTest {
         String storage = dir.resolve("models/stump/1").toUri().toString();
         HttpResponse<String> made =
                 post(controlPort, path, String.format(Locale.ROOT, """
-                {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService",
-                 "metadata": {"name": "%s", "annotations": {%s}},
-                 "spec": {"predictor": {"model": {"modelFormat": {"name": "xgboost"}, "storageUri": "%s"}%s}%s}}
-                """, name, annotations, storage, predictor, rest));
+                    {"apiVersion": "serving.kserve.io/v1beta1", "kind": "InferenceService",
+                     "metadata": {"name": "%s", "annotations": {%s}},
+                     "spec": {"predictor": {"model": {"modelFormat": {"name": "xgboost"}, "storageUri": "%s"}%s}%s}}
+                    """, name, annotations, storage, predictor, rest));
         assertThat(made.statusCode()).as(made.body()).isEqualTo(201);
         JsonNode status = JSON.createObjectNode();
         for (int i = 0; i < SECONDS * 20; i++) {
@@ -190,8 +190,8 @@ class ControlledServerTest {
     @Test
     void anExplainerHasItsMethodItsBackgroundAndAWrongOneSaysSo() throws Exception {
         apply("own", "", "", """
-                , "explainer": {"nereid": {"method": "kernel_shap", "storageUri": "ROWS"}}
-                """.replace("ROWS", dir.resolve("rows").toUri().toString()));
+            , "explainer": {"nereid": {"method": "kernel_shap", "storageUri": "ROWS"}}
+            """.replace("ROWS", dir.resolve("rows").toUri().toString()));
         JsonNode told = explained("/serving/default/own/v1/models/own:explain");
         assertThat(told.path("algorithm").asText()).isEqualTo("kernel_shap_exact");
         assertThat(told.path("background").path("origin").asText()).isEqualTo("file background.csv");

@@ -5,7 +5,7 @@ package io.nereid.app;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.spi.ModelControl.RequestLogging;

@@ -7,6 +7,19 @@ import io.nereid.backend.BackendContext;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.engine.cache.VersionResponseCache;
+import io.nereid.engine.ensemble.ComposingModels;
+import io.nereid.engine.ensemble.EnsembleLoader;
+import io.nereid.engine.loading.ModelLoader;
+import io.nereid.engine.options.EngineOptions;
+import io.nereid.engine.request.RequestValidator;
+import io.nereid.engine.request.ScalarShapes;
+import io.nereid.engine.request.TabularInputs;
+import io.nereid.engine.servable.EngineServable;
+import io.nereid.engine.servable.RequestJob;
+import io.nereid.engine.servable.ServableFactory;
+import io.nereid.engine.source.ModelSources;
+import io.nereid.engine.statistics.HostMetrics;
 import io.nereid.lifecycle.Manager;
 import io.nereid.lifecycle.ManagerOptions;
 import io.nereid.lifecycle.ServableHandle;
@@ -55,12 +68,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     private final List<Backend> backends;
     private final Clock clock;
     private final DevicePool pool;
-    private final Servables servables;
+    private final ServableFactory servables;
     private final Manager manager;
     private final ModelSources sources;
     private final ShadowTraffic shadows;
-    private final EnsembleMembers members = new Members();
-    private final HostFigures host = new HostFigures();
+    private final ComposingModels members = new Members();
+    private final HostMetrics host = new HostMetrics();
     private final boolean strictReadiness;
     private volatile boolean started;
     private volatile boolean draining;
@@ -76,7 +89,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
                 ? options.deviceThreads()
                 : batching.numBatchThreads();
         this.pool = new DevicePool("device", threads, clock);
-        this.servables = new Servables(pool, options, clock);
+        this.servables = new ServableFactory(pool, options, clock);
         this.manager = new Manager(
                 ManagerOptions.DEFAULT
                         .withLoadThreads(options.loadThreads())
@@ -123,7 +136,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     }
 
     /** The models of this engine, as its ensembles find them. */
-    private final class Members implements EnsembleMembers {
+    private final class Members implements ComposingModels {
         @Override
         public Call infer(InferenceRequest request, ResponseSink sink) {
             return Engine.this.infer(request, sink);
@@ -181,11 +194,11 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
     }
 
     /** Validates and submits; owns {@code handle} and the request from here on. */
-    static Call submit(
+    public static Call submit(
             EngineServable servable, AutoCloseable handle, InferenceRequest asIs, ResponseSink to, Clock clock) {
         InferenceRequest request = asIs;
         ResponseSink sink = to;
-        RowScalars scalars = servable.rowScalars();
+        ScalarShapes scalars = servable.rowScalars();
         if (scalars != null && asIs.options().signature().equals(ModelMetadata.DEFAULT_SIGNATURE)) {
             request = scalars.fed(asIs);
             sink = scalars.answered(to);
@@ -202,12 +215,12 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
             if (!signature.isEmpty()) {
                 asked = servable.signature(signature);
             }
-            TableRequests tables = asked.tables();
+            TabularInputs tables = asked.tables();
             if (tables != null) {
                 request = tables.fed(request);
                 checked = request;
             }
-            RequestChecks checks = asked.checks();
+            RequestValidator checks = asked.checks();
             List<Tensor> inputs = checks.inputs(request);
             rows = checks.batchSize(inputs);
             checks.outputs(request.outputs());
@@ -225,13 +238,13 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
         }
         EngineServable target = asked;
         target.statistics().accepted.increment();
-        Job job = new Job(checked, request, rows, target, handle, sink, clock);
+        RequestJob job = new RequestJob(checked, request, rows, target, handle, sink, clock);
         if (refusal != null) {
             job.fail(refusal);
             return ENDED;
         }
         try {
-            VersionCache cache = target.cache();
+            VersionResponseCache cache = target.cache();
             if (cache == null) {
                 target.submit(job);
             } else {
@@ -314,7 +327,7 @@ public final class Engine implements InferenceEngine, ModelControl, AutoCloseabl
 
     /** The figures of all models in Prometheus' text format. */
     public String metrics() {
-        return new MetricsPage(servables.shown(), options.metrics())
+        return new PrometheusWriter(servables.shown(), options.metrics())
                 .write(host, servables.cacheFigures(), shadows, manager.memoryBytes(), manager.memoryLimit());
     }
 

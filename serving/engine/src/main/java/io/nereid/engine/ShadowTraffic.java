@@ -5,6 +5,7 @@ package io.nereid.engine;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.engine.servable.EngineServable;
 import io.nereid.lifecycle.Manager;
 import io.nereid.lifecycle.ServableHandle;
 import io.nereid.spi.InferenceEngine.Call;

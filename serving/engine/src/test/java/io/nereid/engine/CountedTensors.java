@@ -16,11 +16,11 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Makes tensors and knows how many of them have not been freed. Thread-safe. */
-final class CountedTensors {
+public final class CountedTensors {
     private final AtomicInteger made = new AtomicInteger();
     private final AtomicInteger freed = new AtomicInteger();
 
-    Tensor ints(String name, Shape shape, int... values) {
+    public Tensor ints(String name, Shape shape, int... values) {
         ByteBuffer bytes = bytes(4 * values.length);
         for (int i = 0; i < values.length; i++) {
             bytes.putInt(4 * i, values[i]);
@@ -28,7 +28,7 @@ final class CountedTensors {
         return over(name, DataType.INT32, shape, bytes);
     }
 
-    Tensor floats(String name, Shape shape, float... values) {
+    public Tensor floats(String name, Shape shape, float... values) {
         ByteBuffer bytes = bytes(4 * values.length);
         for (int i = 0; i < values.length; i++) {
             bytes.putFloat(4 * i, values[i]);
@@ -36,7 +36,7 @@ final class CountedTensors {
         return over(name, DataType.FP32, shape, bytes);
     }
 
-    Tensor texts(String name, Shape shape, String... values) {
+    public Tensor texts(String name, Shape shape, String... values) {
         ByteBuffer bytes = bytes(1000);
         for (String value : values) {
             byte[] utf8 = value.getBytes(StandardCharsets.UTF_8);
@@ -57,23 +57,23 @@ final class CountedTensors {
         return Tensor.over(name, type, shape, MemoryRegion.ofForeign(bytes, freed::incrementAndGet), 0, length);
     }
 
-    void assertAllFreed() {
+    public void assertAllFreed() {
         assertThat(freed).as("tensors freed").hasValue(made.get());
     }
 
-    static int[] ints(Tensor t) {
+    public static int[] ints(Tensor t) {
         int[] values = new int[t.byteLength() / 4];
         t.buffer().asIntBuffer().get(values);
         return values;
     }
 
-    static float[] floats(Tensor t) {
+    public static float[] floats(Tensor t) {
         float[] values = new float[t.byteLength() / 4];
         t.buffer().asFloatBuffer().get(values);
         return values;
     }
 
-    static List<String> texts(Tensor t) {
+    public static List<String> texts(Tensor t) {
         List<String> texts = new ArrayList<>();
         ByteBuffer bytes = t.buffer();
         while (bytes.hasRemaining()) {

@@ -4,6 +4,7 @@ package io.nereid.engine;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.ServedModelSource;
 import io.nereid.spi.InferenceRequest;
@@ -35,13 +36,13 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** An engine over puppets in a directory. Confined to the test, but for what the engine calls. */
-final class EngineRig implements AutoCloseable {
+public final class EngineRig implements AutoCloseable {
     final Path root;
-    final PuppetBackend backend = new PuppetBackend();
-    final EngineOptions.Builder options;
+    public final PuppetBackend backend = new PuppetBackend();
+    public final EngineOptions.Builder options;
     private @Nullable Engine engine;
 
-    EngineRig(Path root) throws IOException {
+    public EngineRig(Path root) throws IOException {
         this.root = root;
         this.options = EngineOptions.builder(List.of(Files.createDirectories(root.resolve("repository"))))
                 .repository(RepositorySource.Options.DEFAULT.withSettle(Duration.ZERO))
@@ -55,7 +56,7 @@ final class EngineRig implements AutoCloseable {
     }
 
     /** The engine, made at the first call. */
-    Engine engine() {
+    public Engine engine() {
         Engine e = engine;
         if (e == null) {
             e = new Engine(options.build(), List.of(backend), Clock.system());
@@ -64,13 +65,13 @@ final class EngineRig implements AutoCloseable {
         return e;
     }
 
-    Engine start() throws Exception {
+    public Engine start() throws Exception {
         get(engine().start());
         return engine();
     }
 
     /** A version of a model outside the repository. */
-    Path version(String model, long version, String words) throws IOException {
+    public Path version(String model, long version, String words) throws IOException {
         Path directory =
                 Files.createDirectories(root.resolve("models").resolve(model).resolve(Long.toString(version)));
         Files.writeString(directory.resolve("model.puppet"), words);
@@ -78,14 +79,14 @@ final class EngineRig implements AutoCloseable {
     }
 
     /** A version of a model in the repository. */
-    Path stored(String model, long version, String words) throws IOException {
+    public Path stored(String model, long version, String words) throws IOException {
         Path directory = Files.createDirectories(
                 root.resolve("repository").resolve(model).resolve(Long.toString(version)));
         Files.writeString(directory.resolve("model.puppet"), words);
         return directory;
     }
 
-    ServedModel served(String model, Map<String, Label> labels, Long... versions) {
+    public ServedModel served(String model, Map<String, Label> labels, Long... versions) {
         return new ServedModel(
                 model,
                 root.resolve("models").resolve(model).toString(),
@@ -95,21 +96,21 @@ final class EngineRig implements AutoCloseable {
                 null);
     }
 
-    ServedModel served(String model, Long... versions) {
+    public ServedModel served(String model, Long... versions) {
         return served(model, Map.of(), versions);
     }
 
-    List<ModelChange> configure(ServedModel... models) throws Exception {
+    public List<ModelChange> configure(ServedModel... models) throws Exception {
         return get(engine().configure(List.of(models), false));
     }
 
     /** The refusal of a whole list. */
-    ServingException refused(ServedModel... models) throws Exception {
+    public ServingException refused(ServedModel... models) throws Exception {
         return failure(engine().configure(List.of(models), false));
     }
 
     /** As {@code m 1 AVAILABLE, 2 FAILED; …}, GONE ones left out. */
-    String states() {
+    public String states() {
         return engine().index().stream()
                 .map(m -> m.model()
                         + m.versions().stream()
@@ -119,11 +120,11 @@ final class EngineRig implements AutoCloseable {
                 .collect(Collectors.joining("; "));
     }
 
-    static ModelRef label(String model, String label) {
+    public static ModelRef label(String model, String label) {
         return new ModelRef(model, ModelRef.ANY, label);
     }
 
-    static Tensor floats(String name, Shape shape, float... values) {
+    public static Tensor floats(String name, Shape shape, float... values) {
         Tensor t = Tensor.allocate(name, DataType.FP32, shape);
         for (int i = 0; i < values.length; i++) {
             t.buffer().putFloat(4 * i, values[i]);
@@ -132,15 +133,15 @@ final class EngineRig implements AutoCloseable {
     }
 
     /** Asks for one row of zeros: the answer is the version's number. */
-    float ask(ModelRef model) throws Exception {
+    public float ask(ModelRef model) throws Exception {
         return get(infer(model, "", floats("IN0", Shape.of(1, 1), 0)))[0];
     }
 
-    ServingException refusal(ModelRef model) throws Exception {
+    public ServingException refusal(ModelRef model) throws Exception {
         return failure(infer(model, "", floats("IN0", Shape.of(1, 1), 0)));
     }
 
-    CompletableFuture<float[]> infer(ModelRef model, String signature, Tensor input) {
+    public CompletableFuture<float[]> infer(ModelRef model, String signature, Tensor input) {
         return infer(model, signature, Map.of(), input);
     }
 
@@ -174,11 +175,11 @@ final class EngineRig implements AutoCloseable {
         return done;
     }
 
-    static <T> T get(CompletionStage<T> stage) throws Exception {
+    public static <T> T get(CompletionStage<T> stage) throws Exception {
         return stage.toCompletableFuture().get(10, TimeUnit.SECONDS);
     }
 
-    static ServingException failure(CompletionStage<?> stage) throws Exception {
+    public static ServingException failure(CompletionStage<?> stage) throws Exception {
         try {
             get(stage);
         } catch (ExecutionException e) {
@@ -188,7 +189,7 @@ final class EngineRig implements AutoCloseable {
     }
 
     /** Waits until something that versions' steps lead to holds. */
-    void until(BooleanSupplier condition) throws Exception {
+    public void until(BooleanSupplier condition) throws Exception {
         CountDownLatch pause = new CountDownLatch(1);
         for (int i = 0; i < 2000 && !condition.getAsBoolean(); i++) {
             var unused = pause.await(5, TimeUnit.MILLISECONDS);

@@ -13,6 +13,7 @@ import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.repository.RepositorySource;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;

@@ -11,6 +11,7 @@ import io.nereid.backend.ModelLocation;
 import io.nereid.backend.ModelTraits;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.observe.ModelStatisticsSnapshot;
 import io.nereid.repository.RepositorySource;
 import io.nereid.spi.InferenceRequest;

@@ -6,12 +6,12 @@ import io.nereid.base.Clock;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** A clock that the test moves. Thread-safe. */
-final class FakeClock implements Clock {
-    static final long START_MILLIS = 1_700_000_000_000L;
+public final class FakeClock implements Clock {
+    public static final long START_MILLIS = 1_700_000_000_000L;
 
     private final AtomicLong nanos = new AtomicLong(1_000);
 
-    void advance(long by) {
+    public void advance(long by) {
         nanos.addAndGet(by);
     }
 

@@ -17,20 +17,21 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** A job as a batch gets it, which keeps what it is given. Confined to the test's thread. */
-final class FakeJob implements InferenceJob, Reschedulable {
+public final class FakeJob implements InferenceJob, Reschedulable {
     private final InferenceRequest request;
     private final int rows;
     final List<List<Tensor>> responses = new ArrayList<>();
-    final List<Map<String, Object>> parameters = new ArrayList<>();
+    public final List<Map<String, Object>> parameters = new ArrayList<>();
 
-    @Nullable List<Tensor> outputs;
+    public @Nullable List<Tensor> outputs;
 
-    @Nullable ServingException failure;
+    @Nullable
+    ServingException failure;
 
     boolean cancelled;
-    int rescheduled;
+    public int rescheduled;
 
-    FakeJob(int rows, List<Tensor> inputs, String... outputs) {
+    public FakeJob(int rows, List<Tensor> inputs, String... outputs) {
         this.rows = rows;
         this.request = new InferenceRequest(
                 ModelRef.latest("m"),
@@ -43,7 +44,7 @@ final class FakeJob implements InferenceJob, Reschedulable {
     }
 
     /** The answer, to be looked at and then closed. */
-    void answered(Consumer<List<Tensor>> check) {
+    public void answered(Consumer<List<Tensor>> check) {
         List<Tensor> answer = outputs;
         if (answer == null) {
             throw new AssertionError("no answer but " + failure, failure);
@@ -55,7 +56,7 @@ final class FakeJob implements InferenceJob, Reschedulable {
         }
     }
 
-    ServingException failed() {
+    public ServingException failed() {
         ServingException e = failure;
         if (e == null) {
             throw new AssertionError("answered, but a failure was expected");

@@ -19,20 +19,21 @@ import java.util.function.BiFunction;
 import java.util.function.Consumer;
 
 /** A backend model whose runs are a function of the test. Thread-safe. */
-final class FakeModel implements BackendModel {
-    final AtomicInteger runs = new AtomicInteger();
-    final AtomicInteger cancels = new AtomicInteger();
+public final class FakeModel implements BackendModel {
+    public final AtomicInteger runs = new AtomicInteger();
+    public final AtomicInteger cancels = new AtomicInteger();
     private final ModelConfig config;
     private final ModelTraits traits;
     private final BiFunction<List<Tensor>, List<String>, List<Tensor>> function;
     private final Consumer<List<ModelRequest>> requests;
-    final AtomicInteger invocations = new AtomicInteger();
-    final AtomicInteger closedInvocations = new AtomicInteger();
-    final CountDownLatch entered = new CountDownLatch(1);
-    final CountDownLatch cancelled = new CountDownLatch(1);
-    volatile boolean closed;
+    public final AtomicInteger invocations = new AtomicInteger();
+    public final AtomicInteger closedInvocations = new AtomicInteger();
+    public final CountDownLatch entered = new CountDownLatch(1);
+    public final CountDownLatch cancelled = new CountDownLatch(1);
+    public volatile boolean closed;
 
-    FakeModel(ModelConfig config, ModelTraits traits, BiFunction<List<Tensor>, List<String>, List<Tensor>> function) {
+    public FakeModel(
+            ModelConfig config, ModelTraits traits, BiFunction<List<Tensor>, List<String>, List<Tensor>> function) {
         this.config = config;
         this.traits = traits;
         this.function = function;
@@ -42,7 +43,7 @@ final class FakeModel implements BackendModel {
     }
 
     /** A model that takes requests. */
-    FakeModel(ModelConfig config, Consumer<List<ModelRequest>> requests) {
+    public FakeModel(ModelConfig config, Consumer<List<ModelRequest>> requests) {
         this.config = config;
         this.traits = new ModelTraits(1, false, false, true);
         this.function = (in, out) -> {
@@ -51,7 +52,7 @@ final class FakeModel implements BackendModel {
         this.requests = requests;
     }
 
-    static ModelConfig config(int maxBatch, Duration delay, List<TensorSpec> inputs, List<TensorSpec> outputs) {
+    public static ModelConfig config(int maxBatch, Duration delay, List<TensorSpec> inputs, List<TensorSpec> outputs) {
         return ModelConfig.unspecified("m")
                 .completed(
                         "fake",
@@ -64,7 +65,7 @@ final class FakeModel implements BackendModel {
     }
 
     /** Every output named OUT… is the input of the same position, shared. */
-    static List<Tensor> identity(List<Tensor> inputs, List<String> outputs) {
+    public static List<Tensor> identity(List<Tensor> inputs, List<String> outputs) {
         List<Tensor> answer = new ArrayList<>();
         for (int i = 0; i < outputs.size(); i++) {
             answer.add(inputs.get(i).retainAs(outputs.get(i), inputs.get(i).shape()));

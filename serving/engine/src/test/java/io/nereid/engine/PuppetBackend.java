@@ -34,20 +34,20 @@ import org.jspecify.annotations.Nullable;
  * {@link #open} while loading, {@code stuck} while running, {@code failing} fails every run, {@code signatures} adds
  * {@code plus_ten} and {@code classify}, {@code two} has two instances, {@code unwilling} says that it is not ready. Thread-safe.
  */
-final class PuppetBackend implements Backend {
+public final class PuppetBackend implements Backend {
     private static final List<TensorSpec> IN = List.of(new TensorSpec("IN0", DataType.FP32, Shape.of(-1)));
     private static final List<TensorSpec> OUT = List.of(new TensorSpec("OUT0", DataType.FP32, Shape.of(-1)));
 
     /** What ran, as {@code model/version signature[instance] rows}. */
-    final List<String> runs = new CopyOnWriteArrayList<>();
+    public final List<String> runs = new CopyOnWriteArrayList<>();
 
     final Map<String, AtomicInteger> loads = new ConcurrentHashMap<>();
     final Map<String, String> settings = new ConcurrentHashMap<>();
-    final AtomicInteger open = new AtomicInteger();
+    public final AtomicInteger open = new AtomicInteger();
     private final Map<String, CountDownLatch> gates = new ConcurrentHashMap<>();
 
     /** Lets what waits at {@code <model>/<version>} go on. */
-    void open(String version) {
+    public void open(String version) {
         gate(version).countDown();
     }
 
@@ -55,7 +55,7 @@ final class PuppetBackend implements Backend {
         return gates.computeIfAbsent(version, v -> new CountDownLatch(1));
     }
 
-    int loads(String version) {
+    public int loads(String version) {
         AtomicInteger count = loads.get(version);
         return count == null ? 0 : count.get();
     }

@@ -11,7 +11,7 @@ import io.nereid.backends.trees.XgboostBackend;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.engine.Engine;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

@@ -6,7 +6,7 @@ import io.nereid.backends.java.JavaBackend;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.engine.Engine;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;

@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
@@ -87,9 +87,11 @@ final class InProcess implements AutoCloseable {
     private static final class Answer implements ResponseSink {
         private final Thread waits;
 
-        @Nullable InferenceResponse response;
+        @Nullable
+        InferenceResponse response;
 
-        @Nullable ServingException failure;
+        @Nullable
+        ServingException failure;
 
         volatile boolean ended;
 

@@ -6,7 +6,7 @@ import io.nereid.backend.Backend;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
-import io.nereid.engine.EngineOptions;
+import io.nereid.engine.options.EngineOptions;
 import io.nereid.repository.RepositorySource;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;

@@ -1,0 +1,142 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.cache;
+
+import com.sun.management.HotSpotDiagnosticMXBean;
+import io.nereid.backend.CacheStore;
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import java.lang.management.ManagementFactory;
+import java.security.SecureRandom;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceLoader;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongConsumer;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where the server keeps answers for equal requests: in its own memory ({@code local,size=BYTES}), or in a store outside that
+ * {@link CacheStore.Provider} makes. Only models that ask for it use it. Thread-safe.
+ */
+public final class ResponseCache implements AutoCloseable {
+    private final Hash128 hash;
+    private final @Nullable LocalResponseCache local;
+    private final @Nullable CacheStore store;
+    private final Clock clock;
+    private final long process = new SecureRandom().nextLong();
+    private final AtomicLong loads = new AtomicLong();
+
+    private ResponseCache(Hash128 hash, @Nullable LocalResponseCache local, @Nullable CacheStore store, Clock clock) {
+        this.hash = hash;
+        this.local = local;
+        this.store = store;
+        this.clock = clock;
+    }
+
+    /** A cache of this process' own, with a hash of the caller's. */
+    public static ResponseCache local(long bytes, Hash128 hash, Clock clock) {
+        return new ResponseCache(hash, new LocalResponseCache(bytes), null, clock);
+    }
+
+    /** A cache outside. */
+    static ResponseCache remote(CacheStore store, Clock clock) {
+        return new ResponseCache(Hash128.seeded(0), null, store, clock);
+    }
+
+    /**
+     * The cache that the options name.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an unknown name, or a setting that is unknown, missing or wrong
+     */
+    public static ResponseCache open(String name, Map<String, String> settings, Clock clock) {
+        if (name.equals("local")) {
+            return local(size(settings), Hash128.seeded(new SecureRandom().nextLong()), clock);
+        }
+        List<String> known = new ArrayList<>(List.of("local"));
+        for (CacheStore.Provider provider : ServiceLoader.load(CacheStore.Provider.class)) {
+            if (provider.name().equals(name)) {
+                return remote(provider.open(settings), clock);
+            }
+            known.add(provider.name());
+        }
+        throw ServingException.invalidArgument(
+                "there is no response cache '" + name + "'", "this server has " + String.join(", ", known));
+    }
+
+    private static long size(Map<String, String> settings) {
+        for (String key : settings.keySet()) {
+            if (!key.equals("size")) {
+                throw ServingException.invalidArgument(
+                        "the local response cache has no setting '" + key + "'", "it has size, in bytes");
+            }
+        }
+        String size = settings.get("size");
+        if (size == null) {
+            throw ServingException.invalidArgument(
+                    "the local response cache needs a size", "for example --cache-config local,size=104857600");
+        }
+        long bytes;
+        try {
+            bytes = Long.parseLong(size.trim());
+        } catch (NumberFormatException e) {
+            bytes = 0;
+        }
+        if (bytes <= 0) {
+            throw ServingException.invalidArgument(
+                    "the size of the local response cache is '" + size + "' (expected: a number of bytes above 0)");
+        }
+        long most = outsideHeap();
+        if (bytes > most / 4 * 3) {
+            throw ServingException.invalidArgument(
+                    "the size of the local response cache is " + bytes
+                            + " bytes (expected: at most three quarters of the " + most
+                            + " bytes that this Java may use outside its heap, as requests need the rest)",
+                    "give a smaller size, or a larger -XX:MaxDirectMemorySize");
+        }
+        return bytes;
+    }
+
+    /** Most memory outside the heap. */
+    private static long outsideHeap() {
+        HotSpotDiagnosticMXBean machine = ManagementFactory.getPlatformMXBean(HotSpotDiagnosticMXBean.class);
+        long given = machine == null
+                ? 0
+                : Long.parseLong(machine.getVMOption("MaxDirectMemorySize").getValue());
+        return given > 0 ? given : Runtime.getRuntime().maxMemory();
+    }
+
+    /**
+     * The cache of one load of a version; null for a model whose answers are not kept.
+     *
+     * @param missed told how long each miss took
+     */
+    public @Nullable VersionResponseCache of(
+            ServableId id, ModelConfig config, String fingerprint, LongConsumer missed) {
+        if (!config.responseCache() || config.decoupled() || config.sequence() != null) {
+            return null;
+        }
+        // What its members were loaded from is not in an ensemble's fingerprint: no other load may find its answers.
+        boolean alone = local != null || config.ensemble() != null;
+        String load = alone ? fingerprint + "#" + process + "-" + loads.incrementAndGet() : fingerprint;
+        return new VersionResponseCache(id, load, hash, local, store, missed, clock);
+    }
+
+    /** Entries, bytes, …, for the metrics page: value by name. */
+    public Map<String, Long> figures() {
+        return local != null ? local.figures() : store != null ? store.figures() : Map.of();
+    }
+
+    @Override
+    public void close() {
+        if (local != null) {
+            local.close();
+        }
+        if (store != null) {
+            store.close();
+        }
+    }
+}

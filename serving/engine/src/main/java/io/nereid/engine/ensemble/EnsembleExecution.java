@@ -1,0 +1,457 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.ensemble;
+
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.engine.ensemble.EnsembleGraph.Plan;
+import io.nereid.engine.ensemble.EnsembleGraph.Step;
+import io.nereid.engine.request.ResponseTimeListener;
+import io.nereid.observe.RequestTrace;
+import io.nereid.spi.InferenceEngine.Call;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceRequest.Options;
+import io.nereid.spi.InferenceRequest.Sequence;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ResponseSink;
+import io.nereid.tensor.Tensor;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request of an ensemble on its way through the steps. Thread-safe: answers of steps come on any thread; a short lock
+ * guards the tensors, and neither steps nor clients are called under it. No thread ever waits.
+ *
+ * <p>With {@code max_inflight_requests} at most so many requests of one step are under way; more wait here, in order, up to
+ * {@value #MAX_WAITING}. A producer that is further ahead than that fails the request.
+ */
+final class EnsembleExecution {
+    /** Requests of steps that may wait for others of one request. */
+    static final int MAX_WAITING = 10_000;
+
+    private static final int STARTING = 0;
+    private static final int RUNNING = 1;
+    private static final int ENDED = 2;
+    private static final VarHandle STATE;
+
+    static {
+        try {
+            STATE = MethodHandles.lookup().findVarHandle(StepCall.class, "state", int.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final EnsembleGraph graph;
+    private final Plan plan;
+    private final ComposingModels members;
+    private final InferenceJob job;
+    private final Executions executions;
+    private final Clock clock;
+
+    // All below is guarded by this.
+    private final EnsembleState tensors;
+    private List<StepCall> ready = new ArrayList<>(2);
+    private @Nullable StepCall running;
+    private int @Nullable [] inflight;
+    private @Nullable List<ArrayDeque<StepCall>> waiting;
+    private int waitingCalls;
+    private @Nullable Sequence sequence;
+    private boolean delivering;
+    private long inputNanos;
+    private long inferNanos;
+    private long outputNanos;
+
+    EnsembleExecution(
+            EnsembleGraph graph, ComposingModels members, InferenceJob job, Executions executions, Clock clock) {
+        this.graph = graph;
+        this.plan = graph.plan(job.request().outputs());
+        this.members = members;
+        this.job = job;
+        this.executions = executions;
+        this.clock = clock;
+        this.sequence = job.request().options().sequence();
+        this.tensors = new EnsembleState(graph, plan, job.request().id(), this::enqueue);
+        if (graph.maxInflight > 0) {
+            inflight = new int[graph.steps.size()];
+            List<ArrayDeque<StepCall>> queues = new ArrayList<>();
+            graph.steps.forEach(s -> queues.add(new ArrayDeque<>(0)));
+            waiting = queues;
+        }
+    }
+
+    /** Starts; the job ends once, possibly before this returns. */
+    void start() {
+        long now = clock.nanos();
+        job.queued(now);
+        job.started(now);
+        job.onCancel(this::cancel);
+        try {
+            synchronized (this) {
+                if (!tensors.ended()) {
+                    tensors.begin(job.request().inputs());
+                }
+            }
+        } catch (RuntimeException e) {
+            fail(wrapped(e));
+        }
+        proceed();
+    }
+
+    /** The ensemble took as long as its steps together. */
+    private void tellTimes() {
+        long input;
+        long infer;
+        long output;
+        synchronized (this) {
+            input = inputNanos;
+            infer = inferNanos;
+            output = outputNanos;
+        }
+        executions.executed(job.batchSize(), input, infer, output);
+        if (job instanceof ResponseTimeListener times) {
+            times.took(input, infer, output);
+        }
+    }
+
+    private void cancel() {
+        fail(ServingException.of(ErrorCode.CANCELLED, "Request was cancelled by its client"));
+        deliver();
+    }
+
+    /** Starts what is ready, and what becomes ready on this thread meanwhile, then hands out answers. */
+    private void proceed() {
+        for (List<StepCall> now = takeReady(); !now.isEmpty(); now = takeReady()) {
+            for (StepCall call : now) {
+                call.start();
+            }
+        }
+        deliver();
+    }
+
+    private synchronized List<StepCall> takeReady() {
+        if (ready.isEmpty()) {
+            return List.of();
+        }
+        List<StepCall> now = ready;
+        ready = new ArrayList<>(2);
+        return now;
+    }
+
+    private void enqueue(EnsembleScope frame, Step step, List<Tensor> inputs) {
+        StepCall call = new StepCall(frame, step, inputs);
+        int s = step.index();
+        if (inflight == null || waiting == null) {
+            ready.add(call);
+        } else if (inflight[s] < graph.maxInflight) {
+            inflight[s]++;
+            ready.add(call);
+        } else {
+            waiting.get(s).add(call);
+            if (++waitingCalls > MAX_WAITING) {
+                throw ServingException.of(
+                        ErrorCode.RESOURCE_EXHAUSTED,
+                        "more than " + MAX_WAITING + " requests of its steps wait for model '"
+                                + call.step.model().model() + "'",
+                        "raise max_inflight_requests, or let the decoupled model answer more slowly");
+            }
+        }
+    }
+
+    private void freed(Step step) {
+        if (inflight != null && waiting != null) {
+            StepCall next = waiting.get(step.index()).poll();
+            if (next == null) {
+                inflight[step.index()]--;
+            } else {
+                waitingCalls--;
+                ready.add(next);
+            }
+        }
+    }
+
+    /** The last word of a step. */
+    private void completed(StepCall call, InferenceResponse response) {
+        unlink(call);
+        freed(call.step);
+        inputNanos += call.inputNanos;
+        inferNanos += call.inferNanos;
+        outputNanos += call.outputNanos;
+        heed(response.parameters());
+        tensors.completed(call.frame, call.step, response);
+    }
+
+    /** What an answer says about the sequence holds for the steps after it. */
+    private void heed(Map<String, Object> parameters) {
+        if (parameters.isEmpty()) {
+            return;
+        }
+        Object id = parameters.get("sequence_id");
+        Object start = parameters.get("sequence_start");
+        Object end = parameters.get("sequence_end");
+        if (id != null || start != null || end != null) {
+            Sequence before = sequence;
+            sequence = new Sequence(
+                    id != null ? id : before == null ? 0L : before.id(),
+                    start != null ? Boolean.TRUE.equals(start) : before != null && before.start(),
+                    end != null ? Boolean.TRUE.equals(end) : before != null && before.end());
+        }
+    }
+
+    private void link(StepCall call) {
+        StepCall first = running;
+        call.next = first;
+        if (first != null) {
+            first.previous = call;
+        }
+        running = call;
+    }
+
+    private void unlink(StepCall call) {
+        StepCall before = call.previous;
+        StepCall after = call.next;
+        if (before != null) {
+            before.next = after;
+        } else {
+            running = after;
+        }
+        if (after != null) {
+            after.previous = before;
+        }
+    }
+
+    // Without the lock.
+
+    private ServingException wrapped(RuntimeException e) {
+        ServingException s = ServingException.from(e);
+        String text = "in ensemble '" + graph.name + "', " + s.getMessage();
+        return s.getCause() == null
+                ? ServingException.of(s.code(), text, s.remedy())
+                : ServingException.wrap(s.code(), text, s.remedy(), s.getCause());
+    }
+
+    /** The first failure ends the request and stops every step. */
+    private void fail(ServingException e) {
+        List<StepCall> stopped = new ArrayList<>();
+        synchronized (this) {
+            if (tensors.ended()) {
+                return;
+            }
+            for (StepCall c = running; c != null; c = c.next) {
+                stopped.add(c);
+            }
+            ready.forEach(StepCall::drop);
+            ready.clear();
+            if (waiting != null) {
+                for (ArrayDeque<StepCall> calls : waiting) {
+                    calls.forEach(StepCall::drop);
+                    calls.clear();
+                }
+            }
+            tensors.fail(e);
+        }
+        for (StepCall call : stopped) {
+            call.cancel();
+        }
+    }
+
+    /** Hands out answers, one thread at a time. */
+    private void deliver() {
+        boolean mine = false;
+        while (true) {
+            EnsembleResponse answer;
+            synchronized (this) {
+                if (!mine && delivering) {
+                    return;
+                }
+                answer = tensors.poll();
+                delivering = answer != null;
+                mine = true;
+            }
+            if (answer == null) {
+                return;
+            }
+            if (answer.failure != null) {
+                job.fail(answer.failure);
+            } else if (answer.last) {
+                tellTimes();
+                job.complete(answer.outputs, answer.parameters);
+            } else {
+                job.respond(answer.outputs, answer.parameters);
+            }
+        }
+    }
+
+    /** Where it is noted that a request has been answered: its rows, and the times of its steps together. */
+    interface Executions {
+        void executed(int rows, long inputNanos, long inferNanos, long outputNanos);
+    }
+
+    /**
+     * One request of a step. A last answer that comes while the step is still being started is kept until the starter has
+     * the call in hand, so that steps which run on the spot follow each other in a loop and not on the stack.
+     */
+    private final class StepCall implements ResponseSink, ResponseTimeListener {
+        final EnsembleScope frame;
+        final Step step;
+        final List<Tensor> inputs;
+
+        @Nullable
+        RequestTrace trace;
+
+        @Nullable
+        StepCall previous;
+
+        @Nullable
+        StepCall next;
+
+        long inputNanos;
+        long inferNanos;
+        long outputNanos;
+
+        @SuppressWarnings("unused") // through STATE
+        private volatile int state;
+
+        private @Nullable Call call;
+        private @Nullable InferenceResponse response;
+        private @Nullable ServingException failure;
+
+        StepCall(EnsembleScope frame, Step step, List<Tensor> inputs) {
+            this.frame = frame;
+            this.step = step;
+            this.inputs = inputs;
+        }
+
+        void drop() {
+            Tensor.closeAll(inputs);
+        }
+
+        void start() {
+            Sequence place;
+            synchronized (EnsembleExecution.this) {
+                if (tensors.ended()) {
+                    drop();
+                    return;
+                }
+                link(this);
+                place = sequence;
+            }
+            RequestTrace parent = job.request().options().trace();
+            if (parent != null) {
+                trace = parent.child(step.model().model());
+            }
+            call = members.infer(request(place), this);
+            if (!STATE.compareAndSet(this, STARTING, RUNNING)) {
+                ended();
+            } else if (tensors.ended()) {
+                cancel();
+            }
+        }
+
+        private InferenceRequest request(@Nullable Sequence place) {
+            InferenceRequest whole = job.request();
+            Options options = whole.options();
+            if (trace != null || place != options.sequence()) {
+                options = new Options(options.priority(), options.timeoutNanos(), place, trace);
+            }
+            return new InferenceRequest(
+                    step.model(),
+                    whole.id(),
+                    inputs,
+                    plan.wanted.get(step.index()),
+                    whole.parameters(),
+                    whole.deadlineNanos(),
+                    clock.nanos(),
+                    options);
+        }
+
+        void cancel() {
+            if ((int) STATE.getVolatile(this) == RUNNING) {
+                Call started = call;
+                if (started != null) {
+                    started.cancel();
+                }
+            }
+        }
+
+        @Override
+        public void took(long input, long infer, long output) {
+            inputNanos = input;
+            inferNanos = infer;
+            outputNanos = output;
+        }
+
+        @Override
+        public void next(InferenceResponse answer, boolean last) {
+            if (last) {
+                response = answer;
+                end();
+                return;
+            }
+            try {
+                synchronized (EnsembleExecution.this) {
+                    if (tensors.ended()) {
+                        answer.close();
+                    } else {
+                        heed(answer.parameters());
+                        tensors.emitted(step, answer);
+                    }
+                }
+            } catch (RuntimeException e) {
+                EnsembleExecution.this.fail(wrapped(e));
+            }
+            proceed();
+        }
+
+        @Override
+        public void fail(ServingException e) {
+            failure = e;
+            end();
+        }
+
+        private void end() {
+            if ((int) STATE.getAndSet(this, ENDED) == RUNNING) {
+                ended();
+                proceed();
+            }
+        }
+
+        private void endTrace() {
+            if (trace != null) {
+                trace.end();
+            }
+        }
+
+        private void ended() {
+            endTrace();
+            InferenceResponse answer = response;
+            if (answer == null) {
+                ServingException e = failure;
+                synchronized (EnsembleExecution.this) {
+                    unlink(this);
+                }
+                EnsembleExecution.this.fail(wrapped(e == null ? new IllegalStateException("no answer") : e));
+                return;
+            }
+            try {
+                synchronized (EnsembleExecution.this) {
+                    if (!tensors.ended()) {
+                        completed(this, answer);
+                        return;
+                    }
+                    unlink(this);
+                }
+                answer.close();
+            } catch (RuntimeException e) {
+                EnsembleExecution.this.fail(wrapped(e));
+            }
+        }
+    }
+}

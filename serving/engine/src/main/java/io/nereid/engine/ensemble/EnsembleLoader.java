@@ -1,0 +1,138 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.ensemble;
+
+import io.nereid.base.ServingException;
+import io.nereid.engine.servable.ServableFactory;
+import io.nereid.spi.Loader;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.Servable;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Puts an ensemble together once the models it is made of have settled. Called by one thread at a time; {@link #again} by
+ * any.
+ */
+public final class EnsembleLoader implements Loader {
+    private final ServableId id;
+    private final ModelConfig config;
+    private final String fingerprint;
+    private final ComposingModels members;
+    private final ServableFactory servables;
+    private long loadNanos;
+    private @Nullable EnsembleServable servable;
+
+    /** For a configuration as far as it was given. */
+    public EnsembleLoader(
+            ServableId id, ModelConfig config, String fingerprint, ComposingModels members, ServableFactory servables) {
+        this.id = id;
+        this.config = config;
+        this.fingerprint = fingerprint;
+        this.members = members;
+        this.servables = servables;
+    }
+
+    @Override
+    public ServableId id() {
+        return id;
+    }
+
+    @Override
+    public String fingerprint() {
+        return fingerprint;
+    }
+
+    @Override
+    public String backend() {
+        return "";
+    }
+
+    @Override
+    public long estimateBytes() {
+        return 0;
+    }
+
+    @Override
+    public List<String> dependencies() {
+        ModelConfig.Ensemble ensemble = config.ensemble();
+        return ensemble == null
+                ? List.of()
+                : ensemble.steps().stream()
+                        .map(ModelConfig.Step::model)
+                        .distinct()
+                        .toList();
+    }
+
+    @Override
+    public Loader again() {
+        return new EnsembleLoader(id, config, fingerprint, members, servables);
+    }
+
+    @Override
+    public Servable load() {
+        long from = servables.clock().nanos();
+        EnsembleValidator checks = new EnsembleValidator(config, members);
+        checks.check();
+        EnsembleGraph graph = EnsembleGraph.compile(config, checks::member);
+        ModelConfig complete = complete(graph, checks);
+        if (complete.responseCache() && complete.decoupled()) {
+            throw ServingException.invalidArgument("Response Cache does not currently support model "
+                    + config.name()
+                    + " with 'decoupled' transaction policy. Please disable the response cache.");
+        }
+        EnsembleServable made = new EnsembleServable(
+                id, complete, servables.statistics(id, complete), graph, members, servables.clock());
+        servable = made;
+        loadNanos = servables.clock().nanos() - from;
+        return made;
+    }
+
+    /** What follows from the members: whether answers may be many, and the labels of outputs that have none of their own. */
+    private ModelConfig complete(EnsembleGraph graph, EnsembleValidator checks) {
+        Map<String, List<String>> labels = new HashMap<>(config.labels());
+        ModelConfig.Ensemble ensemble = config.ensemble();
+        for (TensorSpec output : config.outputs()) {
+            EnsembleGraph.Step producer = graph.producer(output.name());
+            if (producer != null && ensemble != null && !labels.containsKey(output.name())) {
+                ModelConfig.Step step = ensemble.steps().get(producer.index());
+                step.outputs().forEach((name, tensor) -> {
+                    List<String> inherited = checks.member(step).labels().get(name);
+                    if (tensor.equals(output.name()) && inherited != null) {
+                        labels.put(output.name(), inherited);
+                    }
+                });
+            }
+        }
+        return servables.completed(config.toBuilder()
+                .platform("ensemble")
+                .backend("")
+                .maxBatchSize(Math.max(0, config.maxBatchSize()))
+                .decoupled(graph.decoupled())
+                .labels(Map.copyOf(labels))
+                .build());
+    }
+
+    @Override
+    public void warm() {
+        EnsembleServable made = servable;
+        if (made != null) {
+            made.loadNanos(loadNanos);
+            servables.show(made, fingerprint);
+        }
+    }
+
+    @Override
+    public void unload() {
+        EnsembleServable made = servable;
+        servable = null;
+        if (made != null) {
+            servables.hide(made);
+            made.unload();
+        }
+    }
+}

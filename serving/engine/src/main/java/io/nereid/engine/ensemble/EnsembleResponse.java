@@ -1,0 +1,26 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.ensemble;
+
+import io.nereid.base.ServingException;
+import io.nereid.tensor.Tensor;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/** What an {@link EnsembleExecution} hands to its client next. Guarded by the run until it is handed out. */
+final class EnsembleResponse {
+    final List<Tensor> outputs;
+    final Map<String, Object> parameters;
+    final @Nullable ServingException failure;
+
+    /** Whether nothing follows. */
+    boolean last;
+
+    EnsembleResponse(List<Tensor> outputs, Map<String, Object> parameters, @Nullable ServingException failure) {
+        this.outputs = outputs;
+        this.parameters = parameters;
+        this.failure = failure;
+        this.last = failure != null;
+    }
+}

@@ -1,0 +1,65 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.ensemble;
+
+import io.nereid.engine.ensemble.EnsembleGraph.Plan;
+import io.nereid.tensor.Tensor;
+import java.util.HashMap;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tensors and steps of one scope of one request, for one answer of the step that opens the scope. Guarded by its
+ * {@link EnsembleExecution}.
+ */
+final class EnsembleScope {
+    final int scope;
+    final @Nullable Tensor[] tensors;
+    final byte[] states;
+    final int[] pending;
+    final int[] uses;
+    int unsettled;
+    boolean done;
+    Map<String, Object> parameters = Map.of();
+
+    @Nullable
+    EnsembleResponse answer;
+
+    EnsembleScope(Plan plan, int scope) {
+        this.scope = scope;
+        this.tensors = new Tensor[plan.uses.length];
+        this.states = new byte[tensors.length];
+        this.pending = plan.pending.clone();
+        this.uses = plan.uses.clone();
+        this.unsettled = plan.scopeSteps[scope];
+    }
+
+    /** One taker has taken a tensor. */
+    void used(int tensor) {
+        if (--uses[tensor] == 0) {
+            Tensor value = tensors[tensor];
+            tensors[tensor] = null;
+            if (value != null) {
+                value.close();
+            }
+        }
+    }
+
+    void take(Map<String, Object> more) {
+        if (!more.isEmpty()) {
+            Map<String, Object> all = new HashMap<>(parameters);
+            all.putAll(more);
+            parameters = all;
+        }
+    }
+
+    void clear() {
+        for (int i = 0; i < tensors.length; i++) {
+            Tensor value = tensors[i];
+            tensors[i] = null;
+            if (value != null) {
+                value.close();
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.ensemble;
+
+import io.nereid.base.Clock;
+import io.nereid.engine.servable.EngineServable;
+import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+
+/**
+ * A version that is made of other models. It has no queue and no memory of its own: a request's steps wait and run with the
+ * models they belong to. Thread-safe.
+ */
+final class EnsembleServable extends EngineServable {
+    private final EnsembleGraph graph;
+    private final ComposingModels members;
+    private final Clock clock;
+
+    /** For a configuration that has been checked against the members. */
+    EnsembleServable(
+            ServableId id,
+            ModelConfig config,
+            ModelStatistics statistics,
+            EnsembleGraph graph,
+            ComposingModels members,
+            Clock clock) {
+        super(id, config, statistics);
+        this.graph = graph;
+        this.members = members;
+        this.clock = clock;
+    }
+
+    @Override
+    public long memoryBytes() {
+        return 0;
+    }
+
+    @Override
+    public void submit(InferenceJob job) {
+        new EnsembleExecution(graph, members, job, statistics()::executed, clock).start();
+    }
+
+    @Override
+    public int queued() {
+        return 0;
+    }
+
+    @Override
+    public void unload() {}
+}

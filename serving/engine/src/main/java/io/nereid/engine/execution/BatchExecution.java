@@ -1,0 +1,372 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.execution;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelInstance;
+import io.nereid.backend.ModelRequest;
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.observe.RequestTrace;
+import io.nereid.scheduling.BatchCut;
+import io.nereid.scheduling.BatchRunner;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Runs batches on a backend model: gathers inputs, runs, splits outputs; or hands the requests themselves to a model that
+ * wants them. A batch of one passes its tensors themselves; a larger one is gathered into one slab per input and its
+ * outputs are handed on as slices of the run's output. Thread-safe across instances: each has its own {@link ModelInstance}.
+ *
+ * <p>Of {@link ModelConfig.Fit} it does what concerns a batch: rows are added up to the next size that is allowed, as
+ * copies of the last job's first row whose answers are thrown away, and inputs of different shapes are padded. Outputs are
+ * given as the model made them from the padded inputs. A job alone, of an allowed size, is not padded.
+ * Requests that are cut share no batch where shapes may differ, so that their answers have one shape.
+ */
+public final class BatchExecution implements BatchRunner, AutoCloseable {
+    /** The parameter of a model whose answers tell, as the parameter {@link #BATCH_ID}, in which run they were made. */
+    public static final String BATCH_IDS = "nereid.batch_id";
+
+    /** The parameter of an answer: the same for all requests of one run, and for no others. */
+    static final String BATCH_ID = "batch_id";
+
+    private static final Logger LOG = LoggerFactory.getLogger(BatchExecution.class);
+
+    private final BackendModel model;
+    private final String signature;
+    private final ServableId id;
+    private final ModelStatistics statistics;
+    private final Clock clock;
+    private final IoMapping plan;
+    private final InputGatherer gather;
+    private final OutputSplitter split;
+    private final boolean decoupled;
+    private final int maxRows;
+    private final boolean batchIds;
+    private final Object lock = new Object();
+    /** Elements are written under the lock, by the one run that has the instance. */
+    private volatile @Nullable ModelInstance[] invocations;
+
+    public BatchExecution(BackendModel model, ServableId id, ModelStatistics statistics, Clock clock) {
+        this(model, "", model.config(), id, statistics, clock);
+    }
+
+    /**
+     * For one of the model's signatures.
+     *
+     * @param signature its name, empty for the default one
+     * @param config that of the model with the signature's inputs and outputs
+     */
+    public BatchExecution(
+            BackendModel model,
+            String signature,
+            ModelConfig config,
+            ServableId id,
+            ModelStatistics statistics,
+            Clock clock) {
+        this.model = model;
+        this.signature = signature;
+        this.id = id;
+        this.statistics = statistics;
+        this.clock = clock;
+        // A model that takes requests makes its own batches.
+        this.plan = new IoMapping(config, model.traits().requests() ? ModelConfig.Fit.NONE : config.fit());
+        this.gather = new InputGatherer(config, plan, model.traits().alignment());
+        this.split = new OutputSplitter(id.model(), plan);
+        this.decoupled = config.decoupled();
+        this.maxRows = config.maxBatchSize();
+        this.batchIds = Boolean.parseBoolean(config.parameters().get(BATCH_IDS));
+        this.invocations = new ModelInstance[Math.max(1, config.instances())];
+    }
+
+    @Override
+    public boolean joinable(InferenceJob a, InferenceJob b) {
+        // The pieces of a request must be padded alike, or not at all, for their answers to be joined.
+        return (!plan.pads() || (a.batchSize() <= maxRows && b.batchSize() <= maxRows))
+                && plan.joinable(a.request().inputs(), b.request().inputs());
+    }
+
+    @Override
+    public void run(int instance, List<InferenceJob> jobs, BatchCut cut) {
+        statistics.cut(cut);
+        for (int i = 0; i < jobs.size(); i++) {
+            RequestTrace trace = jobs.get(i).request().options().trace();
+            if (trace != null) {
+                trace.attribute("batch.cut", cut.name().toLowerCase(Locale.ROOT));
+                trace.attribute("batch.requests", Integer.toString(jobs.size()));
+            }
+        }
+        run(instance, jobs, statistics);
+    }
+
+    /** As {@link #run(int, List, BatchCut)}, counted elsewhere. */
+    public void run(int instance, List<InferenceJob> jobs, ModelStatistics counts) {
+        ServingException failure;
+        try {
+            ModelInstance invocation = invocation(instance);
+            if (model.traits().requests()) {
+                runRequests(invocation, jobs, counts);
+            } else if (jobs.size() == 1 && plan.missing(jobs.get(0).batchSize()) == 0) {
+                runOne(invocation, jobs.get(0), counts);
+            } else {
+                runMany(invocation, jobs, counts);
+            }
+            return;
+        } catch (Throwable t) {
+            failure = failure(t);
+        }
+        if (jobs.size() > 1 && failure.code() == ErrorCode.INVALID_ARGUMENT) {
+            // One client's bad input must not spoil the answers of the others.
+            for (InferenceJob job : jobs) {
+                run(instance, List.of(job), counts);
+            }
+            return;
+        }
+        report(failure, jobs.size());
+        for (InferenceJob job : jobs) {
+            job.fail(failure);
+        }
+    }
+
+    private ServingException failure(Throwable t) {
+        return t instanceof ServingException e
+                ? e
+                : ServingException.internal(
+                        "model '" + id.model() + "' failed: " + t.getClass().getSimpleName(), t);
+    }
+
+    private void report(ServingException failure, int jobs) {
+        if (failure.code() == ErrorCode.INTERNAL) {
+            LOG.error("{} failed on a batch of {}", id, jobs, failure);
+        }
+    }
+
+    private ModelInstance invocation(int instance) {
+        @Nullable ModelInstance[] all = invocations;
+        ModelInstance invocation = instance < all.length ? all[instance] : null;
+        if (invocation != null) {
+            return invocation;
+        }
+        synchronized (lock) {
+            if (instance >= invocations.length) {
+                invocations = Arrays.copyOf(invocations, instance + 1);
+            }
+            invocation = signature.isEmpty() ? model.newInvocation() : model.newInvocation(signature);
+            invocations[instance] = invocation;
+            return invocation;
+        }
+    }
+
+    /** The instance's memory goes. */
+    @Override
+    public void retired(int instance) {
+        ModelInstance invocation = null;
+        synchronized (lock) {
+            if (instance < invocations.length) {
+                invocation = invocations[instance];
+                invocations[instance] = null;
+            }
+        }
+        if (invocation != null) {
+            invocation.close();
+        }
+    }
+
+    private void runOne(ModelInstance invocation, InferenceJob job, ModelStatistics counts) {
+        List<Tensor> inputs = job.request().inputs();
+        List<String> wanted = wanted(job);
+        List<Tensor> fed = gather.one(job);
+        List<Tensor> outputs;
+        RunGuard guard = guard(invocation, job);
+        long from = clock.nanos();
+        try {
+            outputs = invocation.run(fed, wanted);
+        } finally {
+            if (guard != null) {
+                guard.end();
+                job.onCancel(null);
+            }
+            if (fed != inputs) {
+                Tensor.closeAll(fed);
+            }
+        }
+        long to = clock.nanos();
+        outputs = split.one(job, outputs, wanted);
+        counts.executed(job.batchSize(), 0, to - from, 0);
+        job.ran(from, to, job.batchSize());
+        job.complete(outputs, runParameters());
+    }
+
+    private void runMany(ModelInstance invocation, List<InferenceJob> jobs, ModelStatistics counts) {
+        long started = clock.nanos();
+        int given = rows(jobs);
+        int extra = plan.missing(given);
+        int rows = given + extra;
+        List<List<String>> wanted = new ArrayList<>(jobs.size());
+        for (InferenceJob job : jobs) {
+            wanted.add(wanted(job));
+        }
+        List<String> asked = union(wanted);
+        List<Tensor> inputs = gather.many(jobs, given, extra);
+        List<Tensor> outputs;
+        RunGuard guard = guard(invocation, jobs);
+        long from = clock.nanos();
+        try {
+            outputs = invocation.run(inputs, asked);
+        } finally {
+            if (guard != null) {
+                guard.end();
+                for (InferenceJob job : jobs) {
+                    job.onCancel(null);
+                }
+            }
+            Tensor.closeAll(inputs);
+        }
+        long to = clock.nanos();
+        List<List<Tensor>> parts;
+        try {
+            parts = split.many(jobs, outputs, asked, wanted, rows, extra);
+        } finally {
+            Tensor.closeAll(outputs);
+        }
+        counts.executed(rows, from - started, to - from, clock.nanos() - to);
+        if (extra > 0) {
+            counts.batches.padding.add(extra);
+        }
+        Map<String, Object> parameters = runParameters();
+        for (int i = 0; i < jobs.size(); i++) {
+            jobs.get(i).ran(from, to, rows);
+            jobs.get(i).complete(parts.get(i), parameters);
+        }
+    }
+
+    /** What every answer of one run says of it. */
+    private Map<String, Object> runParameters() {
+        return batchIds ? Map.of(BATCH_ID, UUID.randomUUID().toString()) : Map.of();
+    }
+
+    /** Every job ends here, whatever the model throws; those of a decoupled model perhaps later. */
+    private void runRequests(ModelInstance invocation, List<InferenceJob> jobs, ModelStatistics counts) {
+        RequestExecution run = new RequestExecution(rows(jobs), counts, clock, runParameters());
+        List<ModelRequestAdapter> requests = new ArrayList<>(jobs.size());
+        for (InferenceJob job : jobs) {
+            requests.add(
+                    new ModelRequestAdapter(job, gather.request(job), wanted(job), split, id.model(), decoupled, run));
+        }
+        ServingException failure = null;
+        RunGuard guard = guard(invocation, jobs);
+        try {
+            invocation.execute(List.<ModelRequest>copyOf(requests));
+        } catch (Throwable t) {
+            failure = failure(t);
+            report(failure, jobs.size());
+        } finally {
+            if (guard != null) {
+                guard.end();
+                for (ModelRequestAdapter request : requests) {
+                    request.withdraw();
+                }
+            }
+        }
+        for (ModelRequestAdapter request : requests) {
+            if (failure != null) {
+                request.fail(failure);
+            } else if (!decoupled) {
+                request.unanswered();
+            }
+        }
+    }
+
+    private static int rows(List<InferenceJob> jobs) {
+        int rows = 0;
+        for (InferenceJob job : jobs) {
+            rows += job.batchSize();
+        }
+        return rows;
+    }
+
+    private List<String> wanted(InferenceJob job) {
+        List<RequestedOutput> requested = job.request().outputs();
+        if (requested.isEmpty()) {
+            return plan.allOutputs();
+        }
+        if (requested.size() == 1) {
+            return List.of(requested.get(0).name());
+        }
+        return requested.stream().map(RequestedOutput::name).toList();
+    }
+
+    private List<String> union(List<List<String>> wanted) {
+        List<String> first = wanted.get(0);
+        for (List<String> other : wanted) {
+            if (other != first && !other.equals(first)) {
+                return plan.union(wanted);
+            }
+        }
+        return first;
+    }
+
+    private @Nullable RunGuard guard(ModelInstance invocation, InferenceJob job) {
+        if (!model.traits().cancel()) {
+            return null;
+        }
+        RunGuard guard = new RunGuard(invocation, 1);
+        job.onCancel(guard);
+        return guard;
+    }
+
+    private @Nullable RunGuard guard(ModelInstance invocation, List<InferenceJob> jobs) {
+        if (!model.traits().cancel()) {
+            return null;
+        }
+        RunGuard guard = new RunGuard(invocation, jobs.size());
+        for (InferenceJob job : jobs) {
+            job.onCancel(guard);
+        }
+        return guard;
+    }
+
+    /** Ends the invocations; no run is under way and none follows. */
+    @Override
+    public void close() {
+        for (int i = 0; i < invocations.length; i++) {
+            retired(i);
+        }
+    }
+
+    /** Stops a run when the last client that waits for it has gone, and never the run after it. */
+    private static final class RunGuard implements Runnable {
+        private final ModelInstance invocation;
+        private int waiting;
+
+        RunGuard(ModelInstance invocation, int waiting) {
+            this.invocation = invocation;
+            this.waiting = waiting;
+        }
+
+        @Override
+        public synchronized void run() {
+            if (waiting > 0 && --waiting == 0) {
+                invocation.cancel();
+            }
+        }
+
+        synchronized void end() {
+            waiting = 0;
+        }
+    }
+}

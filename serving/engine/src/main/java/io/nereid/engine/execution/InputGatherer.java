@@ -1,0 +1,225 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.execution;
+
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.ModelConfig;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes what a model is fed from what its clients gave: a request alone passes its tensors themselves, several are laid
+ * one after the other into one slab per input. Thread-safe: it keeps nothing.
+ */
+final class InputGatherer {
+    private final IoMapping plan;
+    private final int alignment;
+    private final @Nullable BatchInputs batchInputs;
+
+    InputGatherer(ModelConfig config, IoMapping plan, int alignment) {
+        this.plan = plan;
+        this.alignment = alignment;
+        this.batchInputs = config.batchInputs().isEmpty() ? null : new BatchInputs(config.name(), config.batchInputs());
+    }
+
+    /**
+     * What the model is fed for one job: the list of its request itself, which stays the job's, or else a list that is
+     * the caller's with its tensors.
+     */
+    List<Tensor> one(InferenceJob job) {
+        List<Tensor> inputs = job.request().inputs();
+        if (plan.plainInputs() && aligned(inputs)) {
+            return inputs;
+        }
+        List<Tensor> fed = new ArrayList<>(inputs.size());
+        try {
+            for (int i = 0; i < inputs.size(); i++) {
+                Tensor t = inputs.get(i);
+                Shape shape = plan.modelShape(plan.input(t.name(), i), t.shape());
+                fed.add(aligned(t) ? t.retainAs(t.name(), shape) : copy(t, shape));
+            }
+            if (batchInputs != null) {
+                batchInputs.addTo(fed, List.of(job), 0);
+            }
+            return fed;
+        } catch (RuntimeException e) {
+            Tensor.closeAll(fed);
+            throw e;
+        }
+    }
+
+    /** A job's inputs as a model sees them that takes requests, as {@link #one}; ragged ones keep their shape. */
+    List<Tensor> request(InferenceJob job) {
+        List<Tensor> inputs = job.request().inputs();
+        if (plan.plainInputs()) {
+            return inputs;
+        }
+        List<Tensor> fed = new ArrayList<>(inputs.size());
+        for (int i = 0; i < inputs.size(); i++) {
+            Tensor t = inputs.get(i);
+            IoMapping.Input input = plan.input(t.name(), i);
+            fed.add(t.retainAs(
+                    t.name(), input != null && input.ragged() ? t.shape() : plan.modelShape(input, t.shape())));
+        }
+        return fed;
+    }
+
+    /**
+     * One slab per input: the jobs' bytes one after the other, each padded where shapes may differ. The caller owns the
+     * tensors.
+     *
+     * @param rows of the jobs
+     * @param extra rows to add, as copies of the first row of the last job that has one
+     */
+    List<Tensor> many(List<InferenceJob> jobs, int rows, int extra) {
+        List<Tensor> first = jobs.get(0).request().inputs();
+        List<Tensor> slabs = new ArrayList<>(first.size());
+        try {
+            for (int i = 0; i < first.size(); i++) {
+                slabs.add(extra == 0 ? slab(jobs, rows, null, 0, i) : filled(jobs, rows, extra, i));
+            }
+            if (batchInputs != null) {
+                batchInputs.addTo(slabs, jobs, extra);
+            }
+            return slabs;
+        } catch (RuntimeException e) {
+            Tensor.closeAll(slabs);
+            throw e;
+        }
+    }
+
+    private Tensor filled(List<InferenceJob> jobs, int rows, int extra, int i) {
+        int last = jobs.size() - 1;
+        while (last > 0 && jobs.get(last).batchSize() == 0) {
+            last--;
+        }
+        try (Tensor filler = firstRow(input(jobs.get(last), i), jobs.get(last).batchSize())) {
+            return slab(jobs, rows, filler, extra, i);
+        }
+    }
+
+    private static Tensor firstRow(Tensor t, int rows) {
+        int length = t.byteLength() / rows;
+        if (t.dataType() == DataType.BYTES) {
+            length = 0;
+            for (long n = t.shape().elementCount() / rows; n > 0; n--) {
+                length += 4 + t.region().getInt(t.offset() + length);
+            }
+        }
+        return t.retainSlice(t.shape().withFirst(1), 0, length);
+    }
+
+    private Tensor slab(List<InferenceJob> jobs, int rows, @Nullable Tensor filler, int extra, int i) {
+        Tensor first = input(jobs.get(0), i);
+        IoMapping.Input input = plan.input(first.name(), i);
+        boolean ragged = input != null && input.ragged();
+        Shape padded = plan.pads() && !ragged ? padded(jobs, i) : null;
+        long bytes = 0;
+        for (InferenceJob job : jobs) {
+            bytes += length(input(job, i), padded);
+        }
+        if (filler != null) {
+            bytes += (long) extra * length(filler, padded);
+        }
+        if (bytes > Integer.MAX_VALUE - MemoryRegion.ALIGNMENT) {
+            throw tooMuch(first, rows + extra, bytes, padded != null);
+        }
+        Shape shape = ragged
+                ? flat(jobs, filler, extra, i)
+                : plan.modelShape(input, padded == null ? first.shape() : padded)
+                        .withFirst(rows + extra);
+        MemoryRegion slab = MemoryRegion.allocate((int) bytes);
+        int at = 0;
+        for (InferenceJob job : jobs) {
+            at = write(input(job, i), padded, slab, at);
+        }
+        if (filler != null) {
+            int end = write(filler, padded, slab, at);
+            if (end > at) {
+                VariableLengthPadding.repeat(slab, at, end - at, (int) bytes - at);
+            }
+        }
+        return Tensor.over(first.name(), first.dataType(), shape, slab, 0, (int) bytes);
+    }
+
+    private static Tensor input(InferenceJob job, int i) {
+        return job.request().inputs().get(i);
+    }
+
+    private static long length(Tensor t, @Nullable Shape padded) {
+        return padded == null ? t.byteLength() : VariableLengthPadding.bytes(t, padded);
+    }
+
+    private static int write(Tensor t, @Nullable Shape padded, MemoryRegion slab, int at) {
+        if (padded != null) {
+            return VariableLengthPadding.write(t, padded, slab, at);
+        }
+        slab.setBytes(at, t.region(), t.offset(), t.byteLength());
+        return at + t.byteLength();
+    }
+
+    /** The least shape that holds all, but for the first dimension; null when they are alike. */
+    private static @Nullable Shape padded(List<InferenceJob> jobs, int i) {
+        Shape first = input(jobs.get(0), i).shape();
+        long[] most = null;
+        for (InferenceJob job : jobs) {
+            Shape shape = input(job, i).shape();
+            if (most == null && shape.sameBeyondFirst(first)) {
+                continue;
+            }
+            most = most == null ? first.dims() : most;
+            for (int d = 1; d < most.length; d++) {
+                most[d] = Math.max(most[d], shape.dim(d));
+            }
+        }
+        return most == null ? null : Shape.of(most);
+    }
+
+    /** Padded, each may still run alone: so it is said to be the requests' fault. */
+    private static ServingException tooMuch(Tensor first, int rows, long bytes, boolean padded) {
+        return ServingException.of(
+                padded ? ErrorCode.INVALID_ARGUMENT : ErrorCode.INTERNAL,
+                "input '" + first.name() + "' of a batch of " + rows + " rows takes " + bytes
+                        + " bytes (expected: < 2 GiB)",
+                "lower max_batch_size");
+    }
+
+    private static Shape flat(List<InferenceJob> jobs, @Nullable Tensor filler, int extra, int i) {
+        long elements = 0;
+        for (InferenceJob job : jobs) {
+            elements += input(job, i).shape().elementCount();
+        }
+        if (filler != null) {
+            elements += extra * filler.shape().elementCount();
+        }
+        return Shape.of(elements);
+    }
+
+    private boolean aligned(List<Tensor> inputs) {
+        if (alignment > 1) {
+            for (int i = 0; i < inputs.size(); i++) {
+                if (!aligned(inputs.get(i))) {
+                    return false;
+                }
+            }
+        }
+        return true;
+    }
+
+    private boolean aligned(Tensor t) {
+        return alignment <= 1 || t.byteLength() == 0 || t.address() % alignment == 0;
+    }
+
+    private static Tensor copy(Tensor t, Shape shape) {
+        MemoryRegion region = MemoryRegion.allocate(t.byteLength());
+        region.setBytes(0, t.region(), t.offset(), t.byteLength());
+        return Tensor.over(t.name(), t.dataType(), shape, region, 0, t.byteLength());
+    }
+}

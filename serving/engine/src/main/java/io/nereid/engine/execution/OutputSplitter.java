@@ -1,0 +1,284 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.execution;
+
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceJob;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Makes each client's answer from what a model gave: checks it against the configuration, gives it the shape clients
+ * see, and hands each its rows as slices of the run's output. Thread-safe: it keeps nothing.
+ */
+public final class OutputSplitter {
+    private final String model;
+    private final IoMapping plan;
+
+    public OutputSplitter(String model, IoMapping plan) {
+        this.model = model;
+        this.plan = plan;
+    }
+
+    /**
+     * The answer of a job that ran alone. Takes over the outputs, on an exception too.
+     *
+     * @param wanted what the run was asked for, in that order
+     */
+    List<Tensor> one(InferenceJob job, List<Tensor> outputs, List<String> wanted) {
+        try {
+            check(outputs, wanted, job.batchSize());
+            if (plan.plainOutputs()) {
+                return outputs;
+            }
+            List<Tensor> answer = new ArrayList<>(outputs.size());
+            for (int i = 0; i < outputs.size(); i++) {
+                answer.add(asClient(outputs.get(i), i, job));
+            }
+            Tensor.closeAll(outputs);
+            return answer;
+        } catch (RuntimeException e) {
+            Tensor.closeAll(outputs);
+            throw e;
+        }
+    }
+
+    /** What a model that takes requests answered to one of them: those outputs that were wanted. As {@link #one}. */
+    List<Tensor> request(InferenceJob job, List<Tensor> outputs, List<String> wanted) {
+        List<Tensor> answer = new ArrayList<>(wanted.size());
+        try {
+            for (Tensor t : outputs) {
+                check(t, plan.output(t.name(), 0), -1);
+            }
+            for (String name : wanted) {
+                for (int i = 0; i < outputs.size(); i++) {
+                    if (outputs.get(i).name().equals(name)) {
+                        answer.add(asClient(outputs.get(i), i, job));
+                    }
+                }
+            }
+        } catch (RuntimeException e) {
+            Tensor.closeAll(answer);
+            throw e;
+        } finally {
+            Tensor.closeAll(outputs);
+        }
+        return answer;
+    }
+
+    /**
+     * The part of each output that belongs to each job, in the order that job asked for. The outputs stay with the
+     * caller.
+     *
+     * @param asked what the run was asked for, in that order
+     * @param wanted what each job asked for
+     * @param rows of the whole run
+     * @param extra how many of them are at its end, belong to nobody and are thrown away
+     */
+    List<List<Tensor>> many(
+            List<InferenceJob> jobs,
+            List<Tensor> outputs,
+            List<String> asked,
+            List<List<String>> wanted,
+            int rows,
+            int extra) {
+        check(outputs, asked, rows);
+        int[] at = new int[outputs.size()];
+        List<List<Tensor>> parts = new ArrayList<>(jobs.size());
+        try {
+            for (int j = 0; j < jobs.size(); j++) {
+                parts.add(part(jobs.get(j), outputs, wanted.get(j), at, rows));
+            }
+            if (extra > 0) {
+                skip(jobs.get(jobs.size() - 1), outputs, at, rows, extra);
+            }
+            for (int o = 0; o < at.length; o++) {
+                if (at[o] != outputs.get(o).byteLength()) {
+                    throw unlike(outputs.get(o), "it to hold exactly what its requests' inputs call for");
+                }
+            }
+            return parts;
+        } catch (RuntimeException e) {
+            parts.forEach(Tensor::closeAll);
+            throw e;
+        }
+    }
+
+    private List<Tensor> part(InferenceJob job, List<Tensor> outputs, List<String> wanted, int[] at, int rows) {
+        @Nullable Tensor[] part = new @Nullable Tensor[wanted.size()];
+        try {
+            for (int o = 0; o < outputs.size(); o++) {
+                Tensor whole = outputs.get(o);
+                IoMapping.Output spec = known(whole, o);
+                Shape shape = spec.source() == null
+                        ? plan.clientShape(spec, whole.shape()).withFirst(job.batchSize())
+                        : scattered(spec, spec.source(), job, job.batchSize());
+                long elements = spec.source() == null ? elements(whole, rows, job.batchSize()) : shape.elementCount();
+                int length = bytes(whole, at[o], elements);
+                int position = wanted.indexOf(whole.name());
+                if (position >= 0) {
+                    part[position] = whole.retainSlice(shape, at[o], length);
+                }
+                at[o] += length;
+            }
+            List<Tensor> answer = new ArrayList<>(part.length);
+            for (Tensor t : part) {
+                if (t != null) {
+                    answer.add(t);
+                }
+            }
+            return answer;
+        } catch (RuntimeException e) {
+            for (Tensor t : part) {
+                if (t != null) {
+                    t.close();
+                }
+            }
+            throw e;
+        }
+    }
+
+    /** Passes the rows at the end over, which are like those of {@code like}. */
+    private void skip(InferenceJob like, List<Tensor> outputs, int[] at, int rows, int extra) {
+        for (int o = 0; o < outputs.size(); o++) {
+            Tensor whole = outputs.get(o);
+            IoMapping.Output spec = known(whole, o);
+            long elements = spec.source() != null
+                    ? scattered(spec, spec.source(), like, extra).elementCount()
+                    : elements(whole, rows, extra);
+            at[o] += bytes(whole, at[o], elements);
+        }
+    }
+
+    private static long elements(Tensor whole, int rows, int part) {
+        return rows == 0 ? 0 : whole.shape().elementCount() / rows * part;
+    }
+
+    /** Bytes of the next {@code elements} elements. */
+    private int bytes(Tensor whole, int from, long elements) {
+        long end;
+        if (whole.dataType() != DataType.BYTES) {
+            end = from + elements * whole.dataType().size();
+        } else {
+            int at = from;
+            for (long i = 0; i < elements; i++) {
+                if (at > whole.byteLength() - 4) {
+                    throw unlike(whole, "as many texts as its shape says");
+                }
+                int length = whole.region().getInt(whole.offset() + at);
+                if (length < 0 || length > whole.byteLength() - at - 4) {
+                    throw unlike(whole, "texts that end within it");
+                }
+                at += 4 + length;
+            }
+            end = at;
+        }
+        if (end > whole.byteLength()) {
+            throw unlike(whole, "at least " + end + " bytes, got " + whole.byteLength());
+        }
+        return (int) end - from;
+    }
+
+    /** The output under the shape that clients see, with a count of its own. */
+    private Tensor asClient(Tensor t, int guess, InferenceJob job) {
+        IoMapping.Output spec = known(t, guess);
+        Shape shape;
+        if (spec.source() == null) {
+            shape = plan.clientShape(spec, t.shape());
+        } else {
+            shape = scattered(spec, spec.source(), job, job.batchSize());
+            if (shape.elementCount() != t.shape().elementCount()) {
+                throw unlike(t, shape + ", as its request's input calls for");
+            }
+        }
+        return t.retainAs(t.name(), shape);
+    }
+
+    /** The dimensions of the output with the sizes that the source has at the places that are open. */
+    private Shape scattered(IoMapping.Output spec, String source, InferenceJob job, int rows) {
+        Shape dims = spec.spec().shape();
+        for (Tensor t : job.request().inputs()) {
+            if (t.name().equals(source)) {
+                int skip = plan.batched() ? 1 : 0;
+                long[] shape = new long[dims.rank() + skip];
+                if (skip > 0) {
+                    shape[0] = rows;
+                }
+                for (int i = 0; i < dims.rank(); i++) {
+                    shape[i + skip] = dims.dim(i) >= 0
+                            ? dims.dim(i)
+                            : i + skip < t.shape().rank() ? t.shape().dim(i + skip) : 1;
+                }
+                return Shape.of(shape);
+            }
+        }
+        throw ServingException.invalidArgument("input '" + source + "' is missing in a request for model '" + model
+                + "', by which output '" + spec.name() + "' is cut (expected: it to be given)");
+    }
+
+    private void check(List<Tensor> outputs, List<String> asked, int rows) {
+        if (outputs.size() != asked.size()) {
+            throw ServingException.of(
+                    ErrorCode.INTERNAL,
+                    "model '" + model + "' gave " + outputs.size() + " outputs (expected: " + asked.size() + ": "
+                            + asked + ")");
+        }
+        for (int i = 0; i < asked.size(); i++) {
+            Tensor t = outputs.get(i);
+            if (!t.name().equals(asked.get(i))) {
+                throw ServingException.of(
+                        ErrorCode.INTERNAL,
+                        "model '" + model + "' gave output '" + t.name() + "' (expected: '" + asked.get(i) + "')");
+            }
+            check(t, plan.output(t.name(), i), rows);
+        }
+    }
+
+    private void check(Tensor t, IoMapping.@Nullable Output spec, int rows) {
+        if (spec == null) {
+            throw ServingException.of(
+                    ErrorCode.INTERNAL,
+                    "model '" + model + "' gave output '" + t.name()
+                            + "', which its configuration does not have (expected: " + plan.allOutputs() + ")");
+        }
+        if (t.dataType() != spec.dataType()) {
+            throw ServingException.of(
+                    ErrorCode.INTERNAL,
+                    "model '" + model + "' gave output '" + t.name() + "' of type " + t.dataType() + " (expected: "
+                            + spec.dataType() + ", as its configuration says)");
+        }
+        if (spec.source() != null) {
+            return;
+        }
+        if (plan.batched() && rows >= 0 && (t.shape().rank() == 0 || t.shape().dim(0) != rows)) {
+            throw ServingException.of(
+                    ErrorCode.INTERNAL,
+                    "model '" + model + "' gave output '" + t.name() + "' of shape " + t.shape() + " for a batch of "
+                            + rows + " rows (expected first dimension " + rows + ")",
+                    "set max_batch_size to 0 if the first dimension is not a batch dimension");
+        }
+        if (!spec.spec().unchecked() && !spec.accepted().accepts(t.shape())) {
+            throw unlike(t, spec.accepted() + ", as its configuration says");
+        }
+    }
+
+    private IoMapping.Output known(Tensor t, int guess) {
+        IoMapping.Output spec = plan.output(t.name(), guess);
+        if (spec == null) {
+            throw new IllegalStateException("output '" + t.name() + "' was checked before");
+        }
+        return spec;
+    }
+
+    private ServingException unlike(Tensor t, String expected) {
+        return ServingException.of(
+                ErrorCode.INTERNAL,
+                "model '" + model + "' gave output '" + t.name() + "' of shape " + t.shape() + " (expected: " + expected
+                        + ")");
+    }
+}

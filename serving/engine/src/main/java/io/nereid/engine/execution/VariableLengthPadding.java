@@ -1,0 +1,138 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.execution;
+
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.nio.ByteBuffer;
+
+/**
+ * Lays a tensor out in a larger shape of the same rank and the same first dimension, filled up with its own first
+ * element; with zeros, or empty texts, when it has none. Confined to one thread.
+ */
+final class VariableLengthPadding {
+    private static final int TEXT_HEAD = 4;
+
+    private final Tensor from;
+    private final long[] dims;
+    private final long[] target;
+    private final MemoryRegion to;
+    /** Length in bytes of what is filled in. */
+    private final int filling;
+    /** Where the next element is read, from the tensor's beginning. */
+    private int read;
+    /** Where the next element is written. */
+    private int write;
+
+    private VariableLengthPadding(Tensor from, Shape target, MemoryRegion to, int at) {
+        this.from = from;
+        this.dims = from.shape().dims();
+        this.target = target.dims();
+        this.to = to;
+        this.filling = filling(from);
+        this.write = at;
+    }
+
+    /** How many bytes the tensor takes in the other shape. */
+    static long bytes(Tensor t, Shape target) {
+        if (t.shape().sameBeyondFirst(target)) {
+            return t.byteLength();
+        }
+        long elements = target.withFirst(t.shape().dim(0)).elementCount();
+        return t.dataType() == DataType.BYTES
+                ? t.byteLength() + (elements - t.shape().elementCount()) * filling(t)
+                : elements * t.dataType().size();
+    }
+
+    /** Writes the tensor in the other shape; returns where it ends. */
+    static int write(Tensor t, Shape target, MemoryRegion to, int at) {
+        if (t.shape().sameBeyondFirst(target)) {
+            to.setBytes(at, t.region(), t.offset(), t.byteLength());
+            return at + t.byteLength();
+        }
+        VariableLengthPadding padding =
+                new VariableLengthPadding(t, target.withFirst(t.shape().dim(0)), to, at);
+        padding.lay(0);
+        return padding.write;
+    }
+
+    private static int filling(Tensor t) {
+        if (t.dataType() != DataType.BYTES) {
+            return t.dataType().size();
+        }
+        return t.byteLength() == 0 ? TEXT_HEAD : TEXT_HEAD + t.region().getInt(t.offset());
+    }
+
+    private void lay(int dim) {
+        if (sameFrom(dim)) {
+            copy(count(dims, dim));
+            return;
+        }
+        for (long i = 0; i < dims[dim]; i++) {
+            lay(dim + 1);
+        }
+        fill((target[dim] - dims[dim]) * count(target, dim + 1));
+    }
+
+    private boolean sameFrom(int dim) {
+        for (int i = dim; i < dims.length; i++) {
+            if (dims[i] != target[i]) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static long count(long[] sizes, int dim) {
+        long n = 1;
+        for (int i = dim; i < sizes.length; i++) {
+            n *= sizes[i];
+        }
+        return n;
+    }
+
+    private void copy(long elements) {
+        int length;
+        if (from.dataType() == DataType.BYTES) {
+            int end = read;
+            for (long i = 0; i < elements; i++) {
+                end += TEXT_HEAD + from.region().getInt(from.offset() + end);
+            }
+            length = end - read;
+        } else {
+            length = (int) elements * from.dataType().size();
+        }
+        to.setBytes(write, from.region(), from.offset() + read, length);
+        read += length;
+        write += length;
+    }
+
+    private void fill(long elements) {
+        if (elements == 0) {
+            return;
+        }
+        int length = (int) (elements * filling);
+        if (from.byteLength() == 0) {
+            ByteBuffer zeros = to.nio(write, length);
+            while (zeros.hasRemaining()) {
+                zeros.put((byte) 0);
+            }
+        } else {
+            to.setBytes(write, from.region(), from.offset(), filling);
+            repeat(to, write, filling, length);
+        }
+        write += length;
+    }
+
+    /** Fills {@code length} bytes at {@code at} with copies of the first {@code unit} of them. */
+    static void repeat(MemoryRegion region, int at, int unit, int length) {
+        int done = unit;
+        while (done < length) {
+            int next = Math.min(done, length - done);
+            region.setBytes(at + done, region, at, next);
+            done += next;
+        }
+    }
+}

@@ -1,0 +1,194 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.loading;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.BackendContext;
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelLocation;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.engine.servable.BatchingDefaults;
+import io.nereid.engine.servable.ModelServable;
+import io.nereid.engine.servable.ServableFactory;
+import io.nereid.engine.warmup.ModelWarmup;
+import io.nereid.engine.warmup.SavedModelWarmup;
+import io.nereid.repository.BatchingParameters;
+import io.nereid.repository.ConfigDocument;
+import io.nereid.spi.Loader;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.InstanceGroup;
+import io.nereid.spi.ModelConfig.VersionPolicy;
+import io.nereid.spi.Servable;
+import io.nereid.spi.ServableId;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
+
+/** Loads one stored version on a backend. Called by one thread at a time. */
+public final class ModelLoader implements Loader {
+    private final ModelLocation source;
+    private final Backend backend;
+    private final BackendContext context;
+    private final ServableFactory servables;
+    private volatile ModelConfig config;
+    private volatile String fingerprint;
+    private long loadNanos;
+    private @Nullable ModelServable servable;
+    private @Nullable FileFingerprint files;
+
+    public ModelLoader(
+            ModelLocation source,
+            ModelConfig config,
+            Backend backend,
+            String fingerprint,
+            BackendContext context,
+            ServableFactory servables) {
+        this.source = source;
+        this.config = config;
+        this.backend = backend;
+        this.fingerprint = fingerprint;
+        this.context = context;
+        this.servables = servables;
+    }
+
+    @Override
+    public ServableId id() {
+        return source.id();
+    }
+
+    @Override
+    public String fingerprint() {
+        return fingerprint;
+    }
+
+    @Override
+    public String backend() {
+        return backend.name();
+    }
+
+    /** The size of the version's files: an engine holds at least the weights. */
+    @Override
+    public long estimateBytes() {
+        try (Stream<java.nio.file.Path> all = Files.walk(source.versionDirectory())) {
+            return all.filter(Files::isRegularFile)
+                    .mapToLong(f -> f.toFile().length())
+                    .sum();
+        } catch (IOException | UncheckedIOException e) {
+            return 0;
+        }
+    }
+
+    @Override
+    public Servable load() {
+        String unavailable = backend.unavailable();
+        if (unavailable != null) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION, "backend '" + backend.name() + "' cannot work here: " + unavailable);
+        }
+        long from = servables.clock().nanos();
+        files = FileFingerprint.of(source);
+        BatchingDefaults rules = servables.batching();
+        BatchingParameters parameters = rules.of(source);
+        BackendModel model = backend.load(source, config, rules.context(context, parameters));
+        try {
+            model = rules.apply(model, config, parameters);
+            // What only the backend could say may break a rule; a GPU instance that it has taken is no fault.
+            ConfigDocument.check(model.config(), source.modelDirectory(), true);
+            ModelServable made = servables.make(source, model);
+            servable = made;
+            loadNanos = servables.clock().nanos() - from;
+            return made;
+        } catch (RuntimeException e) {
+            model.close();
+            throw e;
+        }
+    }
+
+    @Override
+    public void warm() {
+        ModelServable loaded = servable;
+        if (loaded != null) {
+            long from = servables.clock().nanos();
+            new ModelWarmup(source.modelDirectory(), loaded, servables.clock()).run();
+            new SavedModelWarmup(source, loaded, servables.warmup()).run();
+            loaded.loadNanos(loadNanos + servables.clock().nanos() - from);
+            servables.show(loaded, fingerprint);
+        }
+    }
+
+    /** Another number of instances, or other wishes about versions, need no reload. */
+    @Override
+    public boolean adopt(Loader next) {
+        ModelServable serving = servable;
+        FileFingerprint loaded = files;
+        if (serving == null
+                || loaded == null
+                || !(next instanceof ModelLoader other)
+                || !other.backend().equals(backend())
+                || !other.source.equals(source)
+                || !rest(config).equals(rest(other.config))
+                || !resizable(groups(serving), other.config.instanceGroups())
+                || !loaded.same(FileFingerprint.of(source))) {
+            return false;
+        }
+        ModelConfig.Builder changed = serving.config().toBuilder().versionPolicy(other.config.versionPolicy());
+        if (!config.instanceGroups().equals(other.config.instanceGroups())) {
+            changed.instanceGroups(other.config.instanceGroups());
+        }
+        serving.resize(servables.completed(changed.build()));
+        config = other.config;
+        fingerprint = other.fingerprint;
+        return true;
+    }
+
+    private static ModelConfig rest(ModelConfig config) {
+        return config.toBuilder()
+                .instanceGroups(List.of())
+                .versionPolicy(VersionPolicy.LATEST)
+                .document(Map.of())
+                .build();
+    }
+
+    /** As configured, or as the backend chose them. */
+    private List<InstanceGroup> groups(ModelServable serving) {
+        return config.instanceGroups().isEmpty() ? serving.config().instanceGroups() : config.instanceGroups();
+    }
+
+    /** Whether both are as they are, or differ in nothing but how many instances there are. */
+    private static boolean resizable(List<InstanceGroup> now, List<InstanceGroup> next) {
+        if (now.equals(next)) {
+            return true;
+        }
+        return !now.isEmpty()
+                && !next.isEmpty()
+                && Stream.concat(now.stream(), next.stream())
+                                .map(g -> new InstanceGroup(
+                                        "",
+                                        g.kind(),
+                                        1,
+                                        g.gpus(),
+                                        g.passive(),
+                                        g.hostPolicy(),
+                                        g.resources(),
+                                        g.priority()))
+                                .distinct()
+                                .count()
+                        == 1
+                && !now.get(0).passive();
+    }
+
+    @Override
+    public void unload() {
+        ModelServable loaded = servable;
+        servable = null;
+        if (loaded != null) {
+            servables.hide(loaded);
+            loaded.unload();
+        }
+    }
+}

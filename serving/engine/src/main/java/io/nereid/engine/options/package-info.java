@@ -1,0 +1,7 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+/** Settings of an embedded engine: repositories, batching, cache, warm-up, metrics. */
+@NullMarked
+package io.nereid.engine.options;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,126 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.request;
+
+import io.nereid.base.ServingException;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.ResponseSink;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Tensors that have nothing but the batch dimension. A configuration must give them a dimension of 1, and Open Inference
+ * shows that; who asks for a signature by its name sees them as the model has them: {@code [n]} instead of {@code [n,1]}.
+ * Immutable.
+ */
+public final class ScalarShapes {
+    private final Set<String> inputs = new HashSet<>();
+    private final Set<String> outputs = new HashSet<>();
+
+    private ScalarShapes(ModelConfig config) {
+        collect(config.inputs(), inputs);
+        collect(config.outputs(), outputs);
+    }
+
+    private static void collect(List<TensorSpec> specs, Set<String> names) {
+        for (TensorSpec s : specs) {
+            Shape reshape = s.reshape();
+            if (reshape != null && reshape.rank() == 0 && s.shape().rank() == 1) {
+                names.add(s.name());
+            }
+        }
+    }
+
+    /** Of a model; null when it has none. */
+    public static @Nullable ScalarShapes of(ModelConfig config) {
+        if (!config.batched()) {
+            return null;
+        }
+        ScalarShapes found = new ScalarShapes(config);
+        return found.inputs.isEmpty() && found.outputs.isEmpty() ? null : found;
+    }
+
+    /** A signature as the model has it. */
+    public Signature seen(Signature signature) {
+        return new Signature(
+                signature.method(),
+                seen(signature.inputs(), inputs),
+                seen(signature.outputs(), outputs),
+                signature.tensors());
+    }
+
+    private static List<TensorSpec> seen(List<TensorSpec> specs, Set<String> names) {
+        return specs.stream()
+                .map(s -> names.contains(s.name())
+                        ? new TensorSpec(s.name(), s.dataType(), Shape.of(-1), s.optional())
+                        : s)
+                .toList();
+    }
+
+    /** The request with its rows of one value as the configuration has them; it takes the place of {@code request}. */
+    public InferenceRequest fed(InferenceRequest request) {
+        List<Tensor> given = request.inputs();
+        boolean any = false;
+        for (int i = 0; i < given.size(); i++) {
+            any |= flat(given.get(i));
+        }
+        if (!any) {
+            return request;
+        }
+        List<Tensor> fed = new ArrayList<>(given.size());
+        for (Tensor t : given) {
+            if (flat(t)) {
+                fed.add(t.retainAs(t.name(), Shape.of(t.shape().dim(0), 1)));
+                t.close();
+            } else {
+                fed.add(t);
+            }
+        }
+        return request.with(fed, request.outputs());
+    }
+
+    private boolean flat(Tensor t) {
+        return t.shape().rank() == 1 && inputs.contains(t.name());
+    }
+
+    /** A sink that gets rows of one value as the model has them. */
+    public ResponseSink answered(ResponseSink sink) {
+        return outputs.isEmpty() ? sink : new Flattened(sink);
+    }
+
+    private final class Flattened implements ResponseSink {
+        private final ResponseSink sink;
+
+        Flattened(ResponseSink sink) {
+            this.sink = sink;
+        }
+
+        @Override
+        public void next(InferenceResponse response, boolean last) {
+            List<Tensor> seen = new ArrayList<>(response.outputs().size());
+            for (Tensor t : response.outputs()) {
+                if (t.shape().rank() == 2 && t.shape().dim(1) == 1 && outputs.contains(t.name())) {
+                    seen.add(t.retainAs(t.name(), Shape.of(t.shape().dim(0))));
+                    t.close();
+                } else {
+                    seen.add(t);
+                }
+            }
+            sink.next(new InferenceResponse(response.servable(), response.id(), seen, response.parameters()), last);
+        }
+
+        @Override
+        public void fail(ServingException e) {
+            sink.fail(e);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.servable;
+
+import io.nereid.backend.ModelLocation;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.scheduling.BatchStrategy;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.ModelConfig;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
+import java.util.stream.StreamSupport;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A batching strategy from a jar of the model's own, in a class loader that ends with it. Confined as the strategy inside.
+ */
+public final class CustomBatchStrategy implements BatchStrategy {
+    /** The jar's name in the version's or the model's directory. */
+    public static final String FILE = "batchstrategy.jar";
+
+    public static final String PARAMETER = "TRITON_BATCH_STRATEGY_PATH";
+
+    private final BatchStrategy strategy;
+    private final URLClassLoader classes;
+
+    private CustomBatchStrategy(BatchStrategy strategy, URLClassLoader classes) {
+        this.strategy = strategy;
+        this.classes = classes;
+    }
+
+    /**
+     * The strategy of a model with dynamic batching, or null when it has none.
+     *
+     * @throws ServingException INVALID_ARGUMENT for a jar that is named but not there, that holds no provider, or whose
+     *     provider fails
+     */
+    static @Nullable BatchStrategy find(ModelLocation source, ModelConfig config) {
+        String named = config.parameters().get(PARAMETER);
+        Path jar = null;
+        if (named != null && !named.isEmpty()) {
+            jar = source.modelDirectory().resolve(named);
+            if (!Files.isRegularFile(jar)) {
+                throw ServingException.invalidArgument(
+                        "parameter " + PARAMETER + " of model '" + config.name() + "' names " + jar
+                                + ", which is not there",
+                        "give the path of a jar, from the model's directory on or absolute");
+            }
+        } else {
+            for (Path directory : List.of(source.versionDirectory(), source.modelDirectory())) {
+                if (jar == null && Files.isRegularFile(directory.resolve(FILE))) {
+                    jar = directory.resolve(FILE);
+                }
+            }
+        }
+        if (jar == null) {
+            return null;
+        }
+        if (config.batching() == null) {
+            throw ServingException.invalidArgument(
+                    "model '" + config.name() + "' has a batching strategy, " + jar + ", but no dynamic_batching",
+                    "add dynamic_batching to its configuration, or remove the jar");
+        }
+        return open(jar, config);
+    }
+
+    private static BatchStrategy open(Path jar, ModelConfig config) {
+        URLClassLoader classes;
+        try {
+            classes = new URLClassLoader(
+                    "batchstrategy-" + config.name(),
+                    new URL[] {jar.toUri().toURL()},
+                    BatchStrategy.class.getClassLoader());
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        try {
+            List<BatchStrategy.Provider> providers = StreamSupport.stream(
+                            ServiceLoader.load(BatchStrategy.Provider.class, classes)
+                                    .spliterator(),
+                            false)
+                    .filter(p -> p.getClass().getClassLoader() == classes)
+                    .toList();
+            if (providers.size() != 1) {
+                throw ServingException.invalidArgument(
+                        "batching strategy " + jar + " of model '" + config.name() + "' has " + providers.size()
+                                + " providers (expected: 1)",
+                        "name one in META-INF/services/" + BatchStrategy.Provider.class.getName());
+            }
+            return new CustomBatchStrategy(providers.get(0).open(config), classes);
+        } catch (ServiceConfigurationError | LinkageError | RuntimeException e) {
+            end(classes);
+            throw e instanceof ServingException s
+                    ? s
+                    : ServingException.wrap(
+                            ErrorCode.INVALID_ARGUMENT,
+                            "batching strategy " + jar + " of model '" + config.name() + "' cannot be used: "
+                                    + e.getMessage(),
+                            e);
+        }
+    }
+
+    @Override
+    public @Nullable Object begin() {
+        return strategy.begin();
+    }
+
+    @Override
+    public boolean include(InferenceJob job, @Nullable Object state) {
+        return strategy.include(job, state);
+    }
+
+    @Override
+    public void end(@Nullable Object state) {
+        strategy.end(state);
+    }
+
+    @Override
+    public void close() {
+        try {
+            strategy.close();
+        } finally {
+            end(classes);
+        }
+    }
+
+    private static void end(URLClassLoader classes) {
+        try {
+            classes.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

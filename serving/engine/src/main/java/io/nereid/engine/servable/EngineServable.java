@@ -1,0 +1,255 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.servable;
+
+import io.nereid.backend.ModelMetric;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.NameSuggestions;
+import io.nereid.base.ServingException;
+import io.nereid.engine.cache.VersionResponseCache;
+import io.nereid.engine.request.Classification;
+import io.nereid.engine.request.RequestValidator;
+import io.nereid.engine.request.ScalarShapes;
+import io.nereid.engine.request.TabularInputs;
+import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.spi.InferenceRequest.RequestedOutput;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.Servable;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.Tensor;
+import io.nereid.tfdata.ExampleTensors;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What every loaded version has, whether it is a model on a backend or made of other models: how it is described, what
+ * its requests are checked against, and what it has done. Thread-safe.
+ */
+public abstract class EngineServable implements Servable {
+    private final ModelMetadata metadata;
+    private final RequestValidator checks;
+    private final ModelStatistics statistics;
+    private final @Nullable ScalarShapes rowScalars;
+    private volatile ModelConfig config;
+    private volatile long loadNanos;
+    private volatile @Nullable VersionResponseCache cache;
+
+    /** For a version with a complete configuration, of which no more is measured than always is. */
+    public EngineServable(ServableId id, ModelConfig config) {
+        this(id, config, new ModelStatistics(id));
+    }
+
+    /** For a version with a complete configuration. */
+    public EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics) {
+        this(id, config, statistics, Map.of());
+    }
+
+    /** As above, of a model that says more of its signatures; shapes without the batch dimension where it is batched. */
+    EngineServable(ServableId id, ModelConfig config, ModelStatistics statistics, Map<String, Signature> signatures) {
+        this.config = config;
+        this.metadata = describe(id, config, signatures);
+        this.checks = new RequestValidator(metadata, config.fit());
+        this.statistics = statistics;
+        this.rowScalars = ScalarShapes.of(config);
+    }
+
+    private static ModelMetadata describe(ServableId id, ModelConfig config, Map<String, Signature> own) {
+        List<TensorSpec> inputs = onWire(config.inputs(), config.batched());
+        List<TensorSpec> outputs = onWire(config.outputs(), config.batched());
+        Map<String, Signature> signatures = new LinkedHashMap<>();
+        own.forEach((name, s) -> signatures.put(
+                name,
+                new Signature(
+                        s.method(),
+                        onWire(s.inputs(), config.batched()),
+                        onWire(s.outputs(), config.batched()),
+                        s.tensors())));
+        signatures.putIfAbsent(
+                ModelMetadata.DEFAULT_SIGNATURE, new Signature(Signature.PREDICT, inputs, outputs, Map.of()));
+        ScalarShapes scalars = ScalarShapes.of(config);
+        if (scalars != null) {
+            signatures.computeIfPresent(ModelMetadata.DEFAULT_SIGNATURE, (name, s) -> scalars.seen(s));
+        }
+        return new ModelMetadata(
+                id,
+                config.platform().isEmpty() ? config.backend() : config.platform(),
+                inputs,
+                outputs,
+                config.maxBatchSize(),
+                properties(config),
+                Collections.unmodifiableMap(signatures));
+    }
+
+    /** What protocols need to know beside the tensors: the names of a matrix's columns. */
+    private static Map<String, String> properties(ModelConfig config) {
+        String columns = config.parameters().getOrDefault(ExampleTensors.COLUMNS, "");
+        return columns.isEmpty() ? Map.of() : Map.of(ExampleTensors.COLUMNS, columns);
+    }
+
+    private static List<TensorSpec> onWire(List<TensorSpec> specs, boolean batched) {
+        return specs.stream()
+                .map(s -> new TensorSpec(
+                        s.name(),
+                        s.dataType(),
+                        batched ? s.shape().prepend(-1) : s.shape(),
+                        s.optional(),
+                        false,
+                        null,
+                        s.unchecked()))
+                .toList();
+    }
+
+    @Override
+    public final ModelMetadata metadata() {
+        return metadata;
+    }
+
+    @Override
+    public final ModelConfig config() {
+        return config;
+    }
+
+    /** Another configuration of which nothing that is already built depends. */
+    final void config(ModelConfig next) {
+        config = next;
+    }
+
+    public final RequestValidator checks() {
+        return checks;
+    }
+
+    /** What requests that name the default signature see otherwise; null for nothing. */
+    public final @Nullable ScalarShapes rowScalars() {
+        return rowScalars;
+    }
+
+    /** How else clients may ask for what it takes; null when they may not. */
+    public @Nullable TabularInputs tables() {
+        return null;
+    }
+
+    /** Whether the model itself wants requests. */
+    public boolean ready() {
+        return true;
+    }
+
+    /** Figures of the model's own. */
+    public List<ModelMetric> metrics() {
+        return List.of();
+    }
+
+    public final ModelStatistics statistics() {
+        return statistics;
+    }
+
+    /**
+     * What answers requests for a signature.
+     *
+     * @throws ServingException FAILED_PRECONDITION when there is none of that name
+     */
+    public final EngineServable signature(String name) {
+        EngineServable found = name.isEmpty() || name.equals(ModelMetadata.DEFAULT_SIGNATURE)
+                ? this
+                : signatures().get(name);
+        if (found == null) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "Serving signature key \"" + name + "\" not found.",
+                    NameSuggestions.didYouMean(
+                            name,
+                            metadata.signatures().keySet(),
+                            "model '" + metadata.id().model() + "' has "
+                                    + metadata.signatures().keySet()));
+        }
+        return found;
+    }
+
+    /** The signature that the parameters of a request ask for; empty for the default one. */
+    public String asked(Map<String, Object> parameters) {
+        return "";
+    }
+
+    /** What answers requests for the signatures besides the default one, by name. */
+    Map<String, ? extends EngineServable> signatures() {
+        return Map.of();
+    }
+
+    /** How long loading and warm-up took. */
+    public final long loadNanos() {
+        return loadNanos;
+    }
+
+    public final void loadNanos(long nanos) {
+        loadNanos = nanos;
+    }
+
+    /** Where answers are kept for equal requests, or null. */
+    public final @Nullable VersionResponseCache cache() {
+        return cache;
+    }
+
+    public final void cache(@Nullable VersionResponseCache keeps) {
+        cache = keeps;
+    }
+
+    /** Whether answers are kept for equal requests. */
+    public final boolean cached() {
+        return cache != null;
+    }
+
+    /** The figures as clients get them. */
+    public final ModelStatisticsSnapshot report() {
+        return statistics.report(config.decoupled(), memoryBytes());
+    }
+
+    /** Requests that wait to be run. */
+    public abstract int queued();
+
+    /** Ends everything; no request is under way. */
+    public abstract void unload();
+
+    /** The label texts of an output, or none. */
+    public List<String> labels(String output) {
+        return config.labels().getOrDefault(output, List.of());
+    }
+
+    /** Replaces the outputs of which classes were asked for; others stay. On an exception the outputs stay with the caller. */
+    final List<Tensor> classify(List<RequestedOutput> wanted, List<Tensor> outputs) {
+        boolean any = false;
+        for (int i = 0; i < wanted.size(); i++) {
+            any |= wanted.get(i).classes() > 0;
+        }
+        if (!any) {
+            return outputs;
+        }
+        List<Tensor> answer = new ArrayList<>(outputs);
+        List<Tensor> replaced = new ArrayList<>();
+        List<Tensor> made = new ArrayList<>();
+        try {
+            for (RequestedOutput w : wanted) {
+                for (int i = 0; w.classes() > 0 && i < answer.size(); i++) {
+                    Tensor scores = answer.get(i);
+                    if (scores.name().equals(w.name())) {
+                        Tensor top = Classification.top(scores, w.classes(), config.batched(), labels(w.name()));
+                        made.add(top);
+                        replaced.add(scores);
+                        answer.set(i, top);
+                    }
+                }
+            }
+        } catch (RuntimeException e) {
+            Tensor.closeAll(made);
+            throw e;
+        }
+        Tensor.closeAll(replaced);
+        return answer;
+    }
+}

@@ -1,0 +1,96 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.servable;
+
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.engine.options.EngineOptions;
+import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.HostPolicy;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.InstanceGroup;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** The pools of threads by host policy: one for each that binds threads to processors, and the common one. Immutable. */
+final class HostPolicyExecutors implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(HostPolicyExecutors.class);
+
+    private final DevicePool common;
+    private final Map<String, DevicePool> pools = new LinkedHashMap<>();
+
+    /**
+     * @param common for every model that no policy is about; not closed by this
+     * @throws ServingException INVALID_ARGUMENT for a policy that is not understood, FAILED_PRECONDITION for one that this
+     *     machine cannot keep
+     */
+    HostPolicyExecutors(DevicePool common, EngineOptions options, Clock clock) {
+        this.common = common;
+        try {
+            options.hostPolicies().forEach((name, settings) -> {
+                String text = settings.entrySet().stream()
+                        .map(e -> e.getKey() + "=" + e.getValue())
+                        .collect(Collectors.joining(","));
+                HostPolicy policy = HostPolicy.parse(name + "," + text);
+                int threads = Math.min(options.deviceThreads(), policy.cores().cardinality());
+                pools.put(name, new DevicePool("device-" + name, threads, clock, policy));
+            });
+        } catch (RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
+    /**
+     * The pool that a model's runs belong to.
+     *
+     * @throws ServingException INVALID_ARGUMENT when its instance groups belong to different ones
+     */
+    DevicePool of(ModelConfig config) {
+        Set<String> names = new LinkedHashSet<>();
+        for (InstanceGroup group : config.instanceGroups()) {
+            if (!group.passive()) {
+                names.add(policy(config, group));
+            }
+        }
+        if (names.size() > 1) {
+            throw ServingException.invalidArgument(
+                    "model '" + config.name() + "' has instance groups of different host policies: " + names
+                            + " (expected: one for all)",
+                    "give all groups the same host_policy");
+        }
+        DevicePool pool = names.isEmpty() ? null : pools.get(names.iterator().next());
+        return pool == null ? common : pool;
+    }
+
+    /** The name of the policy that is about a group, or empty. */
+    private String policy(ModelConfig config, InstanceGroup group) {
+        String name = group.hostPolicy();
+        if (name.isEmpty()) {
+            // Triton's names for groups that name none.
+            name = switch (group.kind()) {
+                case CPU, AUTO -> "cpu";
+                case MODEL -> "model";
+                case GPU -> group.gpus().isEmpty() ? "" : "gpu_" + group.gpus().get(0);
+            };
+        } else if (!pools.containsKey(name)) {
+            LOG.warn(
+                    "model '{}' names host policy '{}', which the server does not have (--host-policy"
+                            + " {},cpu-cores=...)",
+                    config.name(),
+                    name,
+                    name);
+        }
+        return pools.containsKey(name) ? name : "";
+    }
+
+    @Override
+    public void close() {
+        pools.values().forEach(DevicePool::close);
+    }
+}

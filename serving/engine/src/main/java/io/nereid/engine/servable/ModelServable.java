@@ -1,0 +1,222 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.servable;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelMetric;
+import io.nereid.base.Clock;
+import io.nereid.engine.execution.BatchExecution;
+import io.nereid.engine.request.TabularInputs;
+import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.scheduling.BatchStrategy;
+import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.InitialStates;
+import io.nereid.scheduling.Scheduler;
+import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.spi.InferenceJob;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelMetadata;
+import io.nereid.spi.ModelMetadata.Signature;
+import io.nereid.spi.ServableId;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** A loaded version on a backend: its metadata, its queue and its instances. Thread-safe. */
+public final class ModelServable extends EngineServable {
+    private static final Logger LOG = LoggerFactory.getLogger(ModelServable.class);
+
+    private final BackendModel model;
+    private final BatchExecution execution;
+    private final Scheduler scheduler;
+    /** The others that this version answers for; they run the same model. */
+    private final Map<String, ModelServable> signatures;
+
+    private final @Nullable TabularInputs tables;
+
+    private ModelServable(
+            ServableId id,
+            BackendModel model,
+            ModelConfig config,
+            ModelStatistics statistics,
+            DevicePool pool,
+            SchedulerOptions options,
+            InitialStates states,
+            Clock clock) {
+        super(id, config, statistics, own(model));
+        this.model = model;
+        this.execution = new BatchExecution(model, id, statistics, clock);
+        this.scheduler = Scheduler.of(model.config(), execution, pool, options, states);
+        Map<String, ModelServable> others = new HashMap<>();
+        own(model).forEach((name, s) -> {
+            if (!name.equals(ModelMetadata.DEFAULT_SIGNATURE)) {
+                others.put(name, new ModelServable(this, name, asked(config, s), pool, options, clock));
+            }
+        });
+        this.signatures = Map.copyOf(others);
+        this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+    }
+
+    /** One more signature of a version: with inputs, outputs and a queue of its own. */
+    private ModelServable(
+            ModelServable version,
+            String signature,
+            ModelConfig config,
+            DevicePool pool,
+            SchedulerOptions options,
+            Clock clock) {
+        super(version.metadata().id(), config, version.statistics());
+        this.model = version.model;
+        this.execution =
+                new BatchExecution(model, signature, config, version.metadata().id(), version.statistics(), clock);
+        this.scheduler = Scheduler.of(config, execution, pool, options.withStrategy(null));
+        this.signatures = Map.of();
+        this.tables = model.traits().tabular() ? new TabularInputs(metadata().inputs(), config) : null;
+    }
+
+    /** A sequence has one kind of request. */
+    private static Map<String, Signature> own(BackendModel model) {
+        return model.config().sequence() == null ? model.signatures() : Map.of();
+    }
+
+    /** The configuration with what one signature takes and gives. */
+    private static ModelConfig asked(ModelConfig config, Signature signature) {
+        return config.toBuilder()
+                .inputs(signature.inputs())
+                .outputs(signature.outputs())
+                .batchInputs(List.of())
+                .batchOutputs(List.of())
+                .build();
+    }
+
+    /**
+     * Puts a loaded model behind its queue; it owns the model and the options' strategy from here on. On an exception the
+     * model stays with the caller and the strategy is closed.
+     *
+     * @param config that of the model, as clients get it
+     * @param states files that the states of its sequences begin with
+     */
+    public static ModelServable of(
+            ServableId id,
+            BackendModel model,
+            ModelConfig config,
+            ModelStatistics statistics,
+            DevicePool pool,
+            SchedulerOptions options,
+            InitialStates states,
+            Clock clock) {
+        try {
+            return new ModelServable(id, model, config, statistics, pool, options, states, clock);
+        } catch (RuntimeException e) {
+            BatchStrategy strategy = options.strategy();
+            if (strategy != null) {
+                strategy.close();
+            }
+            throw e;
+        }
+    }
+
+    /** Options with another answer to whether runs may happen on the submitting thread. */
+    static SchedulerOptions inline(SchedulerOptions o, SchedulerOptions.Inline inline) {
+        return new SchedulerOptions(
+                o.maxQueueSize(), inline, o.strategy(), o.limiter(), o.delayScheduler(), o.backlogDelayScheduler());
+    }
+
+    @Override
+    public long memoryBytes() {
+        return model.memoryBytes();
+    }
+
+    @Override
+    public boolean ready() {
+        return model.ready();
+    }
+
+    @Override
+    public List<ModelMetric> metrics() {
+        return model.metrics();
+    }
+
+    @Override
+    public void submit(InferenceJob job) {
+        scheduler.submit(job);
+    }
+
+    @Override
+    public @Nullable TabularInputs tables() {
+        return tables;
+    }
+
+    @Override
+    public String asked(Map<String, Object> parameters) {
+        return model.signature(parameters);
+    }
+
+    @Override
+    Map<String, ModelServable> signatures() {
+        return signatures;
+    }
+
+    @Override
+    public int queued() {
+        int queued = scheduler.queued();
+        for (ModelServable other : signatures.values()) {
+            queued += other.queued();
+        }
+        return queued;
+    }
+
+    /** The number of instances that another configuration says, and that configuration. */
+    public void resize(ModelConfig next) {
+        scheduler.instances(Math.max(1, next.instances()));
+        config(next);
+        signatures.forEach((name, other) -> other.resize(next.toBuilder()
+                .inputs(other.config().inputs())
+                .outputs(other.config().outputs())
+                .batchInputs(List.of())
+                .batchOutputs(List.of())
+                .build()));
+    }
+
+    /** Runs jobs on one instance past the queue, uncounted; only before the first request. */
+    public void warm(int instance, List<InferenceJob> jobs) {
+        execution.run(instance, jobs, new ModelStatistics(metadata().id()));
+    }
+
+    /** Waits for what is queued, then frees the model. No handle is out any more, so nothing should be queued. */
+    @Override
+    public void unload() {
+        List<CompletableFuture<Void>> drained = new ArrayList<>();
+        drained.add(ended());
+        signatures.values().forEach(other -> drained.add(other.ended()));
+        try {
+            CompletableFuture.allOf(drained.toArray(new CompletableFuture<?>[0]))
+                    .get(30, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        } catch (TimeoutException | ExecutionException e) {
+            LOG.error(
+                    "{} still has work after 30 s; its memory stays in use",
+                    metadata().id(),
+                    e);
+            return;
+        }
+        signatures.values().forEach(other -> other.execution.close());
+        execution.close();
+        model.close();
+    }
+
+    /** Takes no more requests; completes when those that wait have been answered. */
+    private CompletableFuture<Void> ended() {
+        scheduler.close();
+        return scheduler.drained().toCompletableFuture();
+    }
+}

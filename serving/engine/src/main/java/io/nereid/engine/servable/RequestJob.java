@@ -1,0 +1,353 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.servable;
+
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.engine.cache.CacheableJob;
+import io.nereid.engine.cache.ResponseCacheWriter;
+import io.nereid.engine.request.ResponseTimeListener;
+import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.engine.statistics.ResponseStatistics;
+import io.nereid.observe.RequestTrace;
+import io.nereid.observe.RequestTrace.Event;
+import io.nereid.spi.InferenceEngine;
+import io.nereid.spi.InferenceRequest;
+import io.nereid.spi.InferenceResponse;
+import io.nereid.spi.ResponseSink;
+import io.nereid.tensor.Tensor;
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request on its way. It owns the request's inputs and a handle on the servable until it ends, which it does exactly
+ * once. {@link #cancel} comes from any thread; everything else from the one thread that has
+ * the job, which for answers may be any thread of the model's, one at a time.
+ */
+public final class RequestJob implements CacheableJob, InferenceEngine.Call, ResponseTimeListener {
+    private static final VarHandle ENDED;
+    private static final VarHandle ON_CANCEL;
+    /** Stands in {@link #onCancel} once the client has gone. */
+    private static final Runnable CANCELLED = () -> {};
+
+    static {
+        try {
+            MethodHandles.Lookup lookup = MethodHandles.lookup();
+            ENDED = lookup.findVarHandle(RequestJob.class, "ended", boolean.class);
+            ON_CANCEL = lookup.findVarHandle(RequestJob.class, "onCancel", Runnable.class);
+        } catch (ReflectiveOperationException e) {
+            throw new ExceptionInInitializerError(e);
+        }
+    }
+
+    private final InferenceRequest request;
+    private final InferenceRequest owned;
+    private final int batchSize;
+    private final EngineServable servable;
+    private final AutoCloseable handle;
+    private final ResponseSink sink;
+    private final Clock clock;
+
+    /** Until the start since when it waits, from then on how long it did. */
+    private long waited;
+
+    private long startedAt;
+    private long ranTo;
+    private long inputNanos;
+    private long inferNanos;
+    private boolean started;
+    /** The times were told; {@link #ranTo} is then how long handing out outputs took. */
+    private boolean told;
+
+    private @Nullable Answers answers;
+    private @Nullable ResponseCacheWriter keeper;
+    private volatile boolean ended;
+
+    private volatile @Nullable Runnable onCancel;
+
+    /**
+     * @param request with inputs in the model's order
+     * @param owned the request as it came, whose inputs are dropped at the end
+     */
+    public RequestJob(
+            InferenceRequest request,
+            InferenceRequest owned,
+            int batchSize,
+            EngineServable servable,
+            AutoCloseable handle,
+            ResponseSink sink,
+            Clock clock) {
+        this.request = request;
+        this.owned = owned;
+        this.batchSize = batchSize;
+        this.servable = servable;
+        this.handle = handle;
+        this.sink = sink;
+        this.clock = clock;
+    }
+
+    @Override
+    public InferenceRequest request() {
+        return request;
+    }
+
+    @Override
+    public int batchSize() {
+        return batchSize;
+    }
+
+    @Override
+    public long deadlineNanos() {
+        return request.deadlineNanos();
+    }
+
+    @Override
+    public boolean cancelled() {
+        return onCancel == CANCELLED;
+    }
+
+    @Override
+    public void onCancel(@Nullable Runnable action) {
+        Runnable before;
+        do {
+            before = onCancel;
+            if (before == CANCELLED) {
+                if (action != null) {
+                    action.run();
+                }
+                return;
+            }
+        } while (!ON_CANCEL.compareAndSet(this, before, action));
+    }
+
+    @Override
+    public void cancel() {
+        Runnable action = (Runnable) ON_CANCEL.getAndSet(this, CANCELLED);
+        if (action != null && action != CANCELLED) {
+            action.run();
+        }
+    }
+
+    @Override
+    public void queued(long nanos) {
+        waited = nanos;
+        RequestTrace trace = request.options().trace();
+        if (trace != null) {
+            trace.event(Event.QUEUE_START, nanos);
+            tensors(trace, "TENSOR_QUEUE_INPUT", request.inputs());
+        }
+    }
+
+    @Override
+    public void started(long nanos) {
+        if (!started) {
+            waited = nanos - waited;
+            started = true;
+        }
+        startedAt = nanos;
+        RequestTrace trace = request.options().trace();
+        if (trace != null) {
+            trace.event(Event.COMPUTE_START, nanos);
+            tensors(trace, "TENSOR_BACKEND_INPUT", request.inputs());
+        }
+    }
+
+    @Override
+    public void ran(long from, long to, int rows) {
+        inputNanos += from - startedAt;
+        inferNanos += to - from;
+        ranTo = to;
+        RequestTrace trace = request.options().trace();
+        if (trace != null) {
+            trace.event(Event.COMPUTE_INPUT_END, from);
+            trace.event(Event.COMPUTE_OUTPUT_START, to);
+        }
+    }
+
+    @Override
+    public void respond(List<Tensor> outputs, Map<String, Object> parameters) {
+        if (ended) {
+            Tensor.closeAll(outputs);
+            return;
+        }
+        InferenceResponse response;
+        try {
+            response = response(outputs, parameters);
+        } catch (RuntimeException e) {
+            Tensor.closeAll(outputs);
+            fail(ServingException.from(e));
+            return;
+        }
+        long now = clock.nanos();
+        answering(response, now);
+        Answers given = answers;
+        if (given == null) {
+            given = new Answers(startedAt);
+            answers = given;
+        }
+        long since = given.last;
+        int index = given.count++;
+        sink.next(response, false);
+        given.last = clock.nanos();
+        servable.statistics().responses.answered(index, now - since, given.last - now);
+    }
+
+    @Override
+    public void complete(List<Tensor> outputs, Map<String, Object> parameters) {
+        complete(outputs, parameters, -1);
+    }
+
+    @Override
+    public void keeper(ResponseCacheWriter newKeeper) {
+        keeper = newKeeper;
+    }
+
+    @Override
+    public void cached(List<Tensor> outputs, Map<String, Object> parameters, long lookupNanos) {
+        complete(outputs, parameters, lookupNanos);
+    }
+
+    private void complete(List<Tensor> outputs, Map<String, Object> parameters, long lookupNanos) {
+        if (!ENDED.compareAndSet(this, false, true)) {
+            Tensor.closeAll(outputs);
+            return;
+        }
+        ResponseCacheWriter keeps = keeper;
+        if (keeps != null && lookupNanos < 0) {
+            keeps.keep(outputs, parameters);
+        }
+        InferenceResponse response;
+        try {
+            response = response(outputs, parameters);
+        } catch (RuntimeException e) {
+            Tensor.closeAll(outputs);
+            end(ServingException.from(e));
+            return;
+        }
+        long now = clock.nanos();
+        ModelStatistics statistics = servable.statistics();
+        if (lookupNanos >= 0) {
+            statistics.cached(now, now - request.arrivedNanos(), lookupNanos);
+        } else {
+            succeeded(statistics, now);
+        }
+        if (servable.config().decoupled()) {
+            completed(outputs, now);
+        }
+        answering(response, now);
+        owned.release();
+        closeHandle();
+        RequestTrace trace = request.options().trace();
+        if (trace != null) {
+            if (started) {
+                trace.event(Event.COMPUTE_END, now);
+            }
+            trace.event(Event.REQUEST_END, now);
+        }
+        sink.next(response, true);
+    }
+
+    private void succeeded(ModelStatistics statistics, long now) {
+        long outputNanos = told ? ranTo : started ? now - ranTo : 0;
+        statistics.succeeded(now, now - request.arrivedNanos(), waited, inputNanos, inferNanos, outputNanos, batchSize);
+        if (sink instanceof ResponseTimeListener times) {
+            times.took(inputNanos, inferNanos, outputNanos);
+        }
+    }
+
+    /** The servable is made of others, which took so long together. */
+    @Override
+    public void took(long input, long infer, long output) {
+        inputNanos = input;
+        inferNanos = infer;
+        ranTo = output;
+        told = true;
+    }
+
+    private InferenceResponse response(List<Tensor> outputs, Map<String, Object> parameters) {
+        List<Tensor> answer = servable.classify(request.outputs(), outputs);
+        return new InferenceResponse(servable.metadata().id(), request.id(), answer, parameters);
+    }
+
+    private void completed(List<Tensor> outputs, long now) {
+        Answers given = answers == null ? new Answers(startedAt) : answers;
+        ResponseStatistics figures = servable.statistics().responses;
+        if (outputs.isEmpty()) {
+            figures.ended(given.count, now - given.last);
+        } else if (told) {
+            figures.answered(given.count, inferNanos, ranTo);
+        } else {
+            figures.answered(given.count, Math.max(0, ranTo - given.last), now - ranTo);
+        }
+    }
+
+    private void answering(InferenceResponse response, long now) {
+        if (answers == null) {
+            servable.statistics().firstAnswer(now - request.arrivedNanos());
+        }
+        RequestTrace trace = request.options().trace();
+        if (trace != null) {
+            tensors(trace, "TENSOR_BACKEND_OUTPUT", response.outputs());
+            trace.event(Event.INFER_RESPONSE_COMPLETE, now);
+        }
+    }
+
+    private static void tensors(RequestTrace trace, String activity, List<Tensor> tensors) {
+        if (trace.wantsTensors()) {
+            trace.tensors(activity, tensors);
+        }
+    }
+
+    @Override
+    public void fail(ServingException e) {
+        if (ENDED.compareAndSet(this, false, true)) {
+            end(e);
+        }
+    }
+
+    private void end(ServingException e) {
+        long now = clock.nanos();
+        ModelStatistics statistics = servable.statistics();
+        statistics.failed(now, e.code(), started, now - request.arrivedNanos());
+        if (servable.config().decoupled() && started) {
+            Answers given = answers == null ? new Answers(startedAt) : answers;
+            statistics.responses.failed(given.count, e.code() == ErrorCode.CANCELLED, now - given.last);
+        }
+        owned.release();
+        closeHandle();
+        RequestTrace trace = request.options().trace();
+        if (trace != null) {
+            trace.event(Event.REQUEST_END, now);
+        }
+        sink.fail(withId(e, request.id()));
+    }
+
+    /** As Triton's clients expect it: the request's id before the text, when there is one; a step's text has it already. */
+    static ServingException withId(ServingException e, String id) {
+        return id.isEmpty() || e.code() == ErrorCode.INTERNAL || e.getMessage().contains("[request id: ")
+                ? e
+                : ServingException.of(e.code(), "[request id: " + id + "] " + e.getMessage(), e.remedy());
+    }
+
+    private void closeHandle() {
+        try {
+            handle.close();
+        } catch (Exception e) {
+            throw ServingException.internal("handle of " + servable.metadata().id() + " did not close", e);
+        }
+    }
+
+    /** How many answers there have been, and when the last one left. Confined to whoever has the job. */
+    private static final class Answers {
+        int count;
+        long last;
+
+        Answers(long since) {
+            this.last = since;
+        }
+    }
+}

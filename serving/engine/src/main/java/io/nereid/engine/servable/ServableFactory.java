@@ -1,0 +1,172 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.servable;
+
+import io.nereid.backend.BackendModel;
+import io.nereid.backend.ModelLocation;
+import io.nereid.base.Clock;
+import io.nereid.base.ServingException;
+import io.nereid.engine.cache.ResponseCache;
+import io.nereid.engine.cache.VersionResponseCache;
+import io.nereid.engine.options.EngineOptions;
+import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.repository.ConfigDocument;
+import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.RateLimiter;
+import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.scheduling.SchedulerOptions.Inline;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+
+/** Makes servables on the one device pool, and knows those whose figures are shown. Thread-safe. */
+public final class ServableFactory {
+    /** More than any sum of instances; a thread is started when all those there are wait. */
+    private static final int MOST_WAITING = 4096;
+
+    private final DevicePool pool;
+    private final DevicePool waiting;
+    private final HostPolicyExecutors pools;
+    private final EngineOptions options;
+    private final SchedulerOptions scheduling;
+    private final Clock clock;
+    private final BatchingDefaults batching;
+    private final @Nullable ResponseCache cache;
+    private final Set<EngineServable> shown = ConcurrentHashMap.newKeySet();
+
+    public ServableFactory(DevicePool pool, EngineOptions options, Clock clock) {
+        this.pool = pool;
+        this.waiting = new DevicePool("waiting", MOST_WAITING, clock);
+        this.pools = new HostPolicyExecutors(pool, options, clock);
+        this.options = options;
+        this.batching = new BatchingDefaults(options);
+        this.clock = clock;
+        EngineOptions.Cache named = options.cache();
+        this.cache = named == null ? null : ResponseCache.open(named.name(), named.settings(), clock);
+        List<RateLimiter.Total> totals = options.rateLimits();
+        this.scheduling = new SchedulerOptions(options.maxQueueSize(), Inline.MEASURED)
+                .withLimiter(totals == null ? null : new RateLimiter(totals))
+                .delayed(options.delays().scheduler(), options.delays().backlog());
+    }
+
+    /** Puts a loaded model behind its queue. On an exception the model stays with the caller. */
+    private static byte[] initialState(ModelLocation source, String file) {
+        Path directory = source.modelDirectory().resolve("initial_state");
+        Path path = directory.resolve(file).normalize();
+        try {
+            if (path.startsWith(directory)) {
+                return Files.readAllBytes(path);
+            }
+        } catch (IOException e) {
+            // Told below.
+        }
+        throw ServingException.invalidArgument(
+                "initial state file '" + file + "' of model '" + source.id().model() + "' cannot be read",
+                "put it into " + directory);
+    }
+
+    public ModelServable make(ModelLocation source, BackendModel model) {
+        DevicePool computing = pools.of(model.config());
+        DevicePool own = model.traits().waits() ? waiting : computing;
+        SchedulerOptions scheduler = scheduling.withStrategy(CustomBatchStrategy.find(source, model.config()));
+        if (own != pool) {
+            scheduler = ModelServable.inline(scheduler, Inline.NEVER);
+        } else if (model.traits().inline()) {
+            scheduler = ModelServable.inline(scheduler, Inline.ALWAYS);
+        }
+        return ModelServable.of(
+                source.id(),
+                model,
+                completed(model.config()),
+                statistics(source.id(), model.config()),
+                own,
+                scheduler,
+                file -> initialState(source, file),
+                clock);
+    }
+
+    /** Empty figures for a version. */
+    public ModelStatistics statistics(ServableId id, ModelConfig config) {
+        return new ModelStatistics(id, config, options.metrics(), clock);
+    }
+
+    /** A complete configuration with its document. */
+    public ModelConfig completed(ModelConfig config) {
+        return config.toBuilder().document(ConfigDocument.of(config)).build();
+    }
+
+    /** How requests are joined where a configuration does not say it. */
+    public BatchingDefaults batching() {
+        return batching;
+    }
+
+    /** How recorded requests warm models up. */
+    public EngineOptions.Warmup warmup() {
+        return options.warmup();
+    }
+
+    public Clock clock() {
+        return clock;
+    }
+
+    /** The version begins to serve. */
+    public void show(EngineServable servable, String fingerprint) {
+        if (cache != null) {
+            keep(servable, fingerprint, cache);
+            // Equal inputs of two signatures are not equal requests.
+            servable.signatures().forEach((name, other) -> keep(other, fingerprint + " signature " + name, cache));
+        }
+        shown.add(servable);
+    }
+
+    private static void keep(EngineServable servable, String fingerprint, ResponseCache cache) {
+        ModelStatistics statistics = servable.statistics();
+        servable.cache(cache.of(servable.metadata().id(), servable.config(), fingerprint, statistics::cacheMissed));
+    }
+
+    /** The version serves no more. */
+    public void hide(EngineServable servable) {
+        shown.remove(servable);
+        forget(servable);
+        servable.signatures().values().forEach(ServableFactory::forget);
+    }
+
+    private static void forget(EngineServable servable) {
+        VersionResponseCache keeps = servable.cache();
+        servable.cache(null);
+        if (keeps != null) {
+            keeps.close();
+        }
+    }
+
+    /** Figures of the response cache by name. */
+    public Map<String, Long> cacheFigures() {
+        return cache == null ? Map.of() : cache.figures();
+    }
+
+    /** Ends the response cache and the pools; no version serves any more. */
+    public void close() {
+        pools.close();
+        waiting.close();
+        if (cache != null) {
+            cache.close();
+        }
+    }
+
+    /** By name and version. */
+    public Collection<EngineServable> shown() {
+        List<EngineServable> all = new ArrayList<>(shown);
+        all.sort(Comparator.comparing(s -> s.metadata().id()));
+        return all;
+    }
+}

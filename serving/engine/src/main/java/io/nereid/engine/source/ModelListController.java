@@ -1,0 +1,278 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.source;
+
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.engine.options.EngineOptions;
+import io.nereid.lifecycle.Manager;
+import io.nereid.repository.ServedModelSource;
+import io.nereid.repository.SourceGate;
+import io.nereid.spi.ModelControl.ModelChange;
+import io.nereid.spi.ModelControl.ModelChange.Action;
+import io.nereid.spi.ModelControl.ServedModel;
+import io.nereid.spi.ModelRef;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The list of models: replaces it, waits for what it brings, moves its labels. Thread-safe: one thread does all of it, one
+ * list after the other, and never waits itself.
+ */
+public final class ModelListController implements AutoCloseable {
+    /** What the list is called where several sources meet. */
+    static final String LIST = "the list of models";
+
+    private static final Logger LOG = LoggerFactory.getLogger(ModelListController.class);
+
+    private final ServedModelSource source;
+    private final SourceGate gate;
+    private final Manager manager;
+    private final Duration timeout;
+    private final VersionLabels labels;
+    private final ScheduledExecutorService executor = Threads.timer("configure");
+    private final List<Consumer<List<ServedModel>>> listeners = new CopyOnWriteArrayList<>();
+    private final ReentrantLock lock = new ReentrantLock();
+    /** The last list's end, after which the next one's turn comes. Guarded by the lock. */
+    private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
+
+    ModelListController(ServedModelSource source, SourceGate gate, Manager manager, EngineOptions options) {
+        this.source = source;
+        this.gate = gate;
+        this.manager = manager;
+        this.timeout = options.reloadTimeout();
+        this.labels = new VersionLabels(manager, options.labelRule());
+    }
+
+    public void onConfigured(Consumer<List<ServedModel>> listener) {
+        listeners.add(listener);
+    }
+
+    /** Starts looking at the first list's models. */
+    void start() {
+        gate.start(LIST, source);
+        manager.listen(this::stepped);
+        run(() -> {
+            labels.want(source.models());
+            labels.settled();
+        });
+        tell();
+    }
+
+    private void stepped(ServableState state) {
+        if (state.phase() == Phase.AVAILABLE) {
+            run(() -> labels.look(state.id().model()));
+        }
+    }
+
+    private void run(Runnable task) {
+        try {
+            executor.execute(task);
+        } catch (RejectedExecutionException closed) {
+            LOG.debug("labels stay as they are, for the server is stopping");
+        }
+    }
+
+    /** The names of the list's models. */
+    List<String> names() {
+        return source.models().stream().map(ServedModel::name).toList();
+    }
+
+    boolean lists(String model) {
+        return source.models().stream().anyMatch(m -> m.name().equals(model));
+    }
+
+    /** Reads a model of the list now, and gives its versions. */
+    List<ServableId> load(String model) {
+        return source.load(model);
+    }
+
+    /** See {@link io.nereid.spi.ModelControl#configure}. */
+    public CompletionStage<List<ModelChange>> configure(List<ServedModel> next, boolean dryRun) {
+        List<ServedModel> models = List.copyOf(next);
+        CompletableFuture<List<ModelChange>> mine;
+        lock.lock();
+        try {
+            mine = last.handle((r, e) -> null)
+                    .thenComposeAsync(ignored -> dryRun ? planned(models) : apply(models), executor);
+            last = mine;
+        } finally {
+            lock.unlock();
+        }
+        return mine.exceptionallyCompose(ModelListController::told);
+    }
+
+    private static CompletionStage<List<ModelChange>> told(Throwable failure) {
+        Throwable cause = failure instanceof CompletionException c && c.getCause() != null ? c.getCause() : failure;
+        return CompletableFuture.failedStage(
+                cause instanceof RejectedExecutionException
+                        ? ServingException.of(
+                                ErrorCode.UNAVAILABLE, "the server is stopping; no list is taken any more")
+                        : ServingException.from(cause));
+    }
+
+    /** What a list does, which it may. */
+    private List<ModelChange> plan(List<ServedModel> models) {
+        List<ModelChange> plan = source.plan(models);
+        labels.check(models, plan);
+        return plan;
+    }
+
+    private CompletableFuture<List<ModelChange>> planned(List<ServedModel> models) {
+        return CompletableFuture.completedFuture(plan(models));
+    }
+
+    private CompletableFuture<List<ModelChange>> apply(List<ServedModel> models) {
+        List<ModelChange> plan = plan(models);
+        LOG.info("a new list of {} models: {}", models.size(), told(plan));
+        labels.want(models);
+        List<ModelChange> changes;
+        try {
+            changes = source.configure(models);
+        } catch (RuntimeException e) {
+            labels.want(source.models());
+            labels.settled();
+            throw e;
+        }
+        CompletableFuture<Void> waited = waited(changes);
+        return waited.handleAsync(
+                (done, late) -> {
+                    labels.settled();
+                    List<ModelChange> report =
+                            changes.stream().map(this::reported).toList();
+                    tell();
+                    return report;
+                },
+                executor);
+    }
+
+    private static String told(List<ModelChange> plan) {
+        List<String> told = plan.stream()
+                .filter(c -> c.action() != Action.KEPT)
+                .map(c -> c.model() + " " + c.action())
+                .toList();
+        return told.isEmpty() ? "nothing changes" : String.join(", ", told);
+    }
+
+    /** Completes when everything that changes has settled, or fails when that takes too long. */
+    private CompletableFuture<Void> waited(List<ModelChange> changes) {
+        List<ModelRef> loading = new ArrayList<>();
+        List<String> names = new ArrayList<>();
+        for (ModelChange change : changes) {
+            if (change.action() != Action.KEPT && owned(change)) {
+                change.load().forEach(v -> loading.add(ModelRef.exact(change.model(), v)));
+                names.add(change.model());
+            }
+        }
+        CompletableFuture<Void> settled = manager.waitUntil(loading, Phase.AVAILABLE, timeout)
+                .thenCompose(reached -> manager.settled(names))
+                .<Void>thenApply(states -> null)
+                .toCompletableFuture();
+        ScheduledFuture<?> alarm = executor.schedule(
+                () -> settled.completeExceptionally(
+                        ServingException.of(ErrorCode.DEADLINE_EXCEEDED, "not settled within " + timeout)),
+                timeout.toNanos(),
+                TimeUnit.NANOSECONDS);
+        return settled.whenComplete((done, e) -> alarm.cancel(false));
+    }
+
+    private boolean owned(ModelChange change) {
+        String owner = gate.owner(change.model());
+        return owner == null || owner.equals(LIST);
+    }
+
+    /** The change with what has come of it. */
+    private ModelChange reported(ModelChange change) {
+        ServingException error = change.error();
+        if (error == null && change.action() != Action.REMOVED) {
+            error = owned(change)
+                    ? failure(change)
+                    : ServingException.of(
+                            ErrorCode.ALREADY_EXISTS,
+                            "model '" + change.model() + "' of the list is not served, for "
+                                    + gate.owner(change.model()) + " named a model of that name first",
+                            "give one of them another name");
+        }
+        return error == change.error()
+                ? change
+                : new ModelChange(change.model(), change.action(), change.load(), change.unload(), error);
+    }
+
+    private @Nullable ServingException failure(ModelChange change) {
+        String model = change.model();
+        List<ServableState> states = manager.states(model);
+        List<String> reasons = new ArrayList<>();
+        boolean late = false;
+        for (long version : change.load()) {
+            ServableState state = states.stream()
+                    .filter(s -> s.id().version() == version)
+                    .findFirst()
+                    .orElse(null);
+            if (state == null || state.phase().compareTo(Phase.AVAILABLE) < 0) {
+                late = true;
+                reasons.add("version " + version + " is not available after " + timeout.toMillis() + " ms");
+            } else if (state.reason() != null) {
+                reasons.add("version " + version + ": " + state.reason());
+            }
+        }
+        boolean serves = states.stream().anyMatch(s -> s.phase() == Phase.AVAILABLE);
+        if (!reasons.isEmpty()) {
+            return ServingException.of(
+                    late ? ErrorCode.DEADLINE_EXCEEDED : ErrorCode.FAILED_PRECONDITION,
+                    "model '" + model + "' did not become available as listed: " + String.join("; ", reasons),
+                    late
+                            ? "it goes on loading; ask for its status"
+                            : serves ? "what served before goes on to serve" : "no version of it serves");
+        }
+        if (change.action() != Action.KEPT && !serves) {
+            return ServingException.of(
+                    ErrorCode.NOT_FOUND,
+                    "Could not find any versions of model " + model,
+                    "its base path should hold a directory named by a number; it is looked at again");
+        }
+        List<String> pending = labels.pending(model);
+        if (!pending.isEmpty()) {
+            return ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "the labels " + pending + " of model '" + model
+                            + "' have not moved, for their versions do not serve",
+                    "they move when these become available");
+        }
+        return null;
+    }
+
+    private void tell() {
+        List<ServedModel> models = source.models();
+        for (Consumer<List<ServedModel>> listener : listeners) {
+            try {
+                listener.accept(models);
+            } catch (RuntimeException e) {
+                LOG.error("a listener for lists of models failed", e);
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        source.close();
+        executor.shutdown();
+    }
+}

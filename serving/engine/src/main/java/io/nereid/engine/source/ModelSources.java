@@ -1,0 +1,204 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.source;
+
+import io.nereid.backend.Backend;
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.base.Threads;
+import io.nereid.engine.loading.EmbeddedLoader;
+import io.nereid.engine.options.EngineOptions;
+import io.nereid.engine.servable.ServableFactory;
+import io.nereid.lifecycle.Manager;
+import io.nereid.repository.LoaderFactory;
+import io.nereid.repository.PlacedModels;
+import io.nereid.repository.RepositorySource;
+import io.nereid.repository.ServedModelSource;
+import io.nereid.repository.SourceGate;
+import io.nereid.spi.ModelControl.LoadOptions;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.ServableState;
+import io.nereid.spi.ServableState.Phase;
+import io.nereid.spi.Source;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.ExecutorService;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where an engine's models come from: its list, its repositories, and the sources of the embedder, in front of one
+ * manager. Thread-safe: loading and unloading on request happen on a thread of their own.
+ */
+public final class ModelSources implements AutoCloseable {
+    private static final String REPOSITORY = "the repository";
+
+    private final Manager manager;
+    private final RepositorySource repository;
+    private final ModelListController served;
+    private final List<Source> others;
+    private final LoaderFactory loaders;
+    private final ServableFactory servables;
+    private final AspiredVersionsRecorder remembered;
+    private final SourceGate gate;
+    private final ExecutorService control = Threads.single("control");
+
+    public ModelSources(
+            EngineOptions options,
+            List<Backend> backends,
+            LoaderFactory loaders,
+            ServableFactory servables,
+            Manager manager,
+            Clock clock) {
+        this.manager = manager;
+        this.servables = servables;
+        this.remembered = new AspiredVersionsRecorder(manager);
+        this.gate = new SourceGate(remembered);
+        this.served = new ModelListController(
+                new ServedModelSource(options.servedModels(), backends, loaders, options.listing(), clock),
+                gate,
+                manager,
+                options);
+        this.repository = new RepositorySource(
+                options.repositories(), backends, loaders, options.repository().withScratch(options.scratch()), clock);
+        this.others = List.copyOf(options.sources());
+        this.loaders = loaders;
+    }
+
+    /** Starts all of them; where several name a model, the first one counts. */
+    public void start() {
+        served.start();
+        gate.start(REPOSITORY, repository);
+        for (int i = 0; i < others.size(); i++) {
+            Source.Target target = gate.as("source " + (i + 1));
+            if (others.get(i) instanceof PlacedModels placed) {
+                placed.loaders(loaders);
+                placed.start(target);
+            } else {
+                others.get(i).start(EmbeddedLoader.target(target, servables));
+            }
+        }
+    }
+
+    public ModelListController served() {
+        return served;
+    }
+
+    /** The names of all models there are, whether or not they are loaded, sorted. */
+    public Set<String> names() {
+        Set<String> names = new TreeSet<>(repository.names());
+        names.addAll(served.names());
+        names.addAll(remembered.models());
+        return names;
+    }
+
+    public CompletionStage<Void> load(String model, LoadOptions options) {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        control.execute(() -> {
+            try {
+                List<ServableId> versions = read(model, options);
+                manager.settled(model).whenComplete((states, e) -> finish(model, versions, states, done, e));
+            } catch (RuntimeException e) {
+                done.completeExceptionally(e);
+            }
+        });
+        return done;
+    }
+
+    private List<ServableId> read(String model, LoadOptions options) {
+        String owner = other(model);
+        if (owner == null) {
+            manager.retry(model);
+            return repository.load(model, options.config(), options.files());
+        }
+        if (options.config() != null || !options.files().isEmpty()) {
+            throw ServingException.of(
+                    ErrorCode.FAILED_PRECONDITION,
+                    "model '" + model + "' comes from " + owner + ", which says its configuration and its files",
+                    "load it without any, or configure it there");
+        }
+        if (owner.equals(ModelListController.LIST)) {
+            manager.retry(model);
+            return served.load(model);
+        }
+        // Only its source can load it anew; what it wants now is waited for.
+        return remembered.versions(model);
+    }
+
+    /** Who names a model, when it is not the repository; null when it is, or nobody does. */
+    private @Nullable String other(String model) {
+        String owner = gate.owner(model);
+        if (owner == null && served.lists(model)) {
+            return ModelListController.LIST;
+        }
+        return owner == null || owner.equals(REPOSITORY) ? null : owner;
+    }
+
+    private static void finish(
+            String model,
+            List<ServableId> versions,
+            @Nullable List<ServableState> states,
+            CompletableFuture<Void> done,
+            @Nullable Throwable failure) {
+        if (states == null) {
+            done.completeExceptionally(failure == null ? new IllegalStateException("no states") : failure);
+            return;
+        }
+        StringBuilder reasons = new StringBuilder();
+        for (ServableState state : states) {
+            if (versions.contains(state.id()) && (state.phase() == Phase.FAILED || state.reason() != null)) {
+                reasons.append("version ").append(state.id().version()).append(" is at UNAVAILABLE state: ");
+                reasons.append(state.reason()).append(";\n");
+            }
+        }
+        if (reasons.isEmpty() && !versions.isEmpty()) {
+            done.complete(null);
+        } else {
+            String text = versions.isEmpty() ? "no version is available" : reasons.toString();
+            done.completeExceptionally(
+                    ServingException.invalidArgument("load failed for model '" + model + "': " + text));
+        }
+    }
+
+    public CompletionStage<Void> unload(String model, boolean dependents) {
+        CompletableFuture<Void> done = new CompletableFuture<>();
+        control.execute(() -> {
+            try {
+                String owner = other(model);
+                if (owner != null) {
+                    throw ServingException.of(
+                            ErrorCode.FAILED_PRECONDITION,
+                            "model '" + model + "' comes from " + owner + ", which would load it again at once",
+                            "take it out of there");
+                }
+                repository.unload(model, dependents);
+                manager.settled(model).whenComplete((states, e) -> {
+                    if (e != null) {
+                        done.completeExceptionally(e);
+                    } else {
+                        done.complete(null);
+                    }
+                });
+            } catch (RuntimeException e) {
+                done.completeExceptionally(e);
+            }
+        });
+        return done;
+    }
+
+    /** Nothing more comes from anywhere. */
+    @Override
+    public void close() {
+        List<Source> all = new ArrayList<>(others);
+        all.add(repository);
+        for (Source source : all) {
+            source.close();
+        }
+        served.close();
+        control.shutdown();
+    }
+}

@@ -1,0 +1,78 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.statistics;
+
+import java.util.concurrent.atomic.LongAdder;
+
+/** Counts of values by fixed upper bounds, with their sum. Thread-safe, lock-free. */
+public final class Histogram {
+    /** Bounds for durations in nanoseconds: 50 µs to 30 s. */
+    static final long[] DURATIONS = {
+        50_000,
+        100_000,
+        250_000,
+        500_000,
+        1_000_000,
+        2_500_000,
+        5_000_000,
+        10_000_000,
+        25_000_000,
+        50_000_000,
+        100_000_000,
+        250_000_000,
+        500_000_000,
+        1_000_000_000,
+        2_500_000_000L,
+        5_000_000_000L,
+        10_000_000_000L,
+        30_000_000_000L
+    };
+
+    /** Bounds for batch sizes. */
+    public static final long[] SIZES = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+
+    private final long[] bounds;
+    private final LongAdder[] counts;
+    private final LongAdder sum = new LongAdder();
+
+    Histogram(long[] bounds) {
+        this.bounds = bounds;
+        this.counts = new LongAdder[bounds.length + 1];
+        for (int i = 0; i < counts.length; i++) {
+            counts[i] = new LongAdder();
+        }
+    }
+
+    void record(long value) {
+        int i = 0;
+        while (i < bounds.length && value > bounds[i]) {
+            i++;
+        }
+        counts[i].increment();
+        if (value != 0) {
+            sum.add(value);
+        }
+    }
+
+    public long[] bounds() {
+        return bounds;
+    }
+
+    /** How many values fell between the bound before and bound {@code i}; the last index is beyond every bound. */
+    public long count(int i) {
+        return counts[i].sum();
+    }
+
+    /** How many values there were. */
+    long count() {
+        long all = 0;
+        for (LongAdder count : counts) {
+            all += count.sum();
+        }
+        return all;
+    }
+
+    public long sum() {
+        return sum.sum();
+    }
+}

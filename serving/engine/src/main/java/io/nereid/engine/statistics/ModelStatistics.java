@@ -1,0 +1,218 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.statistics;
+
+import io.nereid.base.Clock;
+import io.nereid.base.ErrorCode;
+import io.nereid.engine.options.MetricsOptions;
+import io.nereid.observe.ModelStatisticsSnapshot;
+import io.nereid.observe.ModelStatisticsSnapshot.Memory;
+import io.nereid.observe.ModelStatisticsSnapshot.Total;
+import io.nereid.scheduling.BatchCut;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
+
+/** What one version has done since it was loaded. Times in nanoseconds. Thread-safe, lock-free. */
+public final class ModelStatistics {
+    /** Why requests failed, under the names that dashboards know. */
+    public enum Failure {
+        REJECTED,
+        CANCELED,
+        BACKEND,
+        OTHER;
+
+        /** The reason by the answer's code, and by whether the model had been given the request. */
+        static Failure of(ErrorCode code, boolean started) {
+            return switch (code) {
+                case CANCELLED -> CANCELED;
+                case INTERNAL, UNKNOWN, DATA_LOSS -> BACKEND;
+                case UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED -> started ? BACKEND : REJECTED;
+                default -> started ? BACKEND : OTHER;
+            };
+        }
+    }
+
+    /** A count and a time. Thread-safe, lock-free. */
+    public static final class Timed {
+        private final LongAdder count = new LongAdder();
+        private final LongAdder nanos = new LongAdder();
+
+        void add(long time) {
+            count.increment();
+            nanos.add(time);
+        }
+
+        public long count() {
+            return count.sum();
+        }
+
+        public long nanos() {
+            return nanos.sum();
+        }
+
+        Total total() {
+            return new Total(count.sum(), nanos.sum());
+        }
+    }
+
+    /** Between two writes of when the last request came; the figure is shown in milliseconds. */
+    private static final long FRESH_NANOS = 500_000;
+
+    final ServableId id;
+    public final LongAdder[] failures = new LongAdder[Failure.values().length];
+    final LongAdder failureNanos = new LongAdder();
+    public final LongAdder inferences = new LongAdder();
+    public final LongAdder accepted = new LongAdder();
+    public final LongAdder computeInput = new LongAdder();
+    public final LongAdder computeOutput = new LongAdder();
+    public final Timed cacheHits = new Timed();
+    public final Timed cacheMisses = new Timed();
+    public final LongAdder[] cuts = new LongAdder[BatchCut.values().length];
+    public final Histogram request = new Histogram(Histogram.DURATIONS);
+    public final Histogram queue = new Histogram(Histogram.DURATIONS);
+    public final Histogram compute = new Histogram(Histogram.DURATIONS);
+    public final BatchStatistics batches;
+    public final ResponseStatistics responses = new ResponseStatistics();
+    public final @Nullable Histogram firstResponse;
+    public final @Nullable LatencySummaries summaries;
+    private final long startNanos;
+    private final long startMillis;
+    /** Plain: any recent value will do. */
+    private long last;
+
+    private boolean used;
+
+    /** For a version about which no more is measured than always is. */
+    public ModelStatistics(ServableId id) {
+        this(id, ModelConfig.unspecified(id.model()), MetricsOptions.DEFAULT, Clock.system());
+    }
+
+    public ModelStatistics(ServableId id, ModelConfig config, MetricsOptions options, Clock clock) {
+        this.id = id;
+        this.batches = new BatchStatistics(Math.max(1, config.maxBatchSize()));
+        this.firstResponse = options.histogramLatencies()
+                ? new Histogram(MetricsOptions.firstResponseBounds(config.histogramBuckets()))
+                : null;
+        this.summaries = options.summaryLatencies() ? new LatencySummaries(clock) : null;
+        this.startNanos = clock.nanos();
+        this.startMillis = clock.millis();
+        for (int i = 0; i < failures.length; i++) {
+            failures[i] = new LongAdder();
+        }
+        for (int i = 0; i < cuts.length; i++) {
+            cuts[i] = new LongAdder();
+        }
+    }
+
+    /** A request was answered by the model. */
+    public void succeeded(
+            long now, long requestNanos, long queueNanos, long inputNanos, long runNanos, long outputNanos, int rows) {
+        touch(now);
+        inferences.add(rows);
+        request.record(requestNanos);
+        queue.record(queueNanos);
+        compute.record(runNanos);
+        computeInput.add(inputNanos);
+        computeOutput.add(outputNanos);
+        if (summaries != null) {
+            summaries.record(requestNanos, queueNanos, inputNanos, runNanos, outputNanos);
+        }
+    }
+
+    /** A request was answered by the response cache. */
+    public void cached(long now, long requestNanos, long lookupNanos) {
+        touch(now);
+        request.record(requestNanos);
+        cacheHits.add(lookupNanos);
+        if (summaries != null) {
+            summaries.request.record(requestNanos);
+            summaries.cacheHit.record(lookupNanos);
+        }
+    }
+
+    /** The response cache did not have an answer: looking up and keeping took so long. */
+    public void cacheMissed(long nanos) {
+        cacheMisses.add(nanos);
+        if (summaries != null) {
+            summaries.cacheMiss.record(nanos);
+        }
+    }
+
+    /** A request's first answer leaves. */
+    public void firstAnswer(long requestNanos) {
+        if (firstResponse != null) {
+            firstResponse.record(requestNanos);
+        }
+    }
+
+    public void failed(long now, ErrorCode code, boolean started, long requestNanos) {
+        touch(now);
+        failures[Failure.of(code, started).ordinal()].increment();
+        failureNanos.add(requestNanos);
+    }
+
+    /** The model ran on so many rows. */
+    public void executed(int rows, long inputNanos, long runNanos, long outputNanos) {
+        batches.add(rows, inputNanos, runNanos, outputNanos);
+    }
+
+    /** The model ran on so many rows, within times that are told elsewhere. */
+    void executed(int rows) {
+        batches.add(rows, 0, 0, 0);
+    }
+
+    public void cut(BatchCut reason) {
+        cuts[reason.ordinal()].increment();
+    }
+
+    private void touch(long now) {
+        if (now - last > FRESH_NANOS || !used) {
+            last = now;
+            used = true;
+        }
+    }
+
+    /** Requests accepted and not yet answered. */
+    public long inFlight() {
+        long ended = success() + failure();
+        return accepted.sum() - ended;
+    }
+
+    public long success() {
+        return request.count();
+    }
+
+    long failure() {
+        long sum = 0;
+        for (LongAdder failure : failures) {
+            sum += failure.sum();
+        }
+        return sum;
+    }
+
+    /** The figures as clients get them. */
+    public ModelStatisticsSnapshot report(boolean decoupled, long memoryBytes) {
+        long computed = compute.count();
+        return new ModelStatisticsSnapshot(
+                id.model(),
+                id.version(),
+                used ? startMillis + Math.floorDiv(last - startNanos, 1_000_000L) : 0,
+                inferences.sum(),
+                batches.executions(),
+                new Total(success(), request.sum()),
+                new Total(failure(), failureNanos.sum()),
+                new Total(queue.count(), queue.sum()),
+                new Total(computed, computeInput.sum()),
+                new Total(computed, compute.sum()),
+                new Total(computed, computeOutput.sum()),
+                cacheHits.total(),
+                cacheMisses.total(),
+                batches.report(),
+                decoupled ? responses.report() : Map.of(),
+                memoryBytes > 0 ? List.of(new Memory("CPU", 0, memoryBytes)) : List.of());
+    }
+}

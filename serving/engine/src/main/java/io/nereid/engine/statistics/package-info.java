@@ -1,0 +1,7 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+/** Counters, histograms and quantiles of each loaded version, and metrics of the host. */
+@NullMarked
+package io.nereid.engine.statistics;
+
+import org.jspecify.annotations.NullMarked;

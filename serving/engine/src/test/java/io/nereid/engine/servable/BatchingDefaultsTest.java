@@ -1,0 +1,162 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.servable;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.base.ErrorCode;
+import io.nereid.engine.EngineRig;
+import io.nereid.repository.BatchingParameters;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.ModelRef;
+import io.nereid.tensor.Shape;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Objects;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class BatchingDefaultsTest {
+    private static final BatchingParameters PARAMETERS = BatchingParameters.parse(
+            "max_batch_size { value: 8 } batch_timeout_micros { value: 2000 } max_enqueued_batches { value: 5 }"
+                    + " allowed_batch_sizes: 4 allowed_batch_sizes: 8 num_batch_threads { value: 3 }",
+            "parameters");
+
+    @TempDir
+    Path root;
+
+    private EngineRig rig;
+
+    @BeforeEach
+    void rig() throws Exception {
+        rig = new EngineRig(root);
+    }
+
+    @AfterEach
+    void everyModelIsClosed() {
+        rig.close();
+        assertThat(rig.backend.open).hasValue(0);
+    }
+
+    @Test
+    void parametersOfTheServerHoldForModelsThatSayNothingThemselves() throws Exception {
+        rig.stored("m", 1, "");
+        rig.options.batching(PARAMETERS);
+        rig.start();
+        ModelConfig config = config();
+        assertThat(config.maxBatchSize()).isEqualTo(8);
+        Batching batching = Objects.requireNonNull(config.batching());
+        assertThat(batching.maxQueueDelay()).isEqualTo(Duration.ofNanos(2_000_000));
+        assertThat(batching.fit().allowedSizes()).containsExactly(4, 8);
+        assertThat(batching.fit().maxEnqueuedBatches()).isEqualTo(5);
+        assertThat(rig.ask(ModelRef.latest("m"))).isEqualTo(1);
+        assertThat(rig.backend.runs).as("filled up to an allowed size").containsExactly("m/1 [0] 4");
+    }
+
+    @Test
+    void aModelThatTakesFewerRowsIsFittedToThese() throws Exception {
+        rig.stored("m", 1, "");
+        configure("max_batch_size: 6");
+        rig.options.batching(PARAMETERS);
+        rig.start();
+        assertThat(config().maxBatchSize()).isEqualTo(6);
+        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
+                .containsExactly(4, 6);
+    }
+
+    @Test
+    void whatAModelSaysOfBatchingStays() throws Exception {
+        rig.stored("m", 1, "");
+        configure("max_batch_size: 2 dynamic_batching { max_queue_delay_microseconds: 1 }");
+        rig.options.batching(PARAMETERS);
+        rig.start();
+        assertThat(config().maxBatchSize()).isEqualTo(2);
+        assertThat(Objects.requireNonNull(config().batching()).maxQueueDelay()).isEqualTo(Duration.ofNanos(1000));
+        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
+                .isEmpty();
+    }
+
+    @Test
+    void aModelWithoutABatchDimensionStaysWithout() throws Exception {
+        rig.stored("m", 1, "");
+        configure("max_batch_size: 0");
+        rig.options.batching(PARAMETERS);
+        rig.start();
+        assertThat(config().batched()).isFalse();
+        assertThat(config().batching()).isNull();
+    }
+
+    @Test
+    void aVersionsOwnFileSaysItWhereThatIsAskedFor() throws Exception {
+        Path version = rig.stored("m", 1, "");
+        Files.writeString(version.resolve("batching_params.pbtxt"), "max_batch_size { value: 16 }");
+        rig.options.batching(PARAMETERS).perModelBatching(true);
+        rig.start();
+        assertThat(config().maxBatchSize()).isEqualTo(16);
+        assertThat(Objects.requireNonNull(config().batching()).fit().allowedSizes())
+                .isEmpty();
+    }
+
+    @Test
+    void aVersionWithoutTheFileIsThenNotBatched() throws Exception {
+        rig.stored("m", 1, "");
+        rig.options.batching(PARAMETERS).perModelBatching(true);
+        rig.start();
+        assertThat(config().batching()).isNull();
+        assertThat(EngineRig.get(
+                        rig.infer(ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(5), 1, 2, 3, 4, 5))))
+                .as("and takes any number of rows")
+                .hasSize(5);
+    }
+
+    @Test
+    void aWrongFileFailsItsVersionAlone() throws Exception {
+        Path version = rig.stored("m", 1, "");
+        Files.writeString(version.resolve("batching_params.pbtxt"), "max_batch_size { value: 0 }");
+        rig.stored("n", 1, "");
+        rig.options.perModelBatching(true);
+        rig.start();
+        assertThat(rig.states()).isEqualTo("m 1 FAILED; n 1 AVAILABLE");
+        assertThat(rig.engine().index().get(0).versions().get(0).reason())
+                .contains("batching_params.pbtxt")
+                .contains("max_batch_size is 0");
+    }
+
+    @Test
+    void aRequestThatIsTooLargeIsRefusedUnlessItIsCut() throws Exception {
+        rig.stored("m", 1, "");
+        rig.options.batching(PARAMETERS);
+        rig.start();
+        assertThat(EngineRig.failure(rig.infer(
+                                ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(9, 1), new float[9])))
+                        .code())
+                .isEqualTo(ErrorCode.INVALID_ARGUMENT);
+    }
+
+    @Test
+    void aLargeRequestIsCutWhereThatIsAskedFor() throws Exception {
+        rig.stored("m", 1, "");
+        rig.options.batching(BatchingParameters.parse(
+                "max_batch_size { value: 64 } enable_large_batch_splitting { value: true }"
+                        + " max_execution_batch_size { value: 8 }",
+                "parameters"));
+        rig.start();
+        assertThat(EngineRig.get(
+                        rig.infer(ModelRef.latest("m"), "", EngineRig.floats("IN0", Shape.of(20, 1), new float[20]))))
+                .hasSize(20)
+                .containsOnly(1f);
+        assertThat(rig.backend.runs).containsExactlyInAnyOrder("m/1 [0] 8", "m/1 [0] 8", "m/1 [0] 4");
+    }
+
+    private ModelConfig config() {
+        return rig.engine().config(ModelRef.latest("m"));
+    }
+
+    private void configure(String text) throws Exception {
+        Files.writeString(root.resolve("repository/m/config.pbtxt"), text);
+    }
+}

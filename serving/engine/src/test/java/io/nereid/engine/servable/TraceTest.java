@@ -1,0 +1,187 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.engine.servable;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.nereid.backend.ModelTraits;
+import io.nereid.base.Clock;
+import io.nereid.engine.CountedTensors;
+import io.nereid.engine.FakeModel;
+import io.nereid.engine.statistics.ModelStatistics;
+import io.nereid.observe.RequestTrace;
+import io.nereid.scheduling.DevicePool;
+import io.nereid.scheduling.InitialStates;
+import io.nereid.scheduling.SchedulerOptions;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.DataType;
+import io.nereid.tensor.Shape;
+import io.nereid.tensor.Tensor;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+class TraceTest {
+    private static final ServableId ID = new ServableId("m", 1);
+
+    private final CountedTensors tensors = new CountedTensors();
+    private final DevicePool pool = new DevicePool("test", 1);
+
+    @AfterEach
+    void nothingIsLeft() {
+        pool.close();
+        tensors.assertAllFreed();
+    }
+
+    @Test
+    void aRequestTellsItsMomentsInTheirOrderWithWhyItsBatchWasCut() throws Exception {
+        ModelServable servable =
+                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
+        Notes notes = new Notes(false);
+        Client client = new Client(servable, Clock.system());
+        client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
+        assertThat(client.nextText()).isEqualTo("OUT 5.");
+        assertThat(notes.told)
+                .containsExactly(
+                        "model m 1 id-7",
+                        "REQUEST_START",
+                        "QUEUE_START",
+                        "COMPUTE_START",
+                        "batch.cut=no_more",
+                        "batch.requests=1",
+                        "COMPUTE_INPUT_END",
+                        "COMPUTE_OUTPUT_START",
+                        "INFER_RESPONSE_COMPLETE",
+                        "COMPUTE_END",
+                        "REQUEST_END");
+        assertThat(notes.times).isSorted();
+        servable.unload();
+    }
+
+    @Test
+    void tensorsAreToldWhereTheyAreWanted() throws Exception {
+        ModelServable servable =
+                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
+        Notes notes = new Notes(true);
+        Client client = new Client(servable, Clock.system());
+        client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
+        assertThat(client.nextText()).isEqualTo("OUT 5.");
+        assertThat(notes.told.stream().filter(t -> t.startsWith("TENSOR")))
+                .containsExactly(
+                        "TENSOR_QUEUE_INPUT [INT32[1,1] 'IN']",
+                        "TENSOR_BACKEND_INPUT [INT32[1,1] 'IN']",
+                        "TENSOR_BACKEND_OUTPUT [INT32[1,1] 'OUT']");
+        servable.unload();
+    }
+
+    @Test
+    void aRefusedRequestBeginsAndEnds() throws Exception {
+        ModelServable servable =
+                servable(new FakeModel(config(false), new ModelTraits(1, false, false), FakeModel::identity));
+        Notes notes = new Notes(true);
+        Client client = new Client(servable, Clock.system());
+        client.send(notes, List.of(tensors.floats("IN", Shape.of(1, 1), 5)));
+        client.nextFailure();
+        assertThat(notes.told).containsExactly("model m 1 id-7", "REQUEST_START", "REQUEST_END");
+        servable.unload();
+    }
+
+    @Test
+    void everyAnswerOfADecoupledModelIsAMoment() throws Exception {
+        ModelServable servable = servable(new FakeModel(config(true), requests -> {
+            requests.get(0).respond(List.of(tensors.ints("OUT", Shape.of(1, 1), 1)), Map.of());
+            requests.get(0).complete(List.of(tensors.ints("OUT", Shape.of(1, 1), 2)), Map.of());
+        }));
+        Notes notes = new Notes(false);
+        Client client = new Client(servable, Clock.system());
+        client.send(notes, List.of(tensors.ints("IN", Shape.of(1, 1), 5)));
+        assertThat(client.nextText()).isEqualTo("OUT 1");
+        assertThat(client.nextText()).isEqualTo("OUT 2.");
+        assertThat(notes.told.stream().filter(t -> t.equals("INFER_RESPONSE_COMPLETE")))
+                .hasSize(2);
+        assertThat(notes.told).endsWith("COMPUTE_END", "REQUEST_END");
+        servable.unload();
+    }
+
+    private ModelServable servable(FakeModel model) {
+        return ModelServable.of(
+                ID,
+                model,
+                model.config(),
+                new ModelStatistics(ID),
+                pool,
+                SchedulerOptions.DEFAULT,
+                InitialStates.NONE,
+                Clock.system());
+    }
+
+    private static ModelConfig config(boolean decoupled) {
+        return FakeModel.config(
+                        8,
+                        Duration.ZERO,
+                        List.of(new TensorSpec("IN", DataType.INT32, Shape.of(1))),
+                        List.of(new TensorSpec("OUT", DataType.INT32, Shape.of(1))))
+                .toBuilder()
+                .decoupled(decoupled)
+                .build();
+    }
+
+    /** Writes down what it is told. */
+    private static final class Notes implements RequestTrace {
+        private final boolean wantsTensors;
+        final List<String> told = Collections.synchronizedList(new ArrayList<>());
+        final List<Long> times = Collections.synchronizedList(new ArrayList<>());
+
+        Notes(boolean wantsTensors) {
+            this.wantsTensors = wantsTensors;
+        }
+
+        @Override
+        public void event(Event event, long nanos) {
+            told.add(event.name());
+            times.add(nanos);
+        }
+
+        @Override
+        public void attribute(String name, String value) {
+            told.add(name + "=" + value);
+        }
+
+        @Override
+        public boolean wantsTensors() {
+            return wantsTensors;
+        }
+
+        @Override
+        public void tensors(String activity, List<Tensor> some) {
+            told.add(activity + " " + some);
+        }
+
+        @Override
+        public void model(String name, long version, String requestId) {
+            told.add("model " + name + " " + version + " " + requestId);
+        }
+
+        @Override
+        public RequestTrace child(String model) {
+            throw new AssertionError("no request of its own");
+        }
+
+        @Override
+        public @Nullable String traceparent() {
+            return null;
+        }
+
+        @Override
+        public void end() {
+            throw new AssertionError("whoever began it ends it");
+        }
+    }
+}
