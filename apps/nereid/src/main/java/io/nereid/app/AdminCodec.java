@@ -4,7 +4,7 @@ package io.nereid.app;
 
 import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
-import io.nereid.repository.ServedModelList;
+import io.nereid.repository.layout.ModelServerConfig;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.TransportStats;
@@ -65,7 +65,7 @@ final class AdminCodec implements ProtocolCodec {
         x.body().getBytes(0, bytes, 0, bytes.length);
         String text = new String(bytes, StandardCharsets.UTF_8);
         boolean dryRun = Boolean.parseBoolean(x.queryParameter("dry_run"));
-        lists.configure(ServedModelList.parse(text, "the request"), dryRun).whenComplete((changes, e) -> {
+        lists.configure(ModelServerConfig.parse(text, "the request"), dryRun).whenComplete((changes, e) -> {
             if (e != null) {
                 x.fail(ServingException.from(ModelLists.cause(e)));
             } else {

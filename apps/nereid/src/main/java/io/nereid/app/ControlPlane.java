@@ -19,7 +19,7 @@ import io.nereid.control.local.LocalSettings;
 import io.nereid.control.store.DiskStore;
 import io.nereid.engine.Engine;
 import io.nereid.payload.PayloadLogs;
-import io.nereid.repository.PlacedModels;
+import io.nereid.repository.ManagedModels;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.storage.Storage;
 import io.nereid.transport.EventLoops;
@@ -70,7 +70,7 @@ final class ControlPlane implements AutoCloseable {
     ControlPlane(
             ControlFlags flags,
             Clock clock,
-            PlacedModels placed,
+            ManagedModels placed,
             InferenceEngine door,
             Engine engine,
             SiteCodecs codecs,

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.repository.ServedModelList;
+import io.nereid.repository.layout.ModelServerConfig;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.ServedModel;
@@ -59,7 +59,7 @@ final class ModelLists implements AutoCloseable {
         Object found;
         List<ServedModel> models = null;
         try {
-            Optional<List<ServedModel>> list = ServedModelList.readIfAny(file);
+            Optional<List<ServedModel>> list = ModelServerConfig.readIfAny(file);
             found = list;
             models = list.orElse(null);
         } catch (ServingException e) {

@@ -5,7 +5,7 @@ package io.nereid.app;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.repository.ServedModelList;
+import io.nereid.repository.layout.ModelServerConfig;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
@@ -76,7 +76,7 @@ final class ModelsCommand implements Runnable {
     int reload(
             @Parameters(paramLabel = "FILE", description = "The new list, in TensorFlow Serving's format.") Path file,
             @Option(names = "--dry-run", description = "Only tell what would be loaded and unloaded.") boolean dryRun) {
-        ServedModelList.read(file);
+        ModelServerConfig.read(file);
         String text;
         try {
             text = Files.readString(file);

@@ -16,7 +16,7 @@ import io.nereid.protocols.v1.V1Options;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.V2Options;
 import io.nereid.recording.Recorder;
-import io.nereid.repository.PlacedModels;
+import io.nereid.repository.ManagedModels;
 import io.nereid.spi.Source;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tracing.TraceOptions;
@@ -74,7 +74,7 @@ final class NereidServer {
         this.clock = Clock.system();
         List<Backend> backends = Backends.find();
         Recorder.check(engineOptions.servedModels());
-        PlacedModels placed = new PlacedModels(backends);
+        ManagedModels placed = new ManagedModels(backends);
         List<Source> sources = new ArrayList<>(engineOptions.sources());
         if (controlled != null) {
             sources.add(placed);

@@ -3,7 +3,7 @@
 package io.nereid.app;
 
 import io.nereid.base.ServingException;
-import io.nereid.repository.SslConfig;
+import io.nereid.repository.tfserving.SslConfig;
 import io.nereid.transport.TlsOptions;
 import io.nereid.transport.TlsOptions.ClientVerify;
 import io.nereid.transport.TlsOptions.Pem;

@@ -7,10 +7,10 @@ import io.nereid.engine.options.EngineOptions;
 import io.nereid.lifecycle.LabelRule;
 import io.nereid.lifecycle.TransitionPolicy;
 import io.nereid.protocols.v1.V1Options;
-import io.nereid.repository.BatchingParameters;
-import io.nereid.repository.MonitoringConfig;
-import io.nereid.repository.ServedModelList;
-import io.nereid.repository.ServedModelSource;
+import io.nereid.repository.FileSystemStoragePathSource;
+import io.nereid.repository.layout.ModelServerConfig;
+import io.nereid.repository.tfserving.BatchingParameters;
+import io.nereid.repository.tfserving.MonitoringConfig;
 import io.nereid.spi.ModelControl.ServedModel;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -308,13 +308,13 @@ final class TfsFlags {
     /** The list of models at the start; empty when none was given. The file wins where both were given. */
     List<ServedModel> models() {
         if (modelConfigFile != null) {
-            return ServedModelList.read(modelConfigFile);
+            return ModelServerConfig.read(modelConfigFile);
         }
         if (!lists()) {
             return List.of();
         }
         return List.of(new ServedModel(
-                modelName, absolute(modelBasePath), ServedModelList.ANY_PLATFORM, null, Map.of(), null));
+                modelName, absolute(modelBasePath), ModelServerConfig.ANY_PLATFORM, null, Map.of(), null));
     }
 
     /** A path of the command line counts from where the program was started; that of a file must be absolute. */
@@ -350,7 +350,7 @@ final class TfsFlags {
         }
         BatchingParameters batching = batching();
         engine.servedModels(models())
-                .listing(ServedModelSource.Options.DEFAULT
+                .listing(FileSystemStoragePathSource.Options.DEFAULT
                         .withPollInterval(Duration.ofSeconds(fileSystemPollWaitSeconds))
                         .withAlwaysPresent(versionsAlwaysPresent)
                         .withFailIfZeroVersionsAtStartup(failIfZeroVersions))

@@ -9,11 +9,11 @@ import io.nereid.base.ServingException;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.recording.Recorder;
-import io.nereid.repository.Problem;
+import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.RepositorySource;
 import io.nereid.repository.RepositoryValidator;
-import io.nereid.repository.ServedModelList;
-import io.nereid.repository.ServedModelSource;
+import io.nereid.repository.layout.ModelServerConfig;
+import io.nereid.repository.problem.Problem;
 import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.ModelStatus;
 import io.nereid.spi.ModelControl.ServedModel;
@@ -81,7 +81,7 @@ final class ValidateCommand implements Callable<Integer> {
     }
 
     private int list(Path file) {
-        List<ServedModel> models = ServedModelList.read(file);
+        List<ServedModel> models = ModelServerConfig.read(file);
         Recorder.check(models);
         List<ModelChange> changes =
                 filesOnly ? tried(models, true) : Progress.during(LOADING, err(), () -> tried(models, false));
@@ -112,7 +112,7 @@ final class ValidateCommand implements Callable<Integer> {
     /** What an engine makes of a list, or would make of it from what lies on the disk. */
     private static List<ModelChange> tried(List<ServedModel> models, boolean dryRun) {
         EngineOptions options = EngineOptions.builder(List.of())
-                .listing(ServedModelSource.Options.DEFAULT
+                .listing(FileSystemStoragePathSource.Options.DEFAULT
                         .withSettle(Duration.ZERO)
                         .withPollInterval(Duration.ZERO))
                 .reloadTimeout(LONGEST_LOAD)

@@ -5,8 +5,8 @@ package io.nereid.engine;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
+import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.RepositorySource;
-import io.nereid.repository.ServedModelSource;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.InferenceResponse;
@@ -46,7 +46,7 @@ public final class EngineRig implements AutoCloseable {
         this.root = root;
         this.options = EngineOptions.builder(List.of(Files.createDirectories(root.resolve("repository"))))
                 .repository(RepositorySource.Options.DEFAULT.withSettle(Duration.ZERO))
-                .listing(ServedModelSource.Options.DEFAULT
+                .listing(FileSystemStoragePathSource.Options.DEFAULT
                         .withPollInterval(Duration.ZERO)
                         .withSettle(Duration.ZERO))
                 .deviceThreads(2)

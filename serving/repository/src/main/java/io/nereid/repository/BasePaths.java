@@ -3,8 +3,9 @@
 package io.nereid.repository;
 
 import io.nereid.base.Clock;
-import io.nereid.repository.Finder.Found;
-import io.nereid.repository.StoredModel.ModelEntry;
+import io.nereid.repository.layout.StoredModel;
+import io.nereid.repository.layout.StoredModel.ModelEntry;
+import io.nereid.repository.polling.ModelScanner.Found;
 import io.nereid.spi.ModelControl.ServedModel;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -53,7 +54,8 @@ final class BasePaths {
         boolean configured;
 
         /** What the latest look saw; null where the next one is to read the model in full. */
-        @Nullable Glance seen;
+        @Nullable
+        Glance seen;
 
         Item(ServedModel served) {
             this.served = served;

@@ -7,7 +7,18 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.repository.Finder.Found;
+import io.nereid.repository.config.ModelNames;
+import io.nereid.repository.layout.RepositoryLayout;
+import io.nereid.repository.layout.StoredModel;
+import io.nereid.repository.layout.TrackedModel;
+import io.nereid.repository.polling.AspiredVersionsEmitter;
+import io.nereid.repository.polling.EnsembleMembership;
+import io.nereid.repository.polling.LoaderFactory;
+import io.nereid.repository.polling.ModelPoller;
+import io.nereid.repository.polling.ModelScanner;
+import io.nereid.repository.polling.ModelScanner.Found;
+import io.nereid.repository.problem.Problem;
+import io.nereid.repository.problem.ProblemCollector;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.Source;
 import java.nio.file.Path;
@@ -96,7 +107,7 @@ public final class RepositorySource implements Source {
         public Options {
             if (!configName.isEmpty() && !ModelNames.valid(configName)) {
                 throw ServingException.invalidArgument(
-                        "invalid configuration name " + Problems.quote(configName),
+                        "invalid configuration name " + ProblemCollector.quote(configName),
                         "give the name of a file in a model's directory 'configs', without '.pbtxt'");
             }
         }
@@ -138,12 +149,12 @@ public final class RepositorySource implements Source {
     private final Options options;
     private final ReentrantLock lock = new ReentrantLock();
     private final CountDownLatch closed = new CountDownLatch(1);
-    private final Finder finder;
-    private final Ensembles ensembles = new Ensembles();
-    private final Emitter emitter;
-    private final Watch watch;
-    private final Wanted wanted;
-    private final Requests requests;
+    private final ModelScanner finder;
+    private final EnsembleMembership ensembles = new EnsembleMembership();
+    private final AspiredVersionsEmitter emitter;
+    private final ModelPoller watch;
+    private final DesiredModels wanted;
+    private final ModelControlRequests requests;
     private boolean started;
     private @Nullable ScheduledExecutorService timer;
 
@@ -160,11 +171,11 @@ public final class RepositorySource implements Source {
             List<Path> roots, List<Backend> backends, LoaderFactory loaders, Options options, Clock clock) {
         this.options = options;
         this.layout = new RepositoryLayout(backends, options.configName);
-        this.finder = new Finder(roots, layout);
-        this.emitter = new Emitter(loaders, ensembles);
-        this.watch = new Watch(layout, ensembles, emitter, options.settle, Watch.CONFIRMATIONS, clock);
-        this.wanted = new Wanted(options.mode);
-        this.requests = new Requests(watch, ensembles, emitter, wanted, options.scratch);
+        this.finder = new ModelScanner(roots, layout);
+        this.emitter = new AspiredVersionsEmitter(loaders, ensembles);
+        this.watch = new ModelPoller(layout, ensembles, emitter, options.settle, ModelPoller.CONFIRMATIONS, clock);
+        this.wanted = new DesiredModels(options.mode);
+        this.requests = new ModelControlRequests(watch, ensembles, emitter, wanted, options.scratch);
         if (options.startModels.contains("*") && options.startModels.size() > 1) {
             throw ServingException.invalidArgument(
                     "Wildcard model name '*' must be the ONLY startup model if specified at all.");
@@ -249,7 +260,7 @@ public final class RepositorySource implements Source {
     private void duplicates(Found found, boolean onlyPending) {
         found.models().forEach((name, entries) -> {
             if (entries.size() > 1 && wanted.wants(name)) {
-                Tracked t = watch.of(name);
+                TrackedModel t = watch.of(name);
                 if (!onlyPending || t.pending != null) {
                     emitter.duplicate(entries, t);
                 }
@@ -373,7 +384,7 @@ public final class RepositorySource implements Source {
         lock.lock();
         try {
             TreeSet<String> names = new TreeSet<>(finder.find().models().keySet());
-            for (Tracked t : watch.all()) {
+            for (TrackedModel t : watch.all()) {
                 if (!t.emitted.isEmpty()) {
                     names.add(t.name);
                 }
@@ -404,7 +415,7 @@ public final class RepositorySource implements Source {
             if (timer != null) {
                 timer.shutdownNow();
             }
-            for (Tracked t : watch.all()) {
+            for (TrackedModel t : watch.all()) {
                 if (t.scratch != null) {
                     t.scratch.retire();
                 }

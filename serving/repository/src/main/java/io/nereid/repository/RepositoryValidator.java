@@ -4,9 +4,15 @@ package io.nereid.repository;
 
 import io.nereid.backend.Backend;
 import io.nereid.base.ServingException;
-import io.nereid.repository.RepositoryLayout.Listing;
-import io.nereid.repository.StoredModel.ModelEntry;
-import io.nereid.repository.StoredModel.Version;
+import io.nereid.repository.layout.ChecksumAgent;
+import io.nereid.repository.layout.EnsembleDependencies;
+import io.nereid.repository.layout.RepositoryLayout;
+import io.nereid.repository.layout.RepositoryLayout.Listing;
+import io.nereid.repository.layout.StoredModel;
+import io.nereid.repository.layout.StoredModel.ModelEntry;
+import io.nereid.repository.layout.StoredModel.Version;
+import io.nereid.repository.polling.AspiredVersionsEmitter;
+import io.nereid.repository.problem.Problem;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -52,11 +58,11 @@ public final class RepositoryValidator {
                         entry.place(),
                         0,
                         0,
-                        Emitter.duplicateText(entry.name()),
-                        Emitter.places(same)));
+                        AspiredVersionsEmitter.duplicateText(entry.name()),
+                        AspiredVersionsEmitter.places(same)));
                 continue;
             }
-            StoredModel model = Checksums.verified(layout.read(entry));
+            StoredModel model = ChecksumAgent.verified(layout.read(entry));
             read.add(model);
             problems.addAll(model.problems());
             for (Version v : model.versions()) {

@@ -8,6 +8,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
@@ -29,13 +30,14 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
 /** Fakes for the tests of this package. */
-final class Fakes {
+public final class Fakes {
     private Fakes() {}
 
-    static final FakeBackend ONNX = new FakeBackend("onnxruntime", List.of("onnxruntime_onnx"), List.of("model.onnx"));
-    static final FakeBackend IDENTITY = new FakeBackend("identity", List.of(), List.of());
+    public static final FakeBackend ONNX =
+            new FakeBackend("onnxruntime", List.of("onnxruntime_onnx"), List.of("model.onnx"));
+    public static final FakeBackend IDENTITY = new FakeBackend("identity", List.of(), List.of());
 
-    record FakeBackend(String name, List<String> platforms, List<String> defaultFiles) implements Backend {
+    public record FakeBackend(String name, List<String> platforms, List<String> defaultFiles) implements Backend {
         @Override
         public String unavailable() {
             return "a fake";
@@ -186,7 +188,7 @@ final class Fakes {
         }
     }
 
-    static Path write(Path file, String text) {
+    public static Path write(Path file, String text) {
         try {
             Files.createDirectories(java.util.Objects.requireNonNull(file.getParent()));
             return Files.writeString(file, text);
@@ -196,7 +198,7 @@ final class Fakes {
     }
 
     /** Makes everything below look written at a time. */
-    static void touch(Path tree, long millis) {
+    public static void touch(Path tree, long millis) {
         try (Stream<Path> walk = Files.walk(tree)) {
             for (Path p : walk.toList()) {
                 Files.setLastModifiedTime(p, FileTime.fromMillis(millis));

@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.Map;
 
 /** Writes a tree of maps, lists and scalars as JSON for the eyes; short lists on one line. Immutable. */
-final class PrettyJson {
+public final class PrettyJson {
     private PrettyJson() {}
 
-    static String of(Object tree) {
+    public static String of(Object tree) {
         StringBuilder b = new StringBuilder();
         write(tree, "", b);
         return b.append('\n').toString();

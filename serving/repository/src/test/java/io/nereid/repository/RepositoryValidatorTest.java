@@ -4,6 +4,7 @@ package io.nereid.repository;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.nereid.repository.problem.Problem;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -57,7 +58,8 @@ class RepositoryValidatorTest {
         Fakes.write(root.resolve("a/1/model.onnx"), "x");
         Fakes.write(
                 root.resolve("a/config.pbtxt"),
-                "model_repository_agents { agents { name: 'checksum' parameters { key: 'MD5:1/model.onnx' value: '00' } } }");
+                "model_repository_agents { agents { name: 'checksum' parameters { key: 'MD5:1/model.onnx' value: '00'"
+                        + " } } }");
         assertThat(validator.validate(root))
                 .singleElement()
                 .matches(p -> p.message().startsWith("Mismatched MD5 hash for file '1/model.onnx'"));

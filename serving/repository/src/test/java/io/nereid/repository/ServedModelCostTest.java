@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.Clock;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
-import io.nereid.repository.ServedModelSource.Options;
-import io.nereid.repository.ServedModelSource.Polling;
+import io.nereid.repository.FileSystemStoragePathSource.Options;
+import io.nereid.repository.FileSystemStoragePathSource.Polling;
 import io.nereid.spi.ModelControl.ServedModel;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -30,10 +30,10 @@ class ServedModelCostTest {
 
     private final FakeClock clock = new FakeClock();
     private final Recorder target = new Recorder();
-    private ServedModelSource source = source(SLOW, clock, List.of());
+    private FileSystemStoragePathSource source = source(SLOW, clock, List.of());
 
-    private static ServedModelSource source(Options options, Clock clock, List<ServedModel> models) {
-        return new ServedModelSource(models, List.of(Fakes.ONNX), Fakes.FACTORY, options, clock);
+    private static FileSystemStoragePathSource source(Options options, Clock clock, List<ServedModel> models) {
+        return new FileSystemStoragePathSource(models, List.of(Fakes.ONNX), Fakes.FACTORY, options, clock);
     }
 
     private List<ServedModel> models(int count) {

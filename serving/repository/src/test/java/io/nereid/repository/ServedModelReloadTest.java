@@ -10,7 +10,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.repository.Fakes.FakeClock;
 import io.nereid.repository.Fakes.Recorder;
-import io.nereid.repository.ServedModelSource.Options;
+import io.nereid.repository.FileSystemStoragePathSource.Options;
 import io.nereid.spi.ModelConfig.VersionPolicy;
 import io.nereid.spi.ModelConfig.VersionPolicy.Kind;
 import io.nereid.spi.ModelControl.Label;
@@ -43,10 +43,10 @@ class ServedModelReloadTest {
 
     private final FakeClock clock = new FakeClock();
     private final Recorder target = new Recorder();
-    private ServedModelSource source = source(SLOW);
+    private FileSystemStoragePathSource source = source(SLOW);
 
-    private ServedModelSource source(Options options, ServedModel... models) {
-        return new ServedModelSource(
+    private FileSystemStoragePathSource source(Options options, ServedModel... models) {
+        return new FileSystemStoragePathSource(
                 List.of(models), List.of(Fakes.ONNX, Fakes.IDENTITY), Fakes.FACTORY, options, clock);
     }
 
@@ -377,7 +377,7 @@ class ServedModelReloadTest {
             version("m" + i, 1);
         }
         Fakes.touch(root, System.currentTimeMillis() - 60_000);
-        source = new ServedModelSource(
+        source = new FileSystemStoragePathSource(
                 List.of(),
                 List.of(Fakes.ONNX),
                 Fakes.FACTORY,

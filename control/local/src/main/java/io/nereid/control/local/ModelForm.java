@@ -9,7 +9,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.Model;
-import io.nereid.repository.PlacedModels.PlacedModel;
+import io.nereid.repository.ManagedModels.PlacedModel;
 import io.nereid.spi.ModelConfig.Batching;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -24,21 +24,21 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a model is to the engine: its files, backend and parameters, from format, arguments and environment as KServe's runtimes
- * understand them. Immutable.
+ * The engine's specification of a model: its files, backend and parameters. Translates model format, arguments and
+ * environment variables as KServe's runtimes interpret them. Immutable.
  *
  * @param placed the model
- * @param modelName the name that clients use
- * @param warnings what was said of the model and has no effect here, a sentence each
+ * @param modelName the model name that clients use
+ * @param warnings settings of the model without effect on this server, a sentence each
  */
 record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /**
-     * What a format needs.
+     * The engine's view of a model format.
      *
-     * @param backend empty for whatever the files are
-     * @param files patterns of the model's file; empty for the backend's own
+     * @param backend the backend; empty to detect it from the files
+     * @param files patterns of the model's file; empty for the backend's defaults
      */
     private record Format(String backend, List<String> files) {}
 
@@ -63,11 +63,11 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
             "mlserver_catboost.CatboostModel", "catboost",
             "mlserver_mlflow.MLflowRuntime", "mlflow");
 
-    /** Options that say where the model's files lie. */
+    /** Options that name the directory of the model's files. */
     private static final List<String> DIRECTORIES =
             List.of("model_dir", "model_base_path", "model_store", "model_repository", "model_path");
 
-    /** Options about what the server as a whole does here. */
+    /** Options that configure a runtime's server process; here they have no effect on a single model. */
     private static final Set<String> NO_EFFECT = Set.of(
             "http_port",
             "grpc_port",
@@ -103,10 +103,10 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
     private static final Set<String> KNOWN = Set.of("model_name", "framework", "model_control_mode", "load_model");
 
     /**
-     * Reads the model's directory where it has to.
+     * Translates a workload. Reads the model's directory where necessary.
      *
      * @param files the fetched artifacts, in their order
-     * @throws ServingException INVALID_ARGUMENT, FAILED_PRECONDITION for what cannot be
+     * @throws ServingException INVALID_ARGUMENT or FAILED_PRECONDITION for a specification that cannot be served
      */
     static ModelForm of(Workload workload, Model model, List<Path> files) {
         List<String> warnings = new ArrayList<>();
@@ -119,7 +119,7 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "no storageUri says where the model's files are",
-                    "give the predictor a storageUri, or storage");
+                    "set the predictor's storageUri or storage");
         }
         modelName = environment.getOrDefault("MLSERVER_MODEL_NAME", modelName);
         modelName = options.getOrDefault("model_name", modelName);
@@ -132,7 +132,7 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
             String of = IMPLEMENTATIONS.get(implementation);
             if (of == null) {
                 warnings.add("MLSERVER_MODEL_IMPLEMENTATION=" + implementation
-                        + " is not known here; the model's format says what runs it");
+                        + " is not known; the model's format selects the backend");
             } else if (!FORMATS.containsKey(formatName)) {
                 formatName = of;
             }
@@ -142,30 +142,30 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
         Format format = FORMATS.get(formatName);
         if (format == null) {
             format = new Format("", List.of());
-            warnings.add(
-                    "the format '" + model.format() + "' has no backend of its own here; the files say what runs it");
+            warnings.add("the format '" + model.format()
+                    + "' has no backend of its own; the backend is detected from the files");
         }
         if (!model.limits().path("limits").isEmpty()) {
             warnings.add("the limits " + model.limits().path("limits")
-                    + " are not enforced on a model in the server's process");
+                    + " are not enforced: the model runs inside the server process");
         }
         boolean proba = environment.getOrDefault("PREDICT_PROBA", "").equalsIgnoreCase("true");
         if (proba && format.backend.equals("sklearn")) {
             parameters.put("predict_proba", "true");
         } else if (proba) {
-            warnings.add("PREDICT_PROBA has an effect on scikit-learn's models only");
+            warnings.add("PREDICT_PROBA only has an effect on scikit-learn models");
         }
         String file = settingsFile(directory, warnings);
         boolean repository = formatName.equals("triton")
                 || (model.runtime().contains("triton") && file.isEmpty() && !isFlat(directory));
         if (options.getOrDefault("model_control_mode", "none").equals("explicit")) {
-            warnings.add("--model-control-mode=explicit: every model of the repository is loaded nevertheless");
+            warnings.add("--model-control-mode=explicit has no effect: every model of the repository is loaded");
         }
         Workload.Batcher batcher = workload.batcher();
         Batching batching =
                 batcher == null ? null : new Batching(List.of(batcher.maxBatchSize()), batcher.maxLatency(), true);
         if (batcher != null) {
-            // answers say which batch they are of, as those of KServe's batcher do
+            // Responses carry a batch id, as those of KServe's batcher do.
             parameters.put("nereid.batch_id", "true");
         }
         PlacedModel placed = new PlacedModel(
@@ -210,13 +210,13 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
                     return files.get(i);
                 }
                 throw ServingException.invalidArgument(
-                        "the runtime's arguments name " + asked + ", which the files from " + artifact.uri()
-                                + " do not have",
+                        "the runtime's arguments name " + asked + ", which does not exist in the files from "
+                                + artifact.uri(),
                         "correct the argument, or storageUri");
             }
         }
         throw ServingException.invalidArgument(
-                "the runtime's arguments name " + asked + ", where no files are brought",
+                "the runtime's arguments name " + asked + ", where no artifact is mounted",
                 "name " + model.artifacts().get(0).mountPath() + ", or a directory in it");
     }
 
@@ -226,23 +226,23 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
             if (NO_EFFECT.contains(option)) {
                 without.add("--" + option);
             } else if (!KNOWN.contains(option) && !DIRECTORIES.contains(option)) {
-                warnings.add("the argument --" + option + " is not known here and has no effect");
+                warnings.add("the argument --" + option + " is not known and has no effect");
             }
         }
         if (!without.isEmpty()) {
-            warnings.add("the model runs in the server's process, where " + String.join(", ", without)
+            warnings.add("the model runs inside the server process, where " + String.join(", ", without)
                     + (without.size() == 1 ? " has" : " have") + " no effect");
         }
         for (String name : environment.keySet()) {
             if (name.startsWith("MLSERVER_")
                     && !Set.of("MLSERVER_MODEL_NAME", "MLSERVER_MODEL_URI", "MLSERVER_MODEL_IMPLEMENTATION")
                             .contains(name)) {
-                warnings.add("the variable " + name + " has no effect on a model in the server's process");
+                warnings.add("the variable " + name + " has no effect on a model inside the server process");
             }
         }
     }
 
-    /** The file that MLServer's settings name; empty when they name none. */
+    /** Returns the model file that MLServer's model-settings.json names; empty without one. */
     private static String settingsFile(Path directory, List<String> warnings) {
         Path settings = directory.resolve("model-settings.json");
         if (!Files.isRegularFile(settings)) {
@@ -252,8 +252,8 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
             JsonNode tree = JSON.readTree(settings.toFile());
             String uri = tree.path("parameters").path("uri").asText("");
             if (tree.hasNonNull("name")) {
-                warnings.add("model-settings.json calls the model '"
-                        + tree.path("name").asText() + "'; its name is that of the service");
+                warnings.add("model-settings.json names the model '"
+                        + tree.path("name").asText() + "'; the name of the service is used instead");
             }
             Path file = directory.resolve(uri).normalize();
             return uri.isEmpty() || !file.startsWith(directory) || !Files.isRegularFile(file)
@@ -265,7 +265,9 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
         }
     }
 
-    /** Whether a directory has a model's file itself, rather than a directory for each model. */
+    /**
+     * Whether a directory holds a model file itself (one model), rather than a directory for each model (a repository).
+     */
     private static boolean isFlat(Path directory) {
         if (Files.isRegularFile(directory)) {
             return true;
@@ -283,7 +285,7 @@ record ModelForm(PlacedModel placed, String modelName, List<String> warnings) {
         }
     }
 
-    /** The text of a failure for people. */
+    /** Returns the message of a failure, with its remedy. */
     static String text(@Nullable Throwable e) {
         if (e instanceof ServingException s) {
             return s.describe();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.local;
 
-import io.nereid.repository.PlacedModels.PlacedModel;
+import io.nereid.repository.ManagedModels.PlacedModel;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;
 import java.time.Duration;
@@ -17,18 +17,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Hands whole sets of models to the engine, one after the other, and remembers how each model fares. Confined to the deciding
- * thread.
+ * Deploys models to the engine and tracks the state of each. The engine always receives the complete list of models;
+ * calls never overlap, and changes during a call are combined into the next one. Confined to the event loop thread.
  */
 final class ModelPlacer {
     private static final Logger LOG = LoggerFactory.getLogger(ModelPlacer.class);
 
-    /** Time after which a set that the engine would not have is handed over again. */
+    /** Delay before a list that the engine rejected is sent again. */
     private static final Duration RETRY = Duration.ofSeconds(1);
 
     private final Loop loop;
     private final Models models;
-    private final Map<String, PlacedModel> wanted = new LinkedHashMap<>();
+    private final Map<String, PlacedModel> desired = new LinkedHashMap<>();
     private final Map<String, List<String>> names = new HashMap<>();
     private final Map<String, Map<Long, ServableState>> states = new HashMap<>();
     private final Map<String, Runnable> listeners = new HashMap<>();
@@ -40,12 +40,12 @@ final class ModelPlacer {
         this.models = models;
     }
 
-    /** Has a model served; {@code changed} is called whenever something is heard of it, until it is withdrawn. */
+    /** Deploys or updates a model; {@code changed} is called at every state change, until the model is forgotten. */
     void place(PlacedModel model, Runnable changed) {
-        PlacedModel before = wanted.put(model.name(), model);
+        PlacedModel before = desired.put(model.name(), model);
         listeners.put(model.name(), changed);
         if (before == null) {
-            // What an earlier try left behind says nothing about this one.
+            // States of an earlier deployment must not be taken for states of this one.
             names.remove(model.name());
             states.entrySet()
                     .removeIf(e -> isOf(model.name(), e.getKey())
@@ -56,14 +56,14 @@ final class ModelPlacer {
         }
     }
 
-    /** No longer serves a model. */
+    /** Removes a model from the list; the engine unloads it. */
     void withdraw(String name) {
-        if (wanted.remove(name) != null) {
+        if (desired.remove(name) != null) {
             place();
         }
     }
 
-    /** Whether nothing of a withdrawn model is left in the engine. */
+    /** Whether a withdrawn model has been unloaded completely. */
     boolean gone(String name) {
         return !placing && !dirty && states.keySet().stream().noneMatch(n -> isOf(name, n));
     }
@@ -76,9 +76,9 @@ final class ModelPlacer {
         return name.equals(placed) || (name.startsWith(placed) && name.charAt(placed.length()) == '/');
     }
 
-    /** Forgets a withdrawn model and whoever listened to it. */
+    /** Removes the listener and the states of a withdrawn model. */
     void forget(String name) {
-        if (!wanted.containsKey(name)) {
+        if (!desired.containsKey(name)) {
             listeners.remove(name);
             names.remove(name);
             states.keySet().removeIf(n -> isOf(name, n));
@@ -92,13 +92,13 @@ final class ModelPlacer {
         }
         placing = true;
         dirty = false;
-        List<PlacedModel> all = List.copyOf(wanted.values());
+        List<PlacedModel> all = List.copyOf(desired.values());
         loop.io(() -> {
             Map<String, List<String>> placed;
             try {
                 placed = models.place(all);
             } catch (RuntimeException e) {
-                LOG.error("models cannot be placed: {}", ModelForm.text(e));
+                LOG.error("models cannot be deployed: {}", ModelForm.text(e));
                 placed = null;
             }
             Map<String, List<String>> result = placed;
@@ -108,13 +108,13 @@ final class ModelPlacer {
 
     private void placed(@Nullable Map<String, List<String>> result) {
         placing = false;
-        List<Runnable> toTell = new ArrayList<>();
+        List<Runnable> toNotify = new ArrayList<>();
         if (result == null) {
             Loop.Timer unused = loop.after(RETRY, this::place);
         } else {
             result.forEach((name, all) -> {
-                if (wanted.containsKey(name) && !all.equals(names.put(name, all))) {
-                    toTell.add(listeners.getOrDefault(name, () -> {}));
+                if (desired.containsKey(name) && !all.equals(names.put(name, all))) {
+                    toNotify.add(listeners.getOrDefault(name, () -> {}));
                 }
             });
         }
@@ -122,14 +122,14 @@ final class ModelPlacer {
             place();
         }
         listeners.forEach((name, listener) -> {
-            if (!wanted.containsKey(name)) {
-                toTell.add(listener);
+            if (!desired.containsKey(name)) {
+                toNotify.add(listener);
             }
         });
-        toTell.forEach(Runnable::run);
+        toNotify.forEach(Runnable::run);
     }
 
-    /** Something happened to a version of a model in the engine. */
+    /** Receives a state change of a model version in the engine. */
     void state(ServableState state) {
         String model = state.id().model();
         Runnable listener = null;
@@ -156,12 +156,12 @@ final class ModelPlacer {
         listener.run();
     }
 
-    /** The names in the engine; empty until the model has been placed. */
+    /** The model's names in the engine: several for a repository, none before it is deployed. */
     List<String> names(String placed) {
         return names.getOrDefault(placed, List.of());
     }
 
-    /** Whether every model that a placed one is answers. */
+    /** Whether the model, or every model of the repository, is available. */
     boolean available(String placed) {
         List<String> all = names(placed);
         return !all.isEmpty()
@@ -170,15 +170,16 @@ final class ModelPlacer {
                                 .anyMatch(s -> s.phase() == Phase.AVAILABLE));
     }
 
-    /** Why it cannot be served, or null while it may be. */
-    @Nullable String failure(String placed) {
+    /** Returns why the model cannot be served; null while it is available or can become so. */
+    @Nullable
+    String failure(String placed) {
         List<String> reasons = new ArrayList<>();
         for (String name : names(placed)) {
             Map<Long, ServableState> versions = states.getOrDefault(name, Map.of());
-            boolean serves = versions.values().stream().anyMatch(s -> s.phase() == Phase.AVAILABLE);
-            boolean hopes = versions.values().stream().anyMatch(s -> !ended(s));
+            boolean available = versions.values().stream().anyMatch(s -> s.phase() == Phase.AVAILABLE);
+            boolean pending = versions.values().stream().anyMatch(s -> !ended(s));
             for (ServableState s : versions.values()) {
-                if (!serves && !hopes && s.phase() == Phase.FAILED) {
+                if (!available && !pending && s.phase() == Phase.FAILED) {
                     String what = name.equals(placed) ? "" : "model '" + name.substring(placed.length() + 1) + "': ";
                     reasons.add(what + (s.reason() == null ? "it failed to load" : s.reason()));
                 }

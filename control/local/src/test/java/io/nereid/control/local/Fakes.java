@@ -15,7 +15,7 @@ import io.nereid.control.core.Workload.Scaling;
 import io.nereid.control.gateway.Destination;
 import io.nereid.control.gateway.PayloadTap;
 import io.nereid.control.gateway.RevisionGate;
-import io.nereid.repository.PlacedModels.PlacedModel;
+import io.nereid.repository.ManagedModels.PlacedModel;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
 import io.nereid.spi.ServableState.Phase;

@@ -13,8 +13,8 @@ import io.nereid.engine.servable.ModelServable;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.engine.warmup.ModelWarmup;
 import io.nereid.engine.warmup.SavedModelWarmup;
-import io.nereid.repository.BatchingParameters;
-import io.nereid.repository.ConfigDocument;
+import io.nereid.repository.config.ModelConfigDocument;
+import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.InstanceGroup;
@@ -98,7 +98,7 @@ public final class ModelLoader implements Loader {
         try {
             model = rules.apply(model, config, parameters);
             // What only the backend could say may break a rule; a GPU instance that it has taken is no fault.
-            ConfigDocument.check(model.config(), source.modelDirectory(), true);
+            ModelConfigDocument.check(model.config(), source.modelDirectory(), true);
             ModelServable made = servables.make(source, model);
             servable = made;
             loadNanos = servables.clock().nanos() - from;

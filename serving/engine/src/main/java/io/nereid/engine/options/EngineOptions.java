@@ -4,9 +4,9 @@ package io.nereid.engine.options;
 
 import io.nereid.lifecycle.LabelRule;
 import io.nereid.lifecycle.TransitionPolicy;
-import io.nereid.repository.BatchingParameters;
+import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.RepositorySource;
-import io.nereid.repository.ServedModelSource;
+import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.scheduling.RateLimiter;
 import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.spi.Source;
@@ -65,7 +65,7 @@ public record EngineOptions(
         int loadRetries,
         boolean strictReadiness,
         List<ServedModel> servedModels,
-        ServedModelSource.Options listing,
+        FileSystemStoragePathSource.Options listing,
         List<Source> sources,
         @Nullable BatchingParameters batching,
         boolean perModelBatching,
@@ -168,7 +168,7 @@ public record EngineOptions(
         private int loadRetries;
         private boolean strictReadiness = true;
         private List<ServedModel> servedModels = List.of();
-        private ServedModelSource.Options listing = ServedModelSource.Options.DEFAULT;
+        private FileSystemStoragePathSource.Options listing = FileSystemStoragePathSource.Options.DEFAULT;
         private List<Source> sources = List.of();
         private @Nullable BatchingParameters batching;
         private boolean perModelBatching;
@@ -280,7 +280,7 @@ public record EngineOptions(
         }
 
         /** See {@link EngineOptions#listing}. */
-        public Builder listing(ServedModelSource.Options value) {
+        public Builder listing(FileSystemStoragePathSource.Options value) {
             this.listing = value;
             return this;
         }

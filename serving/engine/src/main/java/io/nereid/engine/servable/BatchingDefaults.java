@@ -7,7 +7,7 @@ import io.nereid.backend.BackendModel;
 import io.nereid.backend.ForwardingModel;
 import io.nereid.backend.ModelLocation;
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.repository.BatchingParameters;
+import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelConfig.Fit;

@@ -10,7 +10,7 @@ import io.nereid.engine.cache.ResponseCache;
 import io.nereid.engine.cache.VersionResponseCache;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.statistics.ModelStatistics;
-import io.nereid.repository.ConfigDocument;
+import io.nereid.repository.config.ModelConfigDocument;
 import io.nereid.scheduling.DevicePool;
 import io.nereid.scheduling.RateLimiter;
 import io.nereid.scheduling.SchedulerOptions;
@@ -102,7 +102,7 @@ public final class ServableFactory {
 
     /** A complete configuration with its document. */
     public ModelConfig completed(ModelConfig config) {
-        return config.toBuilder().document(ConfigDocument.of(config)).build();
+        return config.toBuilder().document(ModelConfigDocument.of(config)).build();
     }
 
     /** How requests are joined where a configuration does not say it. */

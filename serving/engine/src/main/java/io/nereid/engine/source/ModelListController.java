@@ -7,8 +7,8 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.lifecycle.Manager;
-import io.nereid.repository.ServedModelSource;
-import io.nereid.repository.SourceGate;
+import io.nereid.repository.FileSystemStoragePathSource;
+import io.nereid.repository.SourceArbiter;
 import io.nereid.spi.ModelControl.ModelChange;
 import io.nereid.spi.ModelControl.ModelChange.Action;
 import io.nereid.spi.ModelControl.ServedModel;
@@ -43,8 +43,8 @@ public final class ModelListController implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(ModelListController.class);
 
-    private final ServedModelSource source;
-    private final SourceGate gate;
+    private final FileSystemStoragePathSource source;
+    private final SourceArbiter gate;
     private final Manager manager;
     private final Duration timeout;
     private final VersionLabels labels;
@@ -54,7 +54,8 @@ public final class ModelListController implements AutoCloseable {
     /** The last list's end, after which the next one's turn comes. Guarded by the lock. */
     private CompletableFuture<?> last = CompletableFuture.completedFuture(null);
 
-    ModelListController(ServedModelSource source, SourceGate gate, Manager manager, EngineOptions options) {
+    ModelListController(
+            FileSystemStoragePathSource source, SourceArbiter gate, Manager manager, EngineOptions options) {
         this.source = source;
         this.gate = gate;
         this.manager = manager;

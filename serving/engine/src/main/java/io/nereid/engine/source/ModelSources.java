@@ -11,11 +11,11 @@ import io.nereid.engine.loading.EmbeddedLoader;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.servable.ServableFactory;
 import io.nereid.lifecycle.Manager;
-import io.nereid.repository.LoaderFactory;
-import io.nereid.repository.PlacedModels;
+import io.nereid.repository.FileSystemStoragePathSource;
+import io.nereid.repository.ManagedModels;
 import io.nereid.repository.RepositorySource;
-import io.nereid.repository.ServedModelSource;
-import io.nereid.repository.SourceGate;
+import io.nereid.repository.SourceArbiter;
+import io.nereid.repository.polling.LoaderFactory;
 import io.nereid.spi.ModelControl.LoadOptions;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
@@ -44,7 +44,7 @@ public final class ModelSources implements AutoCloseable {
     private final LoaderFactory loaders;
     private final ServableFactory servables;
     private final AspiredVersionsRecorder remembered;
-    private final SourceGate gate;
+    private final SourceArbiter gate;
     private final ExecutorService control = Threads.single("control");
 
     public ModelSources(
@@ -57,9 +57,9 @@ public final class ModelSources implements AutoCloseable {
         this.manager = manager;
         this.servables = servables;
         this.remembered = new AspiredVersionsRecorder(manager);
-        this.gate = new SourceGate(remembered);
+        this.gate = new SourceArbiter(remembered);
         this.served = new ModelListController(
-                new ServedModelSource(options.servedModels(), backends, loaders, options.listing(), clock),
+                new FileSystemStoragePathSource(options.servedModels(), backends, loaders, options.listing(), clock),
                 gate,
                 manager,
                 options);
@@ -75,7 +75,7 @@ public final class ModelSources implements AutoCloseable {
         gate.start(REPOSITORY, repository);
         for (int i = 0; i < others.size(); i++) {
             Source.Target target = gate.as("source " + (i + 1));
-            if (others.get(i) instanceof PlacedModels placed) {
+            if (others.get(i) instanceof ManagedModels placed) {
                 placed.loaders(loaders);
                 placed.start(target);
             } else {

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.engine.EngineRig;
-import io.nereid.repository.BatchingParameters;
+import io.nereid.repository.tfserving.BatchingParameters;
 import io.nereid.spi.ModelConfig;
 import io.nereid.spi.ModelConfig.Batching;
 import io.nereid.spi.ModelRef;

@@ -10,7 +10,7 @@ import io.nereid.base.ServingException;
 import io.nereid.engine.EngineRig;
 import io.nereid.lifecycle.LabelRule;
 import io.nereid.lifecycle.TransitionPolicy;
-import io.nereid.repository.ServedModelSource;
+import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.spi.ModelControl.Label;
 import io.nereid.spi.ModelControl.LoadOptions;
 import io.nereid.spi.ModelControl.ModelChange;
@@ -437,7 +437,7 @@ class ModelListControllerTest {
 
     @Test
     void aListWaitsForFilesThatAreStillBeingWritten() throws Exception {
-        rig.options.listing(ServedModelSource.Options.DEFAULT
+        rig.options.listing(FileSystemStoragePathSource.Options.DEFAULT
                 .withPollInterval(Duration.ofMillis(50))
                 .withSettle(Duration.ofMillis(100)));
         rig.start();
@@ -453,7 +453,7 @@ class ModelListControllerTest {
     void aNewVersionIsFoundAndServed() throws Exception {
         rig.version("m", 1, "");
         rig.options
-                .listing(ServedModelSource.Options.DEFAULT
+                .listing(FileSystemStoragePathSource.Options.DEFAULT
                         .withPollInterval(Duration.ofMillis(10))
                         .withSettle(Duration.ZERO))
                 .servedModels(List.of(rig.served("m")));

@@ -7,8 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.engine.EngineRig;
-import io.nereid.repository.PlacedModels;
-import io.nereid.repository.PlacedModels.PlacedModel;
+import io.nereid.repository.ManagedModels;
+import io.nereid.repository.ManagedModels.PlacedModel;
 import io.nereid.spi.InferenceJob;
 import io.nereid.spi.Loader;
 import io.nereid.spi.ModelConfig;
@@ -100,7 +100,7 @@ class ModelSourcesTest {
 
     @Test
     void aPlacedModelIsServedGrowsWithoutBeingLoadedAnewAndGoes() throws Exception {
-        PlacedModels placed = new PlacedModels(List.of(rig.backend));
+        ManagedModels placed = new ManagedModels(List.of(rig.backend));
         List<String> heard = new CopyOnWriteArrayList<>();
         rig.options.sources(List.of(placed));
         rig.engine().onState(s -> heard.add(s.id().model() + " " + s.phase()));

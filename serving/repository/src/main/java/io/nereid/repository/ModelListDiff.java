@@ -1,0 +1,95 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository;
+
+import io.nereid.base.ServingException;
+import io.nereid.repository.layout.StoredModel;
+import io.nereid.repository.layout.StoredModel.Version;
+import io.nereid.spi.ModelControl.ModelChange;
+import io.nereid.spi.ModelControl.ModelChange.Action;
+import io.nereid.spi.ModelControl.ServedModel;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a new list changes in the one in force. Immutable.
+ *
+ * @param next models of the new list by name, in its order
+ * @param before models of the list in force by name, in its order
+ */
+record ModelListDiff(Map<String, ServedModel> next, Map<String, ServedModel> before) {
+    static ModelListDiff of(List<ServedModel> next, List<ServedModel> before) {
+        return new ModelListDiff(byName(next), byName(before));
+    }
+
+    private static Map<String, ServedModel> byName(List<ServedModel> models) {
+        Map<String, ServedModel> byName = new LinkedHashMap<>();
+        models.forEach(m -> byName.put(m.name(), m));
+        return byName;
+    }
+
+    /** Models that have to be read: new ones, and those whose files or versions are others now. */
+    Set<String> toRead() {
+        Set<String> names = new LinkedHashSet<>();
+        next.forEach((name, m) -> {
+            ServedModel old = before.get(name);
+            if (old == null
+                    || !old.basePath().equals(m.basePath())
+                    || !Objects.equals(old.versionPolicy(), m.versionPolicy())) {
+                names.add(name);
+            }
+        });
+        return names;
+    }
+
+    List<String> removed() {
+        return before.keySet().stream().filter(n -> !next.containsKey(n)).toList();
+    }
+
+    /** The change of a model that is not read. */
+    ModelChange unread(String name) {
+        boolean same = Objects.equals(next.get(name), before.get(name));
+        return new ModelChange(name, same ? Action.KEPT : Action.CHANGED, List.of(), List.of(), null);
+    }
+
+    static ModelChange gone(String name, Set<Long> served) {
+        return new ModelChange(name, Action.REMOVED, List.of(), List.copyOf(served), null);
+    }
+
+    /**
+     * The change of a model that was read.
+     *
+     * @param served versions that were served before
+     * @param error why nothing is taken up; null when something is, or will be
+     */
+    ModelChange read(StoredModel model, Set<Long> served, @Nullable ServingException error) {
+        String name = model.entry().name();
+        ServedModel old = before.get(name);
+        ServedModel now = Objects.requireNonNull(next.get(name));
+        Action action = old == null ? Action.ADDED : Action.CHANGED;
+        if (error != null) {
+            return new ModelChange(name, action, List.of(), List.of(), error);
+        }
+        boolean moved = old == null || !old.basePath().equals(now.basePath());
+        TreeSet<Long> wanted = new TreeSet<>();
+        List<Long> load = new ArrayList<>();
+        ServingException bad = null;
+        for (Version v : model.wanted()) {
+            wanted.add(v.version());
+            if (v.error() != null) {
+                bad = v.error();
+            } else if (moved || !served.contains(v.version())) {
+                load.add(v.version());
+            }
+        }
+        List<Long> unload = served.stream().filter(v -> !wanted.contains(v)).toList();
+        return new ModelChange(name, action, List.copyOf(load), unload, bad);
+    }
+}

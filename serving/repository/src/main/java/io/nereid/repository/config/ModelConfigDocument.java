@@ -1,0 +1,264 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository.config;
+
+import io.nereid.base.ServingException;
+import io.nereid.repository.problem.ProblemCollector;
+import io.nereid.repository.schema.ConfigSchema;
+import io.nereid.repository.schema.ConfigSchema.Cardinality;
+import io.nereid.repository.schema.ConfigSchema.Field;
+import io.nereid.repository.schema.ConfigSchema.Support;
+import io.nereid.repository.schema.TypedMessage;
+import io.nereid.repository.schema.TypedMessage.Entry;
+import io.nereid.repository.schema.TypedMessage.Value;
+import io.nereid.spi.ModelConfig;
+import io.nereid.spi.TensorSpec;
+import io.nereid.tensor.Shape;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The whole configuration of a model in the words of Triton's {@code ModelConfig}, as Triton shows it: normalised, with
+ * every scalar, list and map, be it at its default, and without the messages that were not given. Map, List, String,
+ * Long, Double and Boolean; fields in the order of Triton's definition; enumerations by name; numbers of 64 bits as
+ * numbers. Immutable.
+ */
+public final class ModelConfigDocument {
+    private static final ConfigSchema SCHEMA = ConfigSchema.MODEL_CONFIG;
+    private static final String ROOT = "ModelConfig";
+
+    private ModelConfigDocument() {}
+
+    /**
+     * The document of a configuration. What the record says counts; {@link ModelConfig#document()}, a former document or
+     * what the configuration's text gave, adds the fields of which the record knows nothing. Made again of its own
+     * result, it stays the same. Call it when the backend has completed the record, and after every change of it:
+     *
+     * <pre>{@code
+     * config = config.toBuilder().document(ModelConfigDocument.of(config)).build();
+     * }</pre>
+     */
+    public static Map<String, Object> of(ModelConfig config) {
+        Map<String, Object> tree = merged(ROOT, config.document(), ModelConfigRenderer.of(config));
+        if (config.ensemble() == null) {
+            Map<String, Object> optimization = new LinkedHashMap<>(map(tree.get("optimization")));
+            optimization.putIfAbsent("input_pinned_memory", Map.of("enable", true));
+            optimization.putIfAbsent("output_pinned_memory", Map.of("enable", true));
+            tree.put("optimization", optimization);
+        }
+        // given without effect, or switched off since
+        if (tree.containsKey("model_transaction_policy")) {
+            tree.put("model_transaction_policy", Map.of("decoupled", config.decoupled()));
+        }
+        if (tree.containsKey("response_cache")) {
+            tree.put("response_cache", Map.of("enable", config.responseCache()));
+        }
+        return completed(ROOT, tree);
+    }
+
+    /**
+     * Looks once more at a configuration that its backend has completed, for what could not be known before: a preferred
+     * batch size beyond the maximum that the backend found, and all the other rules.
+     *
+     * @param directory the model's directory
+     * @param gpus whether this server can use GPUs
+     * @throws ServingException INVALID_ARGUMENT with every rule that is broken
+     */
+    public static void check(ModelConfig completed, Path directory, boolean gpus) {
+        ProblemCollector problems = new ProblemCollector();
+        ModelConfigReader.check(spelled(completed), directory, gpus, problems);
+        if (problems.hasErrors()) {
+            throw ProblemCollector.refusal(problems.list());
+        }
+    }
+
+    /** A single value, or one for each row, has no dimensions but that of the batch, which no text can say. */
+    private static ModelConfig spelled(ModelConfig completed) {
+        return completed.toBuilder()
+                .inputs(spelled(completed.inputs()))
+                .outputs(spelled(completed.outputs()))
+                .build();
+    }
+
+    private static List<TensorSpec> spelled(List<TensorSpec> specs) {
+        return specs.stream()
+                .map(s -> s.shape().rank() > 0
+                        ? s
+                        : new TensorSpec(s.name(), s.dataType(), Shape.of(1), s.optional(), s.ragged(), s.reshape()))
+                .toList();
+    }
+
+    /** What a text gave, as a tree of fields without defaults. */
+    static Map<String, Object> given(TypedMessage message) {
+        return given(ROOT, message);
+    }
+
+    private static Map<String, Object> given(String type, TypedMessage message) {
+        Map<String, Object> tree = new LinkedHashMap<>();
+        for (Field field : fields(type)) {
+            List<Value> values = message.all(field.name());
+            if (values.isEmpty()) {
+                continue;
+            }
+            tree.put(
+                    field.name(),
+                    switch (field.cardinality()) {
+                        case ONE -> plain(field, values.get(0).value());
+                        case MANY ->
+                            values.stream().map(v -> plain(field, v.value())).toList();
+                        case MAP -> {
+                            Map<String, Object> entries = new LinkedHashMap<>();
+                            for (Value v : values) {
+                                Entry entry = v.entry();
+                                entries.put(entry.key(), plain(field, entry.value()));
+                            }
+                            yield Collections.unmodifiableMap(entries);
+                        }
+                    });
+        }
+        return Collections.unmodifiableMap(tree);
+    }
+
+    private static Object plain(Field field, Object value) {
+        return value instanceof TypedMessage m ? given(field.type(), m) : value;
+    }
+
+    private static Iterable<Field> fields(String type) {
+        return Objects.requireNonNull(SCHEMA.fields(type)).values();
+    }
+
+    private static boolean isMessage(Field field) {
+        return SCHEMA.fields(field.type()) != null;
+    }
+
+    /** Both together; where they differ, the record counts. */
+    private static Map<String, Object> merged(String type, Map<String, Object> given, Map<String, Object> recorded) {
+        Map<String, Object> tree = new LinkedHashMap<>();
+        for (Field field : fields(type)) {
+            Object g = given.get(field.name());
+            Object r = recorded.get(field.name());
+            if (r == null) {
+                if (g != null && !replaced(type, field, recorded)) {
+                    tree.put(field.name(), g);
+                }
+            } else if (g == null || !isMessage(field) || field.cardinality() == Cardinality.MAP) {
+                tree.put(field.name(), sameMembers(g, r) ? Objects.requireNonNull(g) : r);
+            } else if (field.cardinality() == Cardinality.ONE) {
+                tree.put(field.name(), merged(field.type(), map(g), map(r)));
+            } else {
+                tree.put(field.name(), mergedList(field.type(), list(g), list(r)));
+            }
+        }
+        return tree;
+    }
+
+    /** Whether a list says the same in another order: the record sorts some, the document shows them as they were given. */
+    private static boolean sameMembers(@Nullable Object given, Object recorded) {
+        return given instanceof List<?> g
+                && recorded instanceof List<?> r
+                && g.size() == r.size()
+                && new HashSet<>(g).equals(new HashSet<>(r));
+    }
+
+    /** Whether a field that the record lacks is gone, because the record chose another of its group, or none. */
+    private static boolean replaced(String type, Field field, Map<String, Object> recorded) {
+        if (field.oneof().isEmpty()) {
+            return false;
+        }
+        if (type.equals(ROOT)) {
+            return true;
+        }
+        for (Field other : fields(type)) {
+            if (other.oneof().equals(field.oneof()) && recorded.containsKey(other.name())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /** The members of the record, each with what was given for the one of its name, or in its place if it has no name. */
+    private static List<Object> mergedList(String type, List<?> given, List<?> recorded) {
+        List<Object> members = new ArrayList<>();
+        Map<Object, Map<String, Object>> byName = new HashMap<>();
+        for (Object member : given) {
+            Object name = map(member).get("name");
+            if (name != null) {
+                byName.putIfAbsent(name, map(member));
+            }
+        }
+        for (int i = 0; i < recorded.size(); i++) {
+            Map<String, Object> r = map(recorded.get(i));
+            Map<String, Object> g = byName.get(r.getOrDefault("name", ""));
+            if (g == null
+                    && given.size() == recorded.size()
+                    && !map(given.get(i)).containsKey("name")) {
+                g = map(given.get(i));
+            }
+            members.add(g == null ? r : merged(type, g, r));
+        }
+        return members;
+    }
+
+    private static Map<String, Object> completed(String type, Map<String, Object> tree) {
+        Map<String, Object> document = new LinkedHashMap<>();
+        for (Field field : fields(type)) {
+            Object value = tree.get(field.name());
+            switch (field.cardinality()) {
+                case MANY -> {
+                    List<Object> members = new ArrayList<>();
+                    for (Object member : list(value)) {
+                        members.add(completed(field, member));
+                    }
+                    document.put(field.name(), Collections.unmodifiableList(members));
+                }
+                case MAP -> {
+                    Map<String, Object> entries = new LinkedHashMap<>();
+                    map(value).forEach((k, v) -> entries.put(k, completed(field, v)));
+                    document.put(field.name(), Collections.unmodifiableMap(entries));
+                }
+                case ONE -> {
+                    if (value != null) {
+                        document.put(field.name(), completed(field, value));
+                    } else if (!isMessage(field) && field.oneof().isEmpty() && field.support() != Support.ADDED) {
+                        document.put(field.name(), byDefault(field.type()));
+                    }
+                }
+            }
+        }
+        return Collections.unmodifiableMap(document);
+    }
+
+    private static Object completed(Field field, Object value) {
+        return isMessage(field) ? completed(field.type(), map(value)) : value;
+    }
+
+    private static Object byDefault(String type) {
+        List<String> names = SCHEMA.enumeration(type);
+        if (names != null) {
+            return names.get(0);
+        }
+        return switch (type) {
+            case "string" -> "";
+            case "bool" -> false;
+            case "float", "double" -> 0.0;
+            default -> 0L;
+        };
+    }
+
+    @SuppressWarnings("unchecked")
+    private static Map<String, Object> map(@Nullable Object value) {
+        return value instanceof Map ? (Map<String, Object>) value : Map.of();
+    }
+
+    private static List<?> list(@Nullable Object value) {
+        return value instanceof List<?> l ? l : List.of();
+    }
+}

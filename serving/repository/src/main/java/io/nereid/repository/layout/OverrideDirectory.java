@@ -1,0 +1,231 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository.layout;
+
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.repository.layout.StoredModel.ModelEntry;
+import io.nereid.repository.problem.ProblemCollector;
+import io.nereid.repository.problem.TextFiles;
+import io.nereid.spi.Loader;
+import io.nereid.spi.Servable;
+import io.nereid.spi.ServableId;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.stream.Stream;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A directory with files that a client sent, which make up a model. It is removed when it is retired and nothing loaded
+ * from it is left. Thread-safe by its lock.
+ */
+public final class OverrideDirectory {
+    private static final Logger LOG = LoggerFactory.getLogger(OverrideDirectory.class);
+    private static final String PREFIX = "file:";
+
+    private final Path root;
+    private final ModelEntry entry;
+    private int loaded;
+    private boolean retired;
+
+    private OverrideDirectory(Path root, ModelEntry entry) {
+        this.root = root;
+        this.entry = entry;
+    }
+
+    /**
+     * Writes the files, or leaves nothing behind.
+     *
+     * @param files contents by path inside the model's directory, with or without {@code file:} before it
+     * @throws ServingException INVALID_ARGUMENT for a path that leaves the model's directory or that is a directory too
+     */
+    public static OverrideDirectory write(Path parent, String model, Map<String, byte[]> files) {
+        Path root;
+        try {
+            Files.createDirectories(parent);
+            root = Files.createTempDirectory(parent, "nereid-load-");
+        } catch (IOException e) {
+            throw unwritable(parent, e);
+        }
+        Path directory = root.resolve(model);
+        OverrideDirectory scratch = new OverrideDirectory(root, new ModelEntry(model, root, directory, null, true));
+        try {
+            Files.createDirectories(directory);
+            for (Map.Entry<String, byte[]> file : files.entrySet()) {
+                write(directory, file.getKey(), file.getValue());
+            }
+            return scratch;
+        } catch (IOException e) {
+            scratch.delete();
+            throw unwritable(root, e);
+        } catch (RuntimeException e) {
+            scratch.delete();
+            throw e;
+        }
+    }
+
+    private static ServingException unwritable(Path where, IOException e) {
+        return ServingException.of(
+                ErrorCode.UNAVAILABLE,
+                "cannot write the model's files below " + where + ": " + TextFiles.reason(e),
+                "let the server write there, or give it another scratch directory");
+    }
+
+    private static void write(Path directory, String key, byte[] content) throws IOException {
+        String name = key.startsWith(PREFIX) ? key.substring(PREFIX.length()) : key;
+        Path file;
+        try {
+            file = directory.resolve(name).normalize();
+        } catch (InvalidPathException e) {
+            throw ServingException.invalidArgument("Invalid file parameter " + ProblemCollector.quote(PREFIX + name)
+                    + ", it is not the name of a file");
+        }
+        if (name.indexOf('\\') >= 0 || !file.startsWith(directory) || file.equals(directory)) {
+            throw ServingException.invalidArgument(
+                    "Invalid file parameter " + ProblemCollector.quote(PREFIX + name) + " with normalized path '"
+                            + directory.relativize(file) + "' must stay within model directory.",
+                    "give a path like 'file:1/model.onnx'");
+        }
+        if (Files.isDirectory(file)) {
+            throw ServingException.invalidArgument("Invalid file parameter " + ProblemCollector.quote(PREFIX + name)
+                    + ", directory has been created as a file");
+        }
+        for (Path p = file.getParent(); p != null && !p.equals(directory); p = p.getParent()) {
+            if (Files.isRegularFile(p)) {
+                throw ServingException.invalidArgument("Invalid file parameter " + ProblemCollector.quote(PREFIX + name)
+                        + ", directory has been created as a file");
+            }
+        }
+        Path parent = file.getParent();
+        if (parent != null) {
+            Files.createDirectories(parent);
+        }
+        Files.write(file, content);
+    }
+
+    public ModelEntry entry() {
+        return entry;
+    }
+
+    /** Removes the files as soon as nothing uses them any more. */
+    public synchronized void retire() {
+        retired = true;
+        removeIfUnused();
+    }
+
+    private synchronized void began() {
+        loaded++;
+    }
+
+    private synchronized void ended() {
+        loaded--;
+        removeIfUnused();
+    }
+
+    private void removeIfUnused() {
+        if (retired && loaded == 0) {
+            delete();
+        }
+    }
+
+    private void delete() {
+        List<Path> paths;
+        try (Stream<Path> walk = Files.walk(root)) {
+            paths = walk.sorted(Comparator.reverseOrder()).toList();
+        } catch (IOException e) {
+            LOG.warn("cannot remove {}: {}", root, TextFiles.reason(e));
+            return;
+        }
+        for (Path path : paths) {
+            try {
+                Files.deleteIfExists(path);
+            } catch (IOException e) {
+                LOG.warn("cannot remove {}: {}", path, TextFiles.reason(e));
+            }
+        }
+    }
+
+    /** A loader that keeps the files from its first load until it is unloaded. */
+    public Loader guard(Loader loader) {
+        return new Guarded(this, loader);
+    }
+
+    /** Passes everything on. Called by one thread at a time, as every loader is. */
+    private static final class Guarded implements Loader {
+        private final OverrideDirectory scratch;
+        private final Loader loader;
+        private boolean began;
+
+        Guarded(OverrideDirectory scratch, Loader loader) {
+            this.scratch = scratch;
+            this.loader = loader;
+        }
+
+        @Override
+        public ServableId id() {
+            return loader.id();
+        }
+
+        @Override
+        public String fingerprint() {
+            return loader.fingerprint();
+        }
+
+        @Override
+        public String backend() {
+            return loader.backend();
+        }
+
+        @Override
+        public long estimateBytes() {
+            return loader.estimateBytes();
+        }
+
+        @Override
+        public List<String> dependencies() {
+            return loader.dependencies();
+        }
+
+        @Override
+        public boolean adopt(Loader next) {
+            return loader.adopt(next instanceof Guarded g ? g.loader : next);
+        }
+
+        @Override
+        public Loader again() {
+            return new Guarded(scratch, loader.again());
+        }
+
+        @Override
+        public Servable load() {
+            if (!began) {
+                began = true;
+                scratch.began();
+            }
+            return loader.load();
+        }
+
+        @Override
+        public void warm() {
+            loader.warm();
+        }
+
+        @Override
+        public void unload() {
+            try {
+                loader.unload();
+            } finally {
+                if (began) {
+                    began = false;
+                    scratch.ended();
+                }
+            }
+        }
+    }
+}

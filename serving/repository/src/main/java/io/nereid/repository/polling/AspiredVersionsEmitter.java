@@ -1,0 +1,223 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository.polling;
+
+import io.nereid.backend.Backend;
+import io.nereid.backend.ModelLocation;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.repository.layout.ChecksumAgent;
+import io.nereid.repository.layout.OverrideDirectory;
+import io.nereid.repository.layout.StoredModel;
+import io.nereid.repository.layout.StoredModel.ModelEntry;
+import io.nereid.repository.layout.StoredModel.Version;
+import io.nereid.repository.layout.TrackedModel;
+import io.nereid.repository.problem.Problem;
+import io.nereid.repository.problem.ProblemCollector;
+import io.nereid.spi.Loader;
+import io.nereid.spi.ServableId;
+import io.nereid.spi.Source.Aspired;
+import io.nereid.spi.Source.Target;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Says what should be served of a model. What one round decides is handed over at its end: first what is no longer wanted,
+ * ensembles before their members; then the rest, members before their ensembles. Guarded by the source's lock.
+ */
+public final class AspiredVersionsEmitter {
+    private static final Logger LOG = LoggerFactory.getLogger(AspiredVersionsEmitter.class);
+    private static final String DUPLICATE = "duplicate";
+
+    private final LoaderFactory loaders;
+    private final EnsembleMembership ensembles;
+    private final Map<String, List<Aspired>> round = new LinkedHashMap<>();
+    private final List<OverrideDirectory> left = new ArrayList<>();
+    private @Nullable Target target;
+
+    public AspiredVersionsEmitter(LoaderFactory loaders, EnsembleMembership ensembles) {
+        this.loaders = loaders;
+        this.ensembles = ensembles;
+    }
+
+    public void target(Target newTarget) {
+        target = newTarget;
+    }
+
+    /** Hands the round over. */
+    public void flush() {
+        List<String> order = ensembles.membersFirst(round.keySet());
+        for (int i = order.size() - 1; i >= 0; i--) {
+            if (list(order.get(i)).isEmpty()) {
+                hand(order.get(i));
+            }
+        }
+        for (String name : order) {
+            if (!list(name).isEmpty()) {
+                hand(name);
+            }
+        }
+        round.clear();
+        left.forEach(OverrideDirectory::retire);
+        left.clear();
+    }
+
+    private List<Aspired> list(String name) {
+        return round.getOrDefault(name, List.of());
+    }
+
+    private void hand(String name) {
+        if (target != null) {
+            target.aspire(name, list(name));
+        }
+    }
+
+    /**
+     * Emits what a model should serve from now on, unless it is in a worse state than what it serves.
+     *
+     * @param scratch where the model's files lie, if not in a repository
+     * @return the model, with what taking it up found wrong
+     */
+    public StoredModel takeUp(
+            StoredModel stored, TrackedModel t, boolean vanished, @Nullable OverrideDirectory scratch) {
+        StoredModel model = stored.loadable() ? ChecksumAgent.verified(stored) : stored;
+        t.takenUp = stored.fingerprint();
+        t.pending = null;
+        report(t, model.problems());
+        if (!model.loadable() && t.serving && !vanished) {
+            LOG.warn("model '{}' keeps what it serves, for what is stored now cannot be served", t.name);
+            return model;
+        }
+        t.at(model.entry());
+        emit(t, model.loadable() ? aspired(t, model, scratch) : failures(model));
+        keep(t, model.loadable() ? scratch : null);
+        return model;
+    }
+
+    /** Emits the versions of a model that are completely written; a later look takes up the rest. */
+    void takeUpPartly(StoredModel model, TrackedModel t, List<Version> settled) {
+        t.at(model.entry());
+        if (settled.isEmpty() || !model.loadable()) {
+            int stored = model.versions().size();
+            long number = stored == 0 ? 1 : model.versions().get(stored - 1).version();
+            emit(
+                    t,
+                    List.of(Aspired.failed(
+                            model.id(number),
+                            ServingException.of(
+                                    ErrorCode.UNAVAILABLE,
+                                    "model '" + t.name + "' is still being written at "
+                                            + model.entry().place(),
+                                    "it is loaded when its files stop changing"))));
+            return;
+        }
+        StoredModel part =
+                new StoredModel(model.entry(), model.config(), model.backend(), settled, model.problems(), true, "", 0);
+        emit(t, aspired(t, part, null));
+    }
+
+    /** Emits that nothing of a model is wanted. */
+    public void drop(TrackedModel t) {
+        emit(t, List.of());
+        keep(t, null);
+    }
+
+    /** Serves none of several models of one name, unless one of them was served before the others came. */
+    public void duplicate(List<ModelEntry> entries, TrackedModel t) {
+        List<Problem> problems = new ArrayList<>();
+        for (ModelEntry e : entries) {
+            problems.add(new Problem(Problem.Severity.ERROR, e.place(), 0, 0, duplicateText(t.name), places(entries)));
+        }
+        report(t, problems);
+        if (!t.serving && !DUPLICATE.equals(t.takenUp)) {
+            t.takenUp = DUPLICATE;
+            ServingException reason =
+                    ServingException.invalidArgument(DUPLICATE, duplicateText(t.name) + ": " + places(entries));
+            emit(t, List.of(Aspired.failed(new ServableId(t.name, 1), reason)));
+        }
+    }
+
+    public static ServingException duplicate(String name, List<ModelEntry> entries) {
+        return ServingException.invalidArgument(duplicateText(name), places(entries));
+    }
+
+    public static String duplicateText(String name) {
+        return "model '" + name + "' is not unique across all model repositories";
+    }
+
+    public static String places(List<ModelEntry> entries) {
+        return "rename or remove all but one of "
+                + String.join(
+                        ", ", entries.stream().map(e -> e.place().toString()).toList());
+    }
+
+    private void emit(TrackedModel t, List<Aspired> list) {
+        t.emitted = list;
+        t.serving = list.stream().anyMatch(a -> a.loader() != null);
+        round.put(t.name, list);
+    }
+
+    private void keep(TrackedModel t, @Nullable OverrideDirectory scratch) {
+        if (t.scratch != null && t.scratch != scratch) {
+            left.add(t.scratch);
+        }
+        t.scratch = scratch;
+    }
+
+    /** Notes what is wrong with a model, and logs it if it is something new. */
+    public static void report(TrackedModel t, List<Problem> problems) {
+        if (!problems.equals(t.problems)) {
+            t.problems = problems;
+            for (Problem p : problems) {
+                LOG.warn("model '{}': {}", t.name, p);
+            }
+        }
+    }
+
+    private static List<Aspired> failures(StoredModel model) {
+        ServingException error = ProblemCollector.refusal(model.problems());
+        List<Version> wanted = model.wanted();
+        return wanted.isEmpty()
+                ? List.of(Aspired.failed(model.id(1), error))
+                : wanted.stream()
+                        .map(v -> Aspired.failed(model.id(v.version()), error))
+                        .toList();
+    }
+
+    /** A version that became unreadable stays as it was emitted, so that it goes on serving. */
+    private List<Aspired> aspired(TrackedModel t, StoredModel model, @Nullable OverrideDirectory scratch) {
+        List<Aspired> list = new ArrayList<>();
+        for (Version v : model.wanted()) {
+            ServableId id = model.id(v.version());
+            if (v.error() == null) {
+                list.add(aspired(model, v, scratch));
+            } else {
+                LOG.warn("model '{}': {}", id.model(), v.error().describe());
+                list.add(t.emitted.stream()
+                        .filter(a -> a.id().equals(id) && a.loader() != null)
+                        .findFirst()
+                        .orElse(Aspired.failed(id, v.error())));
+            }
+        }
+        return list;
+    }
+
+    private Aspired aspired(StoredModel model, Version v, @Nullable OverrideDirectory scratch) {
+        ServableId id = model.id(v.version());
+        ModelLocation where = new ModelLocation(id, model.entry().directory(), v.directory());
+        Backend backend = model.backend();
+        try {
+            Loader loader = backend == null
+                    ? loaders.ensemble(where, model.config(), v.fingerprint())
+                    : loaders.create(where, model.config(), backend, v.fingerprint());
+            return Aspired.of(scratch == null ? loader : scratch.guard(loader));
+        } catch (ServingException e) {
+            return Aspired.failed(id, e);
+        }
+    }
+}

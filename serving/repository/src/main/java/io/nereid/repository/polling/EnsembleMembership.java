@@ -1,0 +1,120 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository.polling;
+
+import io.nereid.repository.layout.StoredModel;
+import io.nereid.spi.ModelConfig.Ensemble;
+import io.nereid.spi.ModelConfig.Step;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** Which models are made of which others, as they were last read. Guarded by the source's lock. */
+public final class EnsembleMembership {
+    private final Map<String, List<String>> members = new HashMap<>();
+
+    public void note(StoredModel model) {
+        Ensemble ensemble = model.config().ensemble();
+        if (ensemble == null) {
+            members.remove(model.entry().name());
+        } else {
+            members.put(
+                    model.entry().name(),
+                    ensemble.steps().stream().map(Step::model).distinct().toList());
+        }
+    }
+
+    void forget(String name) {
+        members.remove(name);
+    }
+
+    /** The models that steps of an ensemble run. */
+    public List<String> of(String name) {
+        return members.getOrDefault(name, List.of());
+    }
+
+    /** Everything that an ensemble is made of, however far down, without itself. */
+    public Set<String> closure(String name) {
+        Set<String> closure = new LinkedHashSet<>();
+        gather(name, closure);
+        closure.remove(name);
+        return closure;
+    }
+
+    private void gather(String name, Set<String> into) {
+        for (String member : of(name)) {
+            if (into.add(member)) {
+                gather(member, into);
+            }
+        }
+    }
+
+    /** What keeps an ensemble from being made at all: a circle, or models that are not there exactly once. */
+    public StoredModel checked(StoredModel model, Predicate<String> available) {
+        String name = model.entry().name();
+        List<String> path = new ArrayList<>(List.of(name));
+        if (leadsBack(name, path, new TreeSet<>())) {
+            return model.but(
+                    "circular dependency between ensembles: " + String.join(" -> ", path),
+                    "an ensemble cannot be made of itself");
+        }
+        List<String> lacking = of(name).stream()
+                .filter(m -> !m.isEmpty() && !available.test(m))
+                .toList();
+        if (lacking.isEmpty()) {
+            return model;
+        }
+        return model.but(
+                "ensemble '" + name + "' contains models that are not available or ambiguous: "
+                        + String.join(", ", lacking),
+                "put them into the repository, each once");
+    }
+
+    private boolean leadsBack(String from, List<String> path, Set<String> seen) {
+        for (String member : of(from)) {
+            path.add(member);
+            if (member.equals(path.get(0)) || (seen.add(member) && leadsBack(member, path, seen))) {
+                return true;
+            }
+            path.remove(path.size() - 1);
+        }
+        return false;
+    }
+
+    /** These names, each after those that it is made of. */
+    public List<String> membersFirst(Collection<String> names) {
+        Set<String> ordered = new LinkedHashSet<>();
+        Set<String> entered = new TreeSet<>();
+        for (String name : names) {
+            enter(name, entered, ordered);
+        }
+        ordered.retainAll(new LinkedHashSet<>(names));
+        return List.copyOf(ordered);
+    }
+
+    private void enter(String name, Set<String> entered, Set<String> ordered) {
+        if (entered.add(name)) {
+            for (String member : of(name)) {
+                enter(member, entered, ordered);
+            }
+            ordered.add(name);
+        }
+    }
+
+    /** An ensemble other than those that is made of a model, if there is one among these names. */
+    public @Nullable String user(String model, Collection<String> among) {
+        for (String name : among) {
+            if (closure(name).contains(model)) {
+                return name;
+            }
+        }
+        return null;
+    }
+}

@@ -1,0 +1,174 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.repository.tfserving;
+
+import io.nereid.base.ServingException;
+import io.nereid.repository.config.ConfigReadContext;
+import io.nereid.repository.schema.TypedMessage;
+import io.nereid.repository.schema.TypedMessage.Value;
+import io.nereid.repository.tfserving.TfServingTextFiles.Read;
+import io.nereid.spi.ModelConfig.Batching;
+import io.nereid.spi.ModelConfig.Fit;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeSet;
+
+/**
+ * How requests are joined in TensorFlow Serving's words: {@code --batching_parameters_file}, or
+ * {@code batching_params.pbtxt} of one version, in protobuf's text format.
+ *
+ * <pre>{@code
+ * max_batch_size { value: 128 }
+ * batch_timeout_micros { value: 1000 }
+ * max_enqueued_batches { value: 100 }
+ * num_batch_threads { value: 8 }
+ * allowed_batch_sizes: [ 32, 64, 128 ]
+ * pad_variable_length_inputs: true
+ * }</pre>
+ *
+ * Immutable.
+ *
+ * @param maxBatchSize most rows of a batch; with splitting, most rows of a request
+ * @param batchTimeoutMicros how long a batch may wait to be filled, from its first request on; microseconds
+ * @param maxEnqueuedBatches most batches that may wait
+ * @param numBatchThreads batches that may run at once, over all models; 0 for as many as there are processors
+ * @param threadPoolName a label of metrics
+ * @param allowedBatchSizes the only sizes a run may have, ascending; empty for any
+ * @param padVariableLengthInputs whether inputs of different shapes are padded to the largest of them
+ * @param enableLargeBatchSplitting whether requests are cut that are too large for one run
+ * @param maxExecutionBatchSize most rows of a run; the same as {@code maxBatchSize} unless requests are cut
+ */
+public record BatchingParameters(
+        int maxBatchSize,
+        long batchTimeoutMicros,
+        int maxEnqueuedBatches,
+        int numBatchThreads,
+        String threadPoolName,
+        List<Integer> allowedBatchSizes,
+        boolean padVariableLengthInputs,
+        boolean enableLargeBatchSplitting,
+        int maxExecutionBatchSize) {
+    /** What an empty file says. */
+    public static final BatchingParameters DEFAULT =
+            new BatchingParameters(1000, 0, 10, 0, "batch_threads", List.of(), false, false, 1000);
+
+    /** Refuses what contradicts itself, with INVALID_ARGUMENT. */
+    public BatchingParameters {
+        allowedBatchSizes = List.copyOf(allowedBatchSizes);
+        atLeast("max_batch_size", maxBatchSize, 1);
+        atLeast("batch_timeout_micros", batchTimeoutMicros, 0);
+        atLeast("max_enqueued_batches", maxEnqueuedBatches, 1);
+        atLeast("num_batch_threads", numBatchThreads, 0);
+        atLeast("max_execution_batch_size", maxExecutionBatchSize, 1);
+        if (maxExecutionBatchSize > maxBatchSize) {
+            throw ServingException.invalidArgument(
+                    "max_execution_batch_size is " + maxExecutionBatchSize
+                            + " (expected: at most max_batch_size, which is " + maxBatchSize + ")",
+                    "it is the most that one run of a split request may have");
+        }
+        if (!enableLargeBatchSplitting && maxExecutionBatchSize != maxBatchSize) {
+            throw ServingException.invalidArgument(
+                    "max_execution_batch_size is " + maxExecutionBatchSize + ", but requests are not split",
+                    "write enable_large_batch_splitting { value: true }, or leave it out");
+        }
+        int before = 0;
+        for (int size : allowedBatchSizes) {
+            if (size <= before) {
+                throw ServingException.invalidArgument(
+                        "allowed_batch_sizes entries must be monotonically increasing",
+                        size + " follows " + before + "; sizes begin at 1");
+            }
+            before = size;
+        }
+        if (before > 0 && before != maxBatchSize && !(enableLargeBatchSplitting && before == maxExecutionBatchSize)) {
+            throw ServingException.invalidArgument(
+                    "Last entry in allowed_batch_sizes must match max_batch_size; last entry was " + before
+                            + "; expected " + maxBatchSize,
+                    "add " + maxBatchSize + ", or set max_batch_size { value: " + before + " }");
+        }
+    }
+
+    private static void atLeast(String field, long value, long least) {
+        if (value < least) {
+            throw ServingException.invalidArgument(
+                    field + " is " + value + " (expected: at least " + least + ")",
+                    "write " + field + " { value: … }, or leave it out for the default");
+        }
+    }
+
+    /**
+     * Reads a text.
+     *
+     * @param where where the text comes from, for messages
+     * @throws ServingException INVALID_ARGUMENT with every mistake and its place
+     */
+    public static BatchingParameters parse(String text, String where) {
+        Read read = TfServingTextFiles.read(TfServingTextFiles.BATCHING, text, where);
+        TypedMessage p = read.root();
+        List<Integer> sizes = new ArrayList<>();
+        for (Value v : p.all("allowed_batch_sizes")) {
+            sizes.add(cut(v.number()));
+        }
+        read.check();
+        int maxBatchSize = cut(TfServingTextFiles.wrapped(p, "max_batch_size", DEFAULT.maxBatchSize));
+        boolean splitting = p.message("enable_large_batch_splitting").flag("value");
+        String name = p.message("thread_pool_name").text("value");
+        try {
+            return new BatchingParameters(
+                    maxBatchSize,
+                    TfServingTextFiles.wrapped(p, "batch_timeout_micros", DEFAULT.batchTimeoutMicros),
+                    cut(TfServingTextFiles.wrapped(p, "max_enqueued_batches", DEFAULT.maxEnqueuedBatches)),
+                    cut(TfServingTextFiles.wrapped(p, "num_batch_threads", DEFAULT.numBatchThreads)),
+                    name.isEmpty() ? DEFAULT.threadPoolName : name,
+                    sizes,
+                    p.flag("pad_variable_length_inputs"),
+                    splitting,
+                    cut(TfServingTextFiles.wrapped(p, "max_execution_batch_size", maxBatchSize)));
+        } catch (ServingException e) {
+            throw ServingException.of(e.code(), where + ": " + e.getMessage(), e.remedy());
+        }
+    }
+
+    /** As {@link #parse}, of a file, which must be readable. */
+    public static BatchingParameters read(Path file) {
+        return parse(TfServingTextFiles.text(file), file.toString());
+    }
+
+    private static int cut(long value) {
+        return (int) Math.max(Integer.MIN_VALUE, Math.min(Integer.MAX_VALUE, value));
+    }
+
+    /** How batches are made to fit, for runs of up to {@link #maxExecutionBatchSize} rows. */
+    public Fit fit() {
+        return fit(maxExecutionBatchSize);
+    }
+
+    /**
+     * As {@link #fit()}, for a model that takes fewer rows in one run, so that some of the allowed sizes are beyond it.
+     *
+     * @param maxRows the model's {@code max_batch_size}, at least 1
+     */
+    public Fit fit(int maxRows) {
+        int largest = Math.min(maxRows, maxExecutionBatchSize);
+        TreeSet<Integer> sizes = new TreeSet<>();
+        for (int size : allowedBatchSizes) {
+            sizes.add(Math.min(size, largest));
+        }
+        return new Fit(
+                List.copyOf(sizes),
+                padVariableLengthInputs,
+                enableLargeBatchSplitting ? maxBatchSize : 0,
+                maxEnqueuedBatches);
+    }
+
+    /** The batcher's settings for a model of {@link #maxExecutionBatchSize} rows. */
+    public Batching batching() {
+        return batching(maxExecutionBatchSize);
+    }
+
+    /** As {@link #batching()}, for a model that takes fewer rows in one run. */
+    public Batching batching(int maxRows) {
+        return new Batching(List.of(), ConfigReadContext.micros(batchTimeoutMicros), false).withFit(fit(maxRows));
+    }
+}
