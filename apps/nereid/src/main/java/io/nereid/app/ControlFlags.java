@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.control.api.ServiceConfig;
-import io.nereid.storage.StorageOptions;
+import io.nereid.storage.request.StorageOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
@@ -55,14 +55,16 @@ final class ControlFlags {
             names = "--control-directory",
             paramLabel = "DIR",
             description = "Where resources are kept (default: $XDG_DATA_HOME/nereid, or ~/.local/share/nereid).")
-    @Nullable Path directory;
+    @Nullable
+    Path directory;
 
     @Option(
             names = "--model-cache",
             paramLabel = "DIR",
             description = "Where models that were fetched are kept (default: $XDG_CACHE_HOME/nereid/models, or"
                     + " ~/.cache/nereid/models).")
-    @Nullable Path cache;
+    @Nullable
+    Path cache;
 
     @Option(
             names = "--model-cache-size",
@@ -74,7 +76,8 @@ final class ControlFlags {
             names = "--pvc-root",
             paramLabel = "DIR",
             description = "The directory whose sub-directories are the claims that pvc://CLAIM/PATH names.")
-    @Nullable Path pvcRoot;
+    @Nullable
+    Path pvcRoot;
 
     @Option(
             names = "--ingress-domain",
@@ -82,7 +85,8 @@ final class ControlFlags {
             description =
                     "What the hosts of services end with, and a port if URLs shall have one (default: localhost with"
                             + " the server's port). The settings in inferenceservice-config go before it.")
-    @Nullable String ingressDomain;
+    @Nullable
+    String ingressDomain;
 
     /** Whether the server's port is encrypted. Set by who knows. */
     boolean encrypted;
@@ -135,7 +139,8 @@ final class ControlFlags {
                         || ingressDomain != null
                         || !hosts.isEmpty())) {
             throw ServingException.invalidArgument(
-                    "--control-directory, --control-host, --ingress-domain, --model-cache and --pvc-root need --control",
+                    "--control-directory, --control-host, --ingress-domain, --model-cache and --pvc-root need"
+                            + " --control",
                     "add --control");
         }
         if (ingressDomain != null && !DOMAIN.matcher(ingressDomain).matches()) {

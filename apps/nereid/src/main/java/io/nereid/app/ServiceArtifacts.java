@@ -15,12 +15,12 @@ import io.nereid.payload.BlobSink;
 import io.nereid.payload.PayloadOrigin;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.storage.Bucket;
-import io.nereid.storage.Progress;
 import io.nereid.storage.Storage;
-import io.nereid.storage.StorageCredentials;
-import io.nereid.storage.StorageCredentials.Secret;
-import io.nereid.storage.StorageRequest;
-import io.nereid.storage.Stored;
+import io.nereid.storage.request.ProgressListener;
+import io.nereid.storage.request.StorageCredentials;
+import io.nereid.storage.request.StorageCredentials.Secret;
+import io.nereid.storage.request.StorageLease;
+import io.nereid.storage.request.StorageRequest;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -223,7 +223,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
         return found;
     }
 
-    private static void tell(Progress.Step step, Consumer<String> log) {
+    private static void tell(ProgressListener.Step step, Consumer<String> log) {
         switch (step.phase()) {
             case DOWNLOADING ->
                 log.accept(String.format(
@@ -241,7 +241,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
     }
 
     /** A lease of the storage. */
-    private record Held(Stored stored) implements Lease {
+    private record Held(StorageLease stored) implements Lease {
         @Override
         public Path path() {
             return stored.path();

@@ -17,7 +17,7 @@ import io.nereid.payload.BlobSink;
 import io.nereid.payload.PayloadOrigin;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.storage.Storage;
-import io.nereid.storage.StorageOptions;
+import io.nereid.storage.request.StorageOptions;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;

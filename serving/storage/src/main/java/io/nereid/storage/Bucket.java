@@ -3,6 +3,12 @@
 package io.nereid.storage;
 
 import io.nereid.base.ServingException;
+import io.nereid.storage.http.HttpCall;
+import io.nereid.storage.object.UploadTarget;
+import io.nereid.storage.provider.SourceFactory;
+import io.nereid.storage.request.CancellationToken;
+import io.nereid.storage.request.StorageSettings;
+import io.nereid.storage.request.StorageUris;
 import java.util.Locale;
 import java.util.Map;
 import java.util.function.Supplier;
@@ -11,8 +17,13 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A place in an object store that objects are written to; see {@link Storage#bucket}. Thread-safe: what was resolved last is
- * replaced as a whole.
+ * Writes objects to a bucket, below a prefix; see {@link Storage#bucket}. Thread-safe: the resolved target is immutable
+ * and replaced as a whole when the credentials change.
+ *
+ * <pre>{@code
+ * Bucket bucket = storage.bucket("s3://logs/iris", () -> credentials);
+ * bucket.put("2026/07/01/request.json", bytes);
+ * }</pre>
  */
 public final class Bucket {
     private static final Pattern AZURE = Pattern.compile(
@@ -21,18 +32,18 @@ public final class Bucket {
     private final String uri;
     private final Supplier<Map<String, String>> credentials;
     private final Map<String, String> environment;
-    private final Sources sources;
-    private final Cancel cancel;
+    private final SourceFactory sources;
+    private final CancellationToken cancel;
     private volatile @Nullable Resolved last;
 
-    private record Resolved(Map<String, String> credentials, Target target) {}
+    private record Resolved(Map<String, String> credentials, UploadTarget target) {}
 
     Bucket(
             String uri,
             Supplier<Map<String, String>> credentials,
             Map<String, String> environment,
-            Sources sources,
-            Cancel cancel) {
+            SourceFactory sources,
+            CancellationToken cancel) {
         this.uri = readable(uri);
         this.credentials = credentials;
         this.environment = environment;
@@ -40,7 +51,9 @@ public final class Bucket {
         this.cancel = cancel;
     }
 
-    /** The URI as downloads know it. */
+    /**
+     * Converts the URI to the form that downloads use; {@code abfs[s]://} becomes the https URL of the blob container.
+     */
     static String readable(String uri) {
         Matcher azure = AZURE.matcher(uri);
         String known = uri;
@@ -51,33 +64,34 @@ public final class Bucket {
                     + HttpCall.encode(path, true);
         } else if (uri.startsWith("abfs")) {
             throw ServingException.invalidArgument(
-                    "'" + Uris.shown(uri) + "' cannot be written to: it names no container of an account",
+                    "'" + StorageUris.shown(uri)
+                            + "' cannot be written to: it does not name a container and an account",
                     "write it as abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/path");
         }
-        Uris.Kind kind = Uris.kind(known);
-        if (kind != Uris.Kind.S3 && kind != Uris.Kind.GCS && kind != Uris.Kind.AZURE) {
+        StorageUris.Kind kind = StorageUris.kind(known);
+        if (kind != StorageUris.Kind.S3 && kind != StorageUris.Kind.GCS && kind != StorageUris.Kind.AZURE) {
             throw ServingException.invalidArgument(
-                    "'" + Uris.shown(uri) + "' cannot be written to",
-                    "what can be is s3://bucket/path, gs://bucket/path and "
+                    "'" + StorageUris.shown(uri) + "' cannot be written to",
+                    "supported are s3://bucket/path, gs://bucket/path and "
                             + "abfss://container@account.dfs.core.windows.net/path");
         }
         return known;
     }
 
     /**
-     * Writes an object in the place of what has its name, in one request that is sent once; whoever reads sees all of it or
-     * none. The calling thread waits. The type of its content follows from the key's extension.
+     * Writes an object, or replaces the one with the same key, with one request, without retries. Readers see either
+     * the old or the whole new object. Blocks the calling thread. The content type follows from the key's extension.
      *
      * @param key below the URI's path, segments separated by slashes, not encoded
-     * @throws ServingException UNAVAILABLE when the same may work later; UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND (there
-     *     is no such bucket) and others as the store said; INVALID_ARGUMENT for settings that are wrong; CANCELLED when the
-     *     storage is closed; and what the credentials' supplier throws
+     * @throws ServingException UNAVAILABLE when a retry may succeed; UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND (the
+     *     bucket does not exist) and others as the store reports; INVALID_ARGUMENT for invalid settings; CANCELLED when
+     *     the storage is closed; and the exceptions of the credentials' supplier
      */
     public void put(String key, byte[] bytes) {
         Map<String, String> now = credentials.get();
         Resolved known = last;
         if (known == null || !known.credentials().equals(now)) {
-            known = new Resolved(Map.copyOf(now), sources.target(uri, Settings.of(now, environment), cancel));
+            known = new Resolved(Map.copyOf(now), sources.target(uri, StorageSettings.of(now, environment), cancel));
             last = known;
         }
         known.target().put(key, type(key), bytes);
@@ -93,9 +107,9 @@ public final class Bucket {
         };
     }
 
-    /** The place, without secrets. */
+    /** The URI, without secrets. */
     @Override
     public String toString() {
-        return "Bucket[" + Uris.shown(uri) + "]";
+        return "Bucket[" + StorageUris.shown(uri) + "]";
     }
 }

@@ -5,6 +5,24 @@ package io.nereid.storage;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.storage.archive.ArchiveExtractor;
+import io.nereid.storage.archive.ContentManifest;
+import io.nereid.storage.archive.ExtractionDirectory;
+import io.nereid.storage.cache.CacheFileSystem;
+import io.nereid.storage.cache.CacheReservation;
+import io.nereid.storage.cache.ContentCache;
+import io.nereid.storage.http.HttpSession;
+import io.nereid.storage.object.ContentDigests;
+import io.nereid.storage.object.GlobFilter;
+import io.nereid.storage.object.ObjectEntry;
+import io.nereid.storage.object.ObjectPaths;
+import io.nereid.storage.object.ObjectSource;
+import io.nereid.storage.request.CancellationToken;
+import io.nereid.storage.request.ProgressListener;
+import io.nereid.storage.request.StorageLease;
+import io.nereid.storage.request.StorageOptions;
+import io.nereid.storage.transfer.DownloadJournal;
+import io.nereid.storage.transfer.RangeDownload;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
@@ -27,8 +45,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Brings all objects of a listing and puts them together. Parts of all downloads take turns on the same few threads,
- * each with one small buffer. {@link #run} is called once, on one thread; parts run on others.
+ * Downloads all objects of a listing, verifies their checksums and publishes the result in the cache. Objects are split
+ * into parts of 8 MiB. The parts of all downloads share a small pool of threads, each with one small buffer, so memory
+ * use does not depend on the size of a model. A journal records complete parts, so that an interrupted download
+ * resumes. {@link #run} is called once, on one thread; parts run on the pool's threads. State shared between them is
+ * guarded by this object's monitor.
  */
 final class Download {
     static final long PART = 8 << 20;
@@ -36,21 +57,21 @@ final class Download {
     private static final long SPACE_STEP = 16 << 20;
     private static final long TELL_NANOS = 200_000_000L;
 
-    /** What every download uses. Immutable. */
-    record Shop(Cache cache, Disk disk, Executor threads, StorageOptions options, Clock clock) {}
+    /** The resources that all downloads share. Immutable. */
+    record Shop(ContentCache cache, CacheFileSystem disk, Executor threads, StorageOptions options, Clock clock) {}
 
     private final Shop shop;
     private final HttpSession session;
-    private final Source.Listing listing;
-    private final Patterns patterns;
+    private final ObjectSource.Listing listing;
+    private final GlobFilter patterns;
     private final String key;
     private final String uri;
     private final int wide;
-    private final Progress progress;
-    private final Cancel whole;
-    private final Cancel cancel = new Cancel();
+    private final ProgressListener progress;
+    private final CancellationToken whole;
+    private final CancellationToken cancel = new CancellationToken();
 
-    private final Manifest manifest = new Manifest();
+    private final ContentManifest manifest = new ContentManifest();
     private final AtomicLong bytes = new AtomicLong();
     private final AtomicInteger filesDone = new AtomicInteger();
     private final AtomicLong told = new AtomicLong();
@@ -59,29 +80,29 @@ final class Download {
     private final Deque<Part> todo = new ArrayDeque<>();
     private int running;
     private @Nullable Throwable failure;
-    private @Nullable Journal journal;
-    private @Nullable Space spaceOf;
+    private @Nullable DownloadJournal journal;
+    private @Nullable CacheReservation spaceOf;
 
     private record Part(Piece object, int number, long from, long to) {}
 
-    /** An object on its way. Guarded by the download. */
+    /** The state of one object's download. Guarded by the download's monitor. */
     private static final class Piece {
         final int index;
         final Path file;
-        final Item item;
+        final ObjectEntry item;
         int left;
         boolean keyed;
 
         @Nullable
         FileChannel channel;
-        /** What an earlier attempt had that did not agree. */
+        /** SHA-256 of the first download if its checksum did not match, else empty. */
         String refused = "";
-        /** Known once it is whole. */
+        /** SHA-256 of the complete file, else empty. */
         String sha256 = "";
 
         long size;
 
-        Piece(int index, Path file, Item item) {
+        Piece(int index, Path file, ObjectEntry item) {
             this.index = index;
             this.file = file;
             this.item = item;
@@ -89,22 +110,22 @@ final class Download {
     }
 
     /**
-     * A download.
+     * Creates a download.
      *
-     * @param uri as it may be shown
-     * @param wide how many parts run at once, if there are threads
-     * @param whole ends it, and whatever else is done for the same fetch
+     * @param uri without secrets, for messages
+     * @param wide maximum number of parts that run at once
+     * @param whole the cancellation of the fetch
      */
     Download(
             Shop shop,
             HttpSession session,
-            Source.Listing listing,
-            Patterns patterns,
+            ObjectSource.Listing listing,
+            GlobFilter patterns,
             String key,
             String uri,
             int wide,
-            Cancel whole,
-            Progress progress) {
+            CancellationToken whole,
+            ProgressListener progress) {
         this.shop = shop;
         this.session = session;
         this.listing = listing;
@@ -116,13 +137,16 @@ final class Download {
         this.whole = whole;
     }
 
-    /** Brings everything and gives a lease on it. */
-    Stored run() {
+    /**
+     * Downloads everything and returns a lease on it. Partial files are kept for the next attempt if the failure may be
+     * temporary and the store versions its objects; without versions, parts of different contents could be mixed.
+     */
+    StorageLease run() {
         boolean keep = false;
         Runnable ending = cancel::cancel;
         session.follow(cancel);
         whole.add(ending);
-        try (Space space = shop.cache().space(uri)) {
+        try (CacheReservation space = shop.cache().space(uri)) {
             try {
                 return bring(space);
             } catch (IOException e) {
@@ -138,31 +162,35 @@ final class Download {
     }
 
     private ServingException told(IOException e) {
-        if (Disk.full(e)) {
+        if (CacheFileSystem.full(e)) {
             long total = listing.bytes();
             return ServingException.wrap(
                     ErrorCode.RESOURCE_EXHAUSTED,
                     "the disk is full: " + uri + " needs "
-                            + (total < 0 ? "more than " + Disk.shown(bytes.get()) : Disk.shown(total)) + " in "
+                            + (total < 0
+                                    ? "more than " + CacheFileSystem.shown(bytes.get())
+                                    : CacheFileSystem.shown(total))
+                            + " in "
                             + shop.options().cache(),
                     "free some disk, or move the storage cache",
                     e);
         }
-        return Disk.failed(uri + " cannot be stored in " + shop.options().cache(), e);
+        return CacheFileSystem.failed(
+                uri + " cannot be stored in " + shop.options().cache(), e);
     }
 
-    private Stored bring(Space space) throws IOException {
+    private StorageLease bring(CacheReservation space) throws IOException {
         Path directory = shop.cache().enter(key);
         if (!listing.versioned()) {
-            Disk.delete(directory);
+            CacheFileSystem.delete(directory);
             Files.createDirectories(directory);
         }
         Path about = directory.resolve("listing.txt");
         if (!Files.exists(about)) {
-            Disk.replace(about, describe().getBytes(StandardCharsets.UTF_8));
+            CacheFileSystem.replace(about, describe().getBytes(StandardCharsets.UTF_8));
         }
         List<Piece> objects = new ArrayList<>();
-        try (Journal opened = new Journal(directory.resolve("journal"))) {
+        try (DownloadJournal opened = new DownloadJournal(directory.resolve("journal"))) {
             journal = opened;
             for (int i = 0; i < listing.items().size(); i++) {
                 objects.add(
@@ -173,7 +201,7 @@ final class Download {
             if (total >= 0) {
                 space.needs(total, bytes.get());
             }
-            tell(Progress.Phase.DOWNLOADING, true);
+            tell(ProgressListener.Phase.DOWNLOADING, true);
             spaceOf = space;
             pump();
             await();
@@ -195,10 +223,10 @@ final class Download {
         return assemble(objects, space);
     }
 
-    /** What is being brought, for people who look into the directory. */
+    /** Describes the listing, for operators who inspect the directory of a partial download. */
     private String describe() {
         StringBuilder text = new StringBuilder(uri).append('\n');
-        for (Item item : listing.items()) {
+        for (ObjectEntry item : listing.items()) {
             text.append(item.size())
                     .append(' ')
                     .append(item.version())
@@ -210,7 +238,7 @@ final class Download {
     }
 
     private void plan(List<Piece> objects) throws IOException {
-        Journal known = journal();
+        DownloadJournal known = journal();
         for (Piece object : objects) {
             boolean there = Files.exists(object.file);
             List<Part> parts = parts(object);
@@ -225,8 +253,8 @@ final class Download {
     }
 
     private List<Part> parts(Piece object) {
-        Item item = object.item;
-        if (item.size() < 0 || item.ranges() == Item.Ranges.NONE || item.size() <= PART) {
+        ObjectEntry item = object.item;
+        if (item.size() < 0 || item.ranges() == ObjectEntry.Ranges.NONE || item.size() <= PART) {
             return List.of(new Part(object, 0, 0, item.size()));
         }
         List<Part> parts = new ArrayList<>();
@@ -237,15 +265,18 @@ final class Download {
         return parts;
     }
 
-    private Journal journal() {
-        Journal open = journal;
+    private DownloadJournal journal() {
+        DownloadJournal open = journal;
         if (open == null) {
             throw new IllegalStateException("no journal");
         }
         return open;
     }
 
-    /** Hands as many parts to the threads as may run; the rest follows one by one, so that others get their turn. */
+    /**
+     * Starts as many parts as may run at once. Each ended part calls this again and starts the next one, so the pool's
+     * queue never holds more than {@code wide} parts of one download and concurrent downloads progress evenly.
+     */
     private void pump() {
         List<Part> now = new ArrayList<>();
         synchronized (this) {
@@ -299,7 +330,7 @@ final class Download {
             if (transfer(part)) {
                 complete(part.object());
             }
-        } catch (Transfer.NoRanges e) {
+        } catch (RangeDownload.NoRanges e) {
             fail(new NoRangesHere());
         } catch (Throwable t) {
             fail(t);
@@ -311,7 +342,7 @@ final class Download {
         }
     }
 
-    /** Brings a part unless it is here; true if that makes the object whole. */
+    /** Downloads a part unless the journal has it. Returns whether the object is complete. */
     private boolean transfer(Part part) throws IOException {
         Piece object = part.object();
         FileChannel channel;
@@ -321,10 +352,10 @@ final class Download {
             }
             channel = object.channel;
         }
-        Item item = object.item;
+        ObjectEntry item = object.item;
         if (!journal().has(object.index, part.number()) || part.to() < 0) {
             if (part.to() != 0) {
-                Transfer transfer = new Transfer(
+                RangeDownload transfer = new RangeDownload(
                         session, shop.disk(), uri + " (" + item.path() + ")", item, channel, this::arrived, this::grow);
                 long end = transfer.run(part.from(), part.to());
                 if (part.to() < 0) {
@@ -334,6 +365,7 @@ final class Download {
                     object.keyed |= transfer.keyed();
                 }
             }
+            // The bytes must be on disk before the journal says so, or a crash would leave a hole.
             channel.force(false);
             journal().add(object.index, part.number());
         }
@@ -344,18 +376,18 @@ final class Download {
 
     private void arrived(long more) {
         bytes.addAndGet(more);
-        tell(Progress.Phase.DOWNLOADING, false);
+        tell(ProgressListener.Phase.DOWNLOADING, false);
     }
 
     private synchronized void grow(long length) {
-        Space space = spaceOf;
+        CacheReservation space = spaceOf;
         if (space != null) {
             long then = bytes.get() + (1 << 16);
             space.needs((then + SPACE_STEP - 1) / SPACE_STEP * SPACE_STEP, Math.min(length, bytes.get()));
         }
     }
 
-    /** The store of this download does not know ranges. */
+    /** The store ignores range requests, so the download must restart with one request per object. */
     static final class NoRangesHere extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
@@ -364,22 +396,26 @@ final class Download {
         }
     }
 
-    /** Looks at an object that is whole. */
+    /**
+     * Verifies the checksum of a complete object. A mismatch downloads the object once more; a second one fails with
+     * DATA_LOSS. An entity tag that looks like an MD5 need not be one: it is ignored for an object encrypted with KMS,
+     * and when a second download gives the same content.
+     */
     private void complete(Piece object) throws IOException {
         close(object);
-        Digests.Checksum wanted = object.item.checksum();
-        Digests.Read read = Digests.read(object.file, wanted, cancel);
+        ContentDigests.Checksum wanted = object.item.checksum();
+        ContentDigests.Read read = ContentDigests.read(object.file, wanted, cancel);
         boolean agrees = wanted == null || wanted.hex().equals(read.found());
-        boolean guess = wanted != null && wanted.algorithm() == Digests.Algorithm.TAG_MD5;
+        boolean guess = wanted != null && wanted.algorithm() == ContentDigests.Algorithm.TAG_MD5;
         if (!agrees && guess && (object.keyed || read.sha256().equals(object.refused))) {
-            LOG.debug("{}: the entity tag of {} is no MD5", uri, object.item.path());
+            LOG.debug("{}: the entity tag of {} is not an MD5", uri, object.item.path());
             agrees = true;
         }
         if (agrees) {
             object.sha256 = read.sha256();
             object.size = Files.size(object.file);
             filesDone.incrementAndGet();
-            tell(Progress.Phase.DOWNLOADING, false);
+            tell(ProgressListener.Phase.DOWNLOADING, false);
             return;
         }
         if (!object.refused.isEmpty()) {
@@ -414,42 +450,44 @@ final class Download {
         }
     }
 
-    private Stored assemble(List<Piece> objects, Space space) throws IOException {
+    private StorageLease assemble(List<Piece> objects, CacheReservation space) throws IOException {
         Path workshop = shop.cache().workshop();
         try {
             Path tree = Files.createDirectory(workshop.resolve("tree"));
-            Item first = listing.items().get(0);
+            ObjectEntry first = listing.items().get(0);
             StorageOptions.Limits limits = shop.options().limits();
-            if (listing.shape() == Source.Shape.LAYERS) {
-                tell(Progress.Phase.UNPACKING, true);
-                Tree into = new Tree(
+            if (listing.shape() == ObjectSource.Shape.LAYERS) {
+                tell(ProgressListener.Phase.UNPACKING, true);
+                ExtractionDirectory into = new ExtractionDirectory(
                         tree, uri, limits, shop.disk(), space, bytes.get(), cancel, manifest, patterns, "models");
                 StorageOptions.Limits image =
                         new StorageOptions.Limits(Integer.MAX_VALUE, limits.bytes(), limits.ratio());
                 for (Piece layer : objects) {
-                    new Unpack(into, image, uri).archive(layer.file, layer.item.path());
+                    new ArchiveExtractor(into, image, uri).archive(layer.file, layer.item.path());
                 }
                 into.finish();
-            } else if (listing.shape() == Source.Shape.FILES && objects.size() == 1 && Paths.archive(first.path())) {
-                tell(Progress.Phase.UNPACKING, true);
-                Tree into =
-                        new Tree(tree, uri, limits, shop.disk(), space, bytes.get(), cancel, manifest, patterns, null);
-                Unpack unpack = new Unpack(into, limits, uri);
+            } else if (listing.shape() == ObjectSource.Shape.FILES
+                    && objects.size() == 1
+                    && ObjectPaths.archive(first.path())) {
+                tell(ProgressListener.Phase.UNPACKING, true);
+                ExtractionDirectory into = new ExtractionDirectory(
+                        tree, uri, limits, shop.disk(), space, bytes.get(), cancel, manifest, patterns, null);
+                ArchiveExtractor unpack = new ArchiveExtractor(into, limits, uri);
                 unpack.archive(objects.get(0).file, first.path());
                 into.finish();
             } else {
                 place(objects, tree);
             }
             manifest.requireFiles(uri);
-            tell(Progress.Phase.STORING, true);
+            tell(ProgressListener.Phase.STORING, true);
             settle(tree);
             cancel.check();
-            Stored stored = shop.cache().publish(workshop, manifest.digest(), manifest.bytes(), uri);
-            progress.on(
-                    new Progress.Step(Progress.Phase.DONE, bytes.get(), bytes.get(), objects.size(), objects.size()));
+            StorageLease stored = shop.cache().publish(workshop, manifest.digest(), manifest.bytes(), uri);
+            progress.on(new ProgressListener.Step(
+                    ProgressListener.Phase.DONE, bytes.get(), bytes.get(), objects.size(), objects.size()));
             return stored;
         } finally {
-            Disk.deleteQuietly(workshop);
+            CacheFileSystem.deleteQuietly(workshop);
         }
     }
 
@@ -466,24 +504,24 @@ final class Download {
         }
     }
 
-    /** Everything may be read by all and written by nobody, and survives a crash. */
+    /** Makes all files read-only and syncs the directories to disk. */
     static void settle(Path tree) throws IOException {
         try (var found = Files.walk(tree)) {
             for (Path path : found.toList()) {
                 if (Files.isDirectory(path, java.nio.file.LinkOption.NOFOLLOW_LINKS)) {
-                    Disk.sync(path);
+                    CacheFileSystem.sync(path);
                 } else if (!Files.isSymbolicLink(path)) {
-                    Disk.protect(path);
+                    CacheFileSystem.protect(path);
                 }
             }
         }
     }
 
-    private void tell(Progress.Phase phase, boolean surely) {
+    private void tell(ProgressListener.Phase phase, boolean surely) {
         long now = shop.clock().nanos();
         long last = told.get();
         if (surely || now - last > TELL_NANOS && told.compareAndSet(last, now)) {
-            progress.on(new Progress.Step(
+            progress.on(new ProgressListener.Step(
                     phase,
                     bytes.get(),
                     listing.bytes(),

@@ -6,6 +6,25 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
+import io.nereid.storage.cache.CacheFileSystem;
+import io.nereid.storage.cache.ContentCache;
+import io.nereid.storage.credentials.TokenCache;
+import io.nereid.storage.http.HttpClients;
+import io.nereid.storage.object.ContentDigests;
+import io.nereid.storage.object.GlobFilter;
+import io.nereid.storage.object.ListingUtil;
+import io.nereid.storage.object.ObjectEntry;
+import io.nereid.storage.object.ObjectSource;
+import io.nereid.storage.provider.SourceFactory;
+import io.nereid.storage.request.CancellationToken;
+import io.nereid.storage.request.ProgressListener;
+import io.nereid.storage.request.StorageCredentials;
+import io.nereid.storage.request.StorageLease;
+import io.nereid.storage.request.StorageOptions;
+import io.nereid.storage.request.StorageRequest;
+import io.nereid.storage.request.StorageSettings;
+import io.nereid.storage.request.StorageUris;
+import io.nereid.storage.transfer.ObjectChangedException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -37,17 +56,17 @@ public final class Storage implements AutoCloseable {
     private static final int LISTERS = 8;
 
     private final StorageOptions options;
-    private final Http http;
-    private final Sources sources;
+    private final HttpClients http;
+    private final SourceFactory sources;
     private final Download.Shop shop;
-    private final Local local;
+    private final LocalSource local;
     private final ExecutorService listers;
     private final ExecutorService downloaders;
     private final ExecutorService parts;
 
     private final Object lock = new Object();
     private final Map<String, Job> jobs = new HashMap<>();
-    private final Cancel writes = new Cancel();
+    private final CancellationToken writes = new CancellationToken();
     private boolean closed;
 
     /**
@@ -56,19 +75,19 @@ public final class Storage implements AutoCloseable {
      * @throws ServingException FAILED_PRECONDITION if another process uses the cache, INTERNAL if it cannot be created
      */
     public Storage(StorageOptions options, Clock clock) {
-        this(options, clock, new Disk());
+        this(options, clock, new CacheFileSystem());
     }
 
-    Storage(StorageOptions options, Clock clock, Disk disk) {
+    public Storage(StorageOptions options, Clock clock, CacheFileSystem disk) {
         this.options = options;
-        Cache cache = new Cache(options, clock, disk);
-        this.http = new Http(options, clock);
-        this.sources = new Sources(http, new Tokens(clock));
+        ContentCache cache = new ContentCache(options, clock, disk);
+        this.http = new HttpClients(options, clock);
+        this.sources = new SourceFactory(http, new TokenCache(clock));
         this.listers = Threads.pool("storage-list", LISTERS);
         this.downloaders = Threads.pool("storage-fetch", options.downloads());
         this.parts = Threads.pool("storage-part", options.connections());
         this.shop = new Download.Shop(cache, disk, parts, options, clock);
-        this.local = new Local(shop);
+        this.local = new LocalSource(shop);
     }
 
     /** Whether a URI is valid and its kind of store is supported. */
@@ -87,7 +106,7 @@ public final class Storage implements AutoCloseable {
      * @throws ServingException INVALID_ARGUMENT with the supported forms
      */
     public static void check(String uri) {
-        Uris.kind(uri);
+        StorageUris.kind(uri);
     }
 
     /**
@@ -101,7 +120,7 @@ public final class Storage implements AutoCloseable {
      *     cannot be reached), RESOURCE_EXHAUSTED (disk or quota), DATA_LOSS (a checksum does not match),
      *     FAILED_PRECONDITION
      */
-    public CompletionStage<Stored> fetch(StorageRequest request, Progress progress) {
+    public CompletionStage<StorageLease> fetch(StorageRequest request, ProgressListener progress) {
         Waiter waiter = new Waiter(request, progress);
         var unused = waiter.result.whenComplete((stored, e) -> {
             if (waiter.result.isCancelled()) {
@@ -144,48 +163,50 @@ public final class Storage implements AutoCloseable {
     private void find(Waiter waiter) {
         StorageRequest request = waiter.request;
         String uri = request.uri();
-        Uris.Kind kind = Uris.kind(uri);
-        Settings settings = Settings.of(request.credentials(), options.environment());
-        Patterns patterns = patterns(request, settings);
-        if (kind == Uris.Kind.FILE || kind == Uris.Kind.PVC) {
-            Stored stored = local.open(uri, Local.resolve(uri, kind, options.pvcRoot()), patterns, waiter.cancel);
-            waiter.progress.on(new Progress.Step(Progress.Phase.DONE, stored.bytes(), stored.bytes(), 0, 0));
+        StorageUris.Kind kind = StorageUris.kind(uri);
+        StorageSettings settings = StorageSettings.of(request.credentials(), options.environment());
+        GlobFilter patterns = patterns(request, settings);
+        if (kind == StorageUris.Kind.FILE || kind == StorageUris.Kind.PVC) {
+            StorageLease stored =
+                    local.open(uri, LocalSource.resolve(uri, kind, options.pvcRoot()), patterns, waiter.cancel);
+            waiter.progress.on(
+                    new ProgressListener.Step(ProgressListener.Phase.DONE, stored.bytes(), stored.bytes(), 0, 0));
             waiter.give(stored);
             return;
         }
-        waiter.progress.on(new Progress.Step(Progress.Phase.LISTING, 0, -1, 0, -1));
-        String last = "last-" + Digests.sha256(uri + "\n" + patterns + "\n" + settings.identity());
+        waiter.progress.on(new ProgressListener.Step(ProgressListener.Phase.LISTING, 0, -1, 0, -1));
+        String last = "last-" + ContentDigests.sha256(uri + "\n" + patterns + "\n" + settings.identity());
         try {
-            Sources.Opened opened = sources.open(uri, kind, settings, waiter.cancel);
-            Source.Listing listing = Listings.settle(
+            SourceFactory.Opened opened = sources.open(uri, kind, settings, waiter.cancel);
+            ObjectSource.Listing listing = ListingUtil.settle(
                     opened.source().list(), patterns, uri, options.limits().entries());
             join(waiter, opened, listing, patterns, last, settings);
         } catch (ServingException e) {
             if (e.code() != ErrorCode.UNAVAILABLE || !options.useStale()) {
                 throw e;
             }
-            Stored stale = shop.cache().find(last, false).orElseThrow(() -> e);
+            StorageLease stale = shop.cache().find(last, false).orElseThrow(() -> e);
             LOG.warn("{}; the copy of the last successful fetch is used", e.getMessage());
             waiter.give(stale);
         }
     }
 
-    private static Patterns patterns(StorageRequest request, Settings settings) {
+    private static GlobFilter patterns(StorageRequest request, StorageSettings settings) {
         List<String> allow = request.allow().isEmpty() ? settings.list("STORAGE_ALLOW_PATTERNS") : request.allow();
         List<String> ignore = request.ignore().isEmpty() ? settings.list("STORAGE_IGNORE_PATTERNS") : request.ignore();
-        return new Patterns(allow, ignore);
+        return new GlobFilter(allow, ignore);
     }
 
     private void join(
             Waiter waiter,
-            Sources.Opened opened,
-            Source.Listing listing,
-            Patterns patterns,
+            SourceFactory.Opened opened,
+            ObjectSource.Listing listing,
+            GlobFilter patterns,
             String last,
-            Settings settings) {
+            StorageSettings settings) {
         StringBuilder all =
                 new StringBuilder(listing.place()).append('\n').append(patterns).append('\n');
-        for (Item item : listing.items()) {
+        for (ObjectEntry item : listing.items()) {
             all.append(item.size())
                     .append('\0')
                     .append(item.version())
@@ -197,7 +218,7 @@ public final class Storage implements AutoCloseable {
             // Without versions, equal listings do not prove equal content: other credentials may see other objects.
             all.append(settings.identity());
         }
-        String key = Digests.sha256(all.toString());
+        String key = ContentDigests.sha256(all.toString());
         synchronized (lock) {
             if (closed) {
                 throw ServingException.of(ErrorCode.CANCELLED, "the storage is closed");
@@ -211,11 +232,11 @@ public final class Storage implements AutoCloseable {
                 return;
             }
             if (listing.versioned()) {
-                Stored known = shop.cache().find(key, true).orElse(null);
+                StorageLease known = shop.cache().find(key, true).orElse(null);
                 if (known != null) {
                     shop.cache().remember(last, known.digest());
-                    waiter.progress.on(new Progress.Step(
-                            Progress.Phase.DONE,
+                    waiter.progress.on(new ProgressListener.Step(
+                            ProgressListener.Phase.DONE,
                             known.bytes(),
                             known.bytes(),
                             listing.items().size(),
@@ -224,7 +245,7 @@ public final class Storage implements AutoCloseable {
                     return;
                 }
             }
-            Job fresh = new Job(key, opened, listing, patterns, Uris.shown(waiter.request.uri()));
+            Job fresh = new Job(key, opened, listing, patterns, StorageUris.shown(waiter.request.uri()));
             fresh.join(waiter, last);
             jobs.put(key, fresh);
             try {
@@ -264,19 +285,19 @@ public final class Storage implements AutoCloseable {
     }
 
     /** Bytes that the cache holds. */
-    long held() {
+    public long held() {
         return shop.cache().held();
     }
 
     /** A caller's pending fetch. Thread-safe. */
     private final class Waiter {
         final StorageRequest request;
-        final Progress progress;
-        final CompletableFuture<Stored> result = new CompletableFuture<>();
-        final Cancel cancel = new Cancel();
+        final ProgressListener progress;
+        final CompletableFuture<StorageLease> result = new CompletableFuture<>();
+        final CancellationToken cancel = new CancellationToken();
         private int changes;
 
-        Waiter(StorageRequest request, Progress progress) {
+        Waiter(StorageRequest request, ProgressListener progress) {
             this.request = request;
             this.progress = progress;
         }
@@ -290,26 +311,26 @@ public final class Storage implements AutoCloseable {
             running.forEach(job -> job.leave(this));
         }
 
-        void give(Stored stored) {
+        void give(StorageLease stored) {
             if (!result.complete(stored)) {
                 stored.close();
             }
         }
 
         void fail(Throwable t) {
-            if (t instanceof Changed && ++changes < CHANGES && !cancel.cancelled()) {
+            if (t instanceof ObjectChangedException && ++changes < CHANGES && !cancel.cancelled()) {
                 begin(this);
                 return;
             }
-            if (t instanceof Changed) {
+            if (t instanceof ObjectChangedException) {
                 result.completeExceptionally(ServingException.of(
                         ErrorCode.ABORTED,
-                        Uris.shown(request.uri()) + " keeps changing while it is downloaded",
+                        StorageUris.shown(request.uri()) + " keeps changing while it is downloaded",
                         "try again when the upload is complete"));
                 return;
             }
             if (!(t instanceof ServingException)) {
-                LOG.error("fetching {}", Uris.shown(request.uri()), t);
+                LOG.error("fetching {}", StorageUris.shown(request.uri()), t);
             }
             result.completeExceptionally(ServingException.from(t));
         }
@@ -318,15 +339,15 @@ public final class Storage implements AutoCloseable {
     /** A download shared by all fetches of the same content. Thread-safe: guarded by the storage's lock. */
     private final class Job implements Runnable {
         private final String key;
-        private final Sources.Opened opened;
-        private final Source.Listing listing;
-        private final Patterns patterns;
+        private final SourceFactory.Opened opened;
+        private final ObjectSource.Listing listing;
+        private final GlobFilter patterns;
         private final String uri;
-        final Cancel cancel = new Cancel();
+        final CancellationToken cancel = new CancellationToken();
         private final Map<Waiter, String> waiters = new HashMap<>();
         private final List<Waiter> late = new ArrayList<>();
 
-        Job(String key, Sources.Opened opened, Source.Listing listing, Patterns patterns, String uri) {
+        Job(String key, SourceFactory.Opened opened, ObjectSource.Listing listing, GlobFilter patterns, String uri) {
             this.key = key;
             this.opened = opened;
             this.listing = listing;
@@ -357,7 +378,7 @@ public final class Storage implements AutoCloseable {
 
         @Override
         public void run() {
-            Stored stored;
+            StorageLease stored;
             try {
                 stored = bring();
             } catch (Throwable t) {
@@ -375,24 +396,24 @@ public final class Storage implements AutoCloseable {
             }
         }
 
-        private Stored bring() {
+        private StorageLease bring() {
             try {
                 return download(listing, key);
             } catch (Download.NoRangesHere e) {
                 LOG.info("{}: the store ignores range requests; every object is downloaded with one request", uri);
-                List<Item> whole = new ArrayList<>();
-                listing.items().forEach(item -> whole.add(item.without(Item.Ranges.NONE)));
-                return download(new Source.Listing(listing.place(), whole, listing.shape()), key);
+                List<ObjectEntry> whole = new ArrayList<>();
+                listing.items().forEach(item -> whole.add(item.without(ObjectEntry.Ranges.NONE)));
+                return download(new ObjectSource.Listing(listing.place(), whole, listing.shape()), key);
             }
         }
 
-        private Stored download(Source.Listing what, String directory) {
+        private StorageLease download(ObjectSource.Listing what, String directory) {
             return new Download(
                             shop, opened.session(), what, patterns, directory, uri, opened.wide(), cancel, this::tell)
                     .run();
         }
 
-        private void tell(Progress.Step step) {
+        private void tell(ProgressListener.Step step) {
             List<Waiter> now;
             synchronized (lock) {
                 now = new ArrayList<>(waiters.keySet());

@@ -10,10 +10,10 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
 /** Makes archives, also of kinds that no tool makes. Used by one thread. */
-final class Archives {
+public final class Archives {
     private final ByteArrayOutputStream out = new ByteArrayOutputStream();
 
-    static byte[] gzip(byte[] bytes) {
+    public static byte[] gzip(byte[] bytes) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         try (GZIPOutputStream gzip = new GZIPOutputStream(out)) {
             gzip.write(bytes);
@@ -24,7 +24,7 @@ final class Archives {
     }
 
     /** A zip of names and contents in turn. */
-    static byte[] zip(String... namesAndContents) {
+    public static byte[] zip(String... namesAndContents) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         try (ZipOutputStream zip = new ZipOutputStream(out)) {
             for (int i = 0; i < namesAndContents.length; i += 2) {
@@ -38,15 +38,15 @@ final class Archives {
         return out.toByteArray();
     }
 
-    Archives file(String name, String content) {
+    public Archives file(String name, String content) {
         return entry(name, '0', "", content.getBytes(StandardCharsets.UTF_8));
     }
 
-    Archives link(String name, String target) {
+    public Archives link(String name, String target) {
         return entry(name, '2', target, new byte[0]);
     }
 
-    Archives entry(String name, char type, String target, byte[] content) {
+    public Archives entry(String name, char type, String target, byte[] content) {
         byte[] header = new byte[512];
         put(header, 0, name);
         put(header, 100, "0000644");
@@ -76,7 +76,7 @@ final class Archives {
         System.arraycopy(bytes, 0, header, at, bytes.length);
     }
 
-    byte[] tar() {
+    public byte[] tar() {
         byte[] bytes = out.toByteArray();
         return java.util.Arrays.copyOf(bytes, bytes.length + 1024);
     }

@@ -7,6 +7,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.storage.object.ContentDigests;
+import io.nereid.storage.object.TestServer;
+import io.nereid.storage.request.S3Test;
+import io.nereid.storage.request.StorageCredentials;
+import io.nereid.storage.request.StorageJson;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.KeyPairGenerator;
@@ -60,7 +65,7 @@ class BucketTest {
         take("/token", 200, "{\"access_token\": \"tok\", \"expires_in\": 3600}");
         KeyPairGenerator generator = KeyPairGenerator.getInstance("RSA");
         generator.initialize(2048);
-        String account = Json.object()
+        String account = StorageJson.object()
                 .put("type", "service_account")
                 .put("client_email", "me@project")
                 .put(
@@ -74,7 +79,7 @@ class BucketTest {
                                 + "\n-----END PRIVATE KEY-----\n")
                 .put("token_uri", server.url() + "/token")
                 .toString();
-        String entry = Json.object()
+        String entry = StorageJson.object()
                 .put("type", "gs")
                 .put("base64_service_account", Base64.getEncoder().encodeToString(bytes(account)))
                 .toString();
@@ -144,7 +149,8 @@ class BucketTest {
                 + put.header("X-ms-date") + "\nx-ms-version:" + put.header("X-ms-version")
                 + "\n/acct/cont/a/b%20%C3%BC/1-request.json";
         assertThat(put.header("Authorization"))
-                .isEqualTo("SharedKey acct:" + Base64.getEncoder().encodeToString(Digests.hmac(bytes("key"), text)));
+                .isEqualTo("SharedKey acct:"
+                        + Base64.getEncoder().encodeToString(ContentDigests.hmac(bytes("key"), text)));
     }
 
     @Test

@@ -3,6 +3,8 @@
 package io.nereid.storage;
 
 import io.nereid.base.Clock;
+import io.nereid.storage.request.StorageLease;
+import io.nereid.storage.request.StorageRequest;
 import java.io.PrintStream;
 import java.nio.file.Path;
 
@@ -13,7 +15,7 @@ final class Child {
     public static void main(String[] args) {
         PrintStream out = System.out;
         try (Storage storage = new Storage(Given.options(Path.of(args[0])), Clock.system());
-                Stored stored = Given.get(storage.fetch(StorageRequest.of(args[1]), step -> {
+                StorageLease stored = Given.get(storage.fetch(StorageRequest.of(args[1]), step -> {
                     out.println("bytes " + step.bytes());
                     out.flush();
                 }))) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
+import io.nereid.storage.request.StorageCredentials;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.HashMap;

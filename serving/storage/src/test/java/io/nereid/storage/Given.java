@@ -4,6 +4,10 @@ package io.nereid.storage;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.storage.request.ProgressListener;
+import io.nereid.storage.request.StorageLease;
+import io.nereid.storage.request.StorageOptions;
+import io.nereid.storage.request.StorageRequest;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,28 +21,28 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /** What the tests of stores have in common. Stateless. */
-final class Given {
+public final class Given {
     private Given() {}
 
-    static StorageOptions options(Path directory) {
+    public static StorageOptions options(Path directory) {
         return StorageOptions.defaults(directory.resolve("cache"))
                 .withQuota(1L << 30, 0)
                 .withRetries(3, Duration.ofSeconds(2), Duration.ofSeconds(5));
     }
 
-    static Storage storage(Path directory) {
+    public static Storage storage(Path directory) {
         return new Storage(options(directory), Clock.system());
     }
 
-    static Stored fetch(Storage storage, String uri) {
+    public static StorageLease fetch(Storage storage, String uri) {
         return fetch(storage, uri, Map.of());
     }
 
-    static Stored fetch(Storage storage, String uri, Map<String, String> credentials) {
-        return get(storage.fetch(StorageRequest.of(uri, credentials), Progress.none()));
+    public static StorageLease fetch(Storage storage, String uri, Map<String, String> credentials) {
+        return get(storage.fetch(StorageRequest.of(uri, credentials), ProgressListener.none()));
     }
 
-    static Stored get(CompletionStage<Stored> stage) {
+    public static StorageLease get(CompletionStage<StorageLease> stage) {
         try {
             return stage.toCompletableFuture().get(60, TimeUnit.SECONDS);
         } catch (ExecutionException | CompletionException e) {
@@ -52,7 +56,7 @@ final class Given {
     }
 
     /** Paths and contents below a directory. */
-    static Map<String, String> files(Path root) throws IOException {
+    public static Map<String, String> files(Path root) throws IOException {
         Map<String, String> files = new TreeMap<>();
         try (var found = Files.walk(root)) {
             for (Path path : found.filter(Files::isRegularFile).toList()) {
@@ -64,7 +68,7 @@ final class Given {
         return files;
     }
 
-    static byte[] random(int size, long seed) {
+    public static byte[] random(int size, long seed) {
         byte[] bytes = new byte[size];
         new java.util.Random(seed).nextBytes(bytes);
         return bytes;

@@ -5,6 +5,8 @@ package io.nereid.storage;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
+import io.nereid.storage.object.TestServer;
+import io.nereid.storage.request.StorageLease;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -43,7 +45,7 @@ class ProcessTest {
             server.release.countDown();
             server.seen.clear();
             try (Storage storage = new Storage(Given.options(directory), Clock.system());
-                    Stored stored = Given.fetch(storage, server.url() + "/big.bin")) {
+                    StorageLease stored = Given.fetch(storage, server.url() + "/big.bin")) {
                 assertThat(Files.readAllBytes(stored.path().resolve("big.bin"))).isEqualTo(content);
             }
             assertThat(server.count("GET", "/big.bin")).isEqualTo(1);

@@ -8,6 +8,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.storage.object.TestServer;
+import io.nereid.storage.request.ProgressListener;
+import io.nereid.storage.request.StorageLease;
+import io.nereid.storage.request.StorageRequest;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -47,7 +51,7 @@ class WebTest {
     @Test
     void aFileLandsUnderItsName() throws Exception {
         server.put("/models/iris/model.onnx", "hello");
-        try (Stored stored = Given.fetch(storage, server.url() + "/models/iris/model.onnx")) {
+        try (StorageLease stored = Given.fetch(storage, server.url() + "/models/iris/model.onnx")) {
             assertThat(Given.files(stored.path())).containsExactly(Map.entry("model.onnx", "hello"));
             assertThat(stored.bytes()).isEqualTo(5);
             assertThat(stored.digest()).startsWith("sha256:");
@@ -63,7 +67,7 @@ class WebTest {
         assertThat(server.count("GET", "/m.bin")).isEqualTo(1);
         assertThat(server.count("HEAD", "/m.bin")).isEqualTo(2);
         server.put("/m.bin", "two");
-        try (Stored stored = Given.fetch(storage, server.url() + "/m.bin")) {
+        try (StorageLease stored = Given.fetch(storage, server.url() + "/m.bin")) {
             assertThat(stored.path().resolve("m.bin")).hasContent("two");
         }
     }
@@ -72,8 +76,8 @@ class WebTest {
     void equalContentOfTwoPlacesIsHeldOnce() {
         server.put("/a/m.bin", "same");
         server.put("/b/m.bin", "same");
-        try (Stored a = Given.fetch(storage, server.url() + "/a/m.bin");
-                Stored b = Given.fetch(storage, server.url() + "/b/m.bin")) {
+        try (StorageLease a = Given.fetch(storage, server.url() + "/a/m.bin");
+                StorageLease b = Given.fetch(storage, server.url() + "/b/m.bin")) {
             assertThat(a.path()).isEqualTo(b.path());
             assertThat(storage.held()).isEqualTo(4);
         }
@@ -86,7 +90,7 @@ class WebTest {
         for (int cut : new int[] {1, 100_000, 3_000_000}) {
             server.fault("/big.bin", exchange -> server.send(exchange, server.objects.get("/big.bin"), cut));
         }
-        try (Stored stored = Given.fetch(storage, server.url() + "/big.bin")) {
+        try (StorageLease stored = Given.fetch(storage, server.url() + "/big.bin")) {
             assertThat(Files.readAllBytes(stored.path().resolve("big.bin"))).isEqualTo(content);
         }
         List<String> asked = server.seen.stream()
@@ -150,7 +154,7 @@ class WebTest {
             server.ranges = exchange.getRequestMethod().equals("HEAD");
             server.send(exchange, server.objects.get("/big.bin"), Integer.MAX_VALUE);
         });
-        try (Stored stored = Given.fetch(storage, server.url() + "/big.bin")) {
+        try (StorageLease stored = Given.fetch(storage, server.url() + "/big.bin")) {
             assertThat(Files.readAllBytes(stored.path().resolve("big.bin"))).isEqualTo(content);
         }
     }
@@ -164,7 +168,7 @@ class WebTest {
             server.put("/big.bin", after);
             server.send(exchange, server.objects.get("/big.bin"), Integer.MAX_VALUE);
         });
-        try (Stored stored = Given.fetch(storage, server.url() + "/big.bin")) {
+        try (StorageLease stored = Given.fetch(storage, server.url() + "/big.bin")) {
             assertThat(Files.readAllBytes(stored.path().resolve("big.bin"))).isEqualTo(after);
         }
     }
@@ -193,7 +197,7 @@ class WebTest {
             exchange.getResponseBody().write(new byte[100_000]);
             exchange.getResponseBody().close();
         });
-        try (Stored stored = Given.fetch(storage, server.url() + "/m.bin")) {
+        try (StorageLease stored = Given.fetch(storage, server.url() + "/m.bin")) {
             assertThat(Files.size(stored.path().resolve("m.bin"))).isEqualTo(100_000);
         }
     }
@@ -208,7 +212,7 @@ class WebTest {
             server.send(exchange, server.objects.get("/m.bin"), 10);
             await(server.release);
         });
-        try (Stored stored = Given.fetch(storage, server.url() + "/m.bin")) {
+        try (StorageLease stored = Given.fetch(storage, server.url() + "/m.bin")) {
             assertThat(stored.bytes()).isEqualTo(100_000);
         }
     }
@@ -230,7 +234,7 @@ class WebTest {
                 TestServer.status(exchange, 302);
             });
             Map<String, String> credentials = Map.of("127.0.0.1-headers", "{\"X-Token\": \"se-cr-et\"}");
-            try (Stored stored = Given.fetch(storage, server.url() + "/m.bin", credentials)) {
+            try (StorageLease stored = Given.fetch(storage, server.url() + "/m.bin", credentials)) {
                 assertThat(stored.path().resolve("m.bin")).hasContent("there");
             }
             assertThat(server.seen).allMatch(s -> s.header("X-token").equals("se-cr-et"));
@@ -249,16 +253,16 @@ class WebTest {
             await(server.release);
             server.send(exchange, server.objects.get("/m.bin"), Integer.MAX_VALUE);
         });
-        List<CompletableFuture<Stored>> all = new CopyOnWriteArrayList<>();
-        all.add(storage.fetch(StorageRequest.of(server.url() + "/m.bin"), Progress.none())
+        List<CompletableFuture<StorageLease>> all = new CopyOnWriteArrayList<>();
+        all.add(storage.fetch(StorageRequest.of(server.url() + "/m.bin"), ProgressListener.none())
                 .toCompletableFuture());
         await(asked);
         for (int i = 0; i < 5; i++) {
-            all.add(storage.fetch(StorageRequest.of(server.url() + "/m.bin"), Progress.none())
+            all.add(storage.fetch(StorageRequest.of(server.url() + "/m.bin"), ProgressListener.none())
                     .toCompletableFuture());
         }
         server.release.countDown();
-        for (CompletableFuture<Stored> one : all) {
+        for (CompletableFuture<StorageLease> one : all) {
             Given.get(one).close();
         }
         assertThat(server.count("GET", "/m.bin")).isEqualTo(1);
@@ -279,7 +283,7 @@ class WebTest {
             }
             server.send(exchange, server.objects.get("/big.bin"), Integer.MAX_VALUE);
         });
-        CompletableFuture<Stored> fetch = storage.fetch(StorageRequest.of(server.url() + "/big.bin"), step -> {
+        CompletableFuture<StorageLease> fetch = storage.fetch(StorageRequest.of(server.url() + "/big.bin"), step -> {
                     if (step.bytes() >= 16 << 20) {
                         firstParts.countDown();
                     }
@@ -287,7 +291,7 @@ class WebTest {
                 .toCompletableFuture();
         await(stuck);
         assertThat(fetch.cancel(true)).isTrue();
-        try (Stored stored = Given.fetch(storage, server.url() + "/big.bin")) {
+        try (StorageLease stored = Given.fetch(storage, server.url() + "/big.bin")) {
             assertThat(Files.readAllBytes(stored.path().resolve("big.bin"))).isEqualTo(content);
         }
         assertThat(fetch.isCancelled()).isTrue();
@@ -296,12 +300,12 @@ class WebTest {
     @Test
     void progressGrowsAndEndsWithAll() {
         server.put("/big.bin", Given.random(BIG, 7));
-        List<Progress.Step> steps = new CopyOnWriteArrayList<>();
+        List<ProgressListener.Step> steps = new CopyOnWriteArrayList<>();
         Given.get(storage.fetch(StorageRequest.of(server.url() + "/big.bin"), steps::add))
                 .close();
-        assertThat(steps.get(0).phase()).isEqualTo(Progress.Phase.LISTING);
-        Progress.Step last = steps.get(steps.size() - 1);
-        assertThat(last).isEqualTo(new Progress.Step(Progress.Phase.DONE, BIG, BIG, 1, 1));
+        assertThat(steps.get(0).phase()).isEqualTo(ProgressListener.Phase.LISTING);
+        ProgressListener.Step last = steps.get(steps.size() - 1);
+        assertThat(last).isEqualTo(new ProgressListener.Step(ProgressListener.Phase.DONE, BIG, BIG, 1, 1));
     }
 
     @Test
@@ -312,7 +316,7 @@ class WebTest {
             uri = gone.url() + "/m.bin";
             Given.fetch(storage, uri).close();
         }
-        try (Stored stored = Given.fetch(storage, uri)) {
+        try (StorageLease stored = Given.fetch(storage, uri)) {
             assertThat(stored.current()).isFalse();
             assertThat(stored.path().resolve("m.bin")).hasContent("kept");
         }

@@ -1,0 +1,288 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage.http;
+
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.storage.request.CancellationToken;
+import io.nereid.storage.request.StorageJson;
+import io.nereid.storage.request.StorageSettings;
+import io.nereid.storage.request.StorageUris;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * HTTP for one fetch, with its TLS settings, timeouts, retries, redirects and cancellation. Redirects are followed
+ * here, not by the JDK's client, so that credentials are not sent to another origin and TLS is never downgraded.
+ * Thread-safe.
+ */
+public final class HttpSession {
+    private static final int ANSWER = 64 << 20;
+    private static final int REDIRECTS = 8;
+    /** Uploads get additional time, as over a connection of 2 Mbit/s. */
+    private static final int SLOWEST_BYTES_PER_MILLI = 256;
+
+    private final HttpClients http;
+    private final HttpClient client;
+    private final StorageSettings settings;
+    private final Duration readTimeout;
+    private final int attempts;
+    private volatile CancellationToken cancel;
+
+    /**
+     * Timeouts and retries of a session. Immutable.
+     *
+     * @param connect timeout for establishing a connection
+     * @param read timeout until a response begins, and between two arrivals of bytes
+     * @param attempts how often a request is sent at most
+     */
+    public record Patience(Duration connect, Duration read, int attempts) {}
+
+    public HttpSession(
+            HttpClients http, TlsSettings tls, StorageSettings settings, Patience patience, CancellationToken cancel) {
+        this.http = http;
+        this.client = http.client(tls, patience.connect());
+        this.settings = settings;
+        this.readTimeout = patience.read();
+        this.attempts = patience.attempts();
+        this.cancel = cancel;
+    }
+
+    /** A complete small response. Immutable. */
+    public record Answer(int status, HttpHeaders headers, byte[] body) {
+        public boolean ok() {
+            return status / 100 == 2;
+        }
+
+        public String header(String name) {
+            return headers.firstValue(name).orElse("");
+        }
+
+        public String text() {
+            return new String(body, java.nio.charset.StandardCharsets.UTF_8);
+        }
+    }
+
+    /** A session of the same fetch for a local endpoint: without retries, with short timeouts. */
+    public HttpSession brief(Duration patience) {
+        return new HttpSession(http, TlsSettings.MACHINE, settings, new Patience(patience, patience, 1), cancel);
+    }
+
+    public CancellationToken cancel() {
+        return cancel;
+    }
+
+    /** Replaces the cancellation token: a shared download must outlive the fetch that started it. */
+    public void follow(CancellationToken other) {
+        cancel = other;
+    }
+
+    public int attempts() {
+        return attempts;
+    }
+
+    /**
+     * Sends a request, with retries after failures that may be temporary. {@code call} makes the request anew for each
+     * attempt, since signatures expire.
+     */
+    public Answer send(String what, Supplier<HttpCall> call) {
+        for (int attempt = 1; ; attempt++) {
+            cancel.check();
+            long wait;
+            try (HttpBody body = open(call.get())) {
+                Answer answer = new Answer(body.status(), body.headers(), body.all(ANSWER));
+                if (!passing(answer.status())) {
+                    return answer;
+                }
+                if (attempt >= attempts) {
+                    throw failed(what, answer.status(), reason(answer), null);
+                }
+                wait = Math.max(pauseMillis(attempt), retryAfterMillis(answer.header("Retry-After")));
+            } catch (IOException e) {
+                cancel.check();
+                if (attempt >= attempts) {
+                    throw unreachable(what, e);
+                }
+                wait = pauseMillis(attempt);
+            }
+            cancel.pause(wait);
+        }
+    }
+
+    /** As {@link #send}, but throws for every response that is not a success. */
+    public Answer expect(String what, Supplier<HttpCall> call) {
+        Answer answer = send(what, call);
+        if (!answer.ok()) {
+            throw failed(what, answer);
+        }
+        return answer;
+    }
+
+    /** Sends a request once, follows redirects, and returns the streamed response. */
+    public HttpBody open(HttpCall first) throws IOException {
+        HttpCall call = first;
+        for (int hop = 0; ; hop++) {
+            HttpResponse<InputStream> response = exchange(call);
+            HttpBody body = new HttpBody(
+                            http,
+                            cancel,
+                            response.statusCode(),
+                            response.headers(),
+                            response.body(),
+                            readTimeout.toNanos())
+                    .watched();
+            String location = body.header("Location");
+            boolean redirect = body.status() == 301
+                    || body.status() == 302
+                    || body.status() == 303
+                    || body.status() == 307
+                    || body.status() == 308;
+            if (!redirect || location.isEmpty() || call.sends()) {
+                return body;
+            }
+            body.close();
+            if (hop >= REDIRECTS) {
+                throw new IOException("more than " + REDIRECTS + " redirects");
+            }
+            call = call.redirected(target(call.uri(), location));
+        }
+    }
+
+    private static URI target(URI from, String location) throws IOException {
+        try {
+            URI target = from.resolve(new URI(location.replace(" ", "%20")));
+            String scheme = target.getScheme() == null ? "" : target.getScheme().toLowerCase(Locale.ROOT);
+            boolean weaker = from.getScheme().equalsIgnoreCase("https") && scheme.equals("http");
+            if (target.getHost() == null || weaker || !(scheme.equals("http") || scheme.equals("https"))) {
+                throw new IOException("a redirect leads to " + StorageUris.shown(target.toString()));
+            }
+            return target;
+        } catch (java.net.URISyntaxException e) {
+            throw new IOException("a redirect has an invalid location", e);
+        }
+    }
+
+    private HttpResponse<InputStream> exchange(HttpCall call) throws IOException {
+        HttpRequest.Builder request = HttpRequest.newBuilder(call.uri())
+                .timeout(readTimeout.plusMillis(call.body().length / SLOWEST_BYTES_PER_MILLI));
+        call.headers().forEach(request::setHeader);
+        if (!call.headers().containsKey("User-Agent")) {
+            request.setHeader("User-Agent", "nereid");
+        }
+        request.method(
+                call.method(),
+                call.sends()
+                        ? HttpRequest.BodyPublishers.ofByteArray(call.body())
+                        : HttpRequest.BodyPublishers.noBody());
+        CancellationToken current = cancel;
+        CompletableFuture<HttpResponse<InputStream>> sent =
+                client.sendAsync(request.build(), HttpResponse.BodyHandlers.ofInputStream());
+        Runnable ending = () -> sent.cancel(true);
+        current.add(ending);
+        try {
+            return sent.get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof IOException io) {
+                throw io;
+            }
+            throw new IOException(String.valueOf(e.getCause()), e.getCause());
+        } catch (InterruptedException e) {
+            sent.cancel(true);
+            Thread.currentThread().interrupt();
+            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was interrupted");
+        } catch (java.util.concurrent.CancellationException e) {
+            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was cancelled");
+        } finally {
+            current.remove(ending);
+        }
+    }
+
+    /** Whether a status permits a retry. */
+    public static boolean passing(int status) {
+        return status == 408 || status == 425 || status == 429 || status >= 500 && status != 501 && status != 505;
+    }
+
+    public static long pauseMillis(int attempt) {
+        long most = Math.min(5_000, 100L << Math.min(attempt - 1, 10));
+        return most / 2 + ThreadLocalRandom.current().nextLong(most / 2 + 1);
+    }
+
+    public static long retryAfterMillis(String header) {
+        try {
+            return header.isEmpty() ? 0 : Math.max(0, Math.min(30, Long.parseLong(header.trim()))) * 1000;
+        } catch (NumberFormatException e) {
+            return 0;
+        }
+    }
+
+    /** Converts a response that is not a success to an exception. */
+    public ServingException failed(String what, Answer answer) {
+        return failed(what, answer.status(), reason(answer), null);
+    }
+
+    public ServingException failed(String what, int status, String reason, @Nullable String remedy) {
+        ErrorCode code = switch (status) {
+            case 401 -> ErrorCode.UNAUTHENTICATED;
+            case 403 -> ErrorCode.PERMISSION_DENIED;
+            case 404, 410 -> ErrorCode.NOT_FOUND;
+            case 412, 416 -> ErrorCode.ABORTED;
+            case 408, 425, 429 -> ErrorCode.UNAVAILABLE;
+            default -> status >= 500 ? ErrorCode.UNAVAILABLE : ErrorCode.FAILED_PRECONDITION;
+        };
+        String next = remedy;
+        if (next == null && (status == 401 || status == 403)) {
+            next = "check the credentials of the service, and what they may read";
+        }
+        String because = reason.isEmpty() ? "" : " " + reason;
+        return ServingException.of(code, settings.redact(what + ": the store answered " + status + because), next);
+    }
+
+    public ServingException unreachable(String what, IOException e) {
+        String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
+        String kind = e.getClass().getSimpleName();
+        boolean plain = e.getClass() == IOException.class || why.equals(kind);
+        return ServingException.wrap(
+                ErrorCode.UNAVAILABLE,
+                settings.redact(what + ": the store cannot be reached"
+                        + (attempts == 1 ? "" : " after " + attempts + " attempts") + ": "
+                        + (plain ? why : kind + " " + why)),
+                e);
+    }
+
+    /** The error code or message in a store's response, or an empty text. Shows nothing else of the body. */
+    public static String reason(Answer answer) {
+        String type = answer.header("Content-Type").toLowerCase(Locale.ROOT);
+        String code = "";
+        if (type.contains("xml")) {
+            code = XmlParser.code(answer.body());
+        } else if (type.contains("json")) {
+            try {
+                var node = StorageJson.read(answer.text(), "answer");
+                for (String pointer : new String[] {
+                    "/error/message", "/RemoteException/message", "/errors/0/message", "/error_description", "/error"
+                }) {
+                    if (node.at(pointer).isTextual()) {
+                        code = node.at(pointer).asText();
+                        break;
+                    }
+                }
+            } catch (ServingException e) {
+                code = "";
+            }
+        }
+        String line = code.lines().findFirst().orElse("");
+        return line.length() > 200 ? line.substring(0, 200) : line;
+    }
+}

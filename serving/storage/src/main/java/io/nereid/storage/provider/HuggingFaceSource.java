@@ -1,0 +1,99 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage.provider;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.storage.http.HttpCall;
+import io.nereid.storage.http.HttpSession;
+import io.nereid.storage.object.ContentDigests;
+import io.nereid.storage.object.ObjectEntry;
+import io.nereid.storage.object.ObjectSource;
+import io.nereid.storage.request.StorageJson;
+import io.nereid.storage.request.StorageSettings;
+import io.nereid.storage.request.StorageUris;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** {@code hf://owner/model[:revision]}: the files of one commit of a model on the Hugging Face Hub. Thread-safe. */
+final class HuggingFaceSource implements ObjectSource {
+    private final String uri;
+    private final HttpSession session;
+    private final String endpoint;
+    private final String model;
+    private final String revision;
+    private final Map<String, String> headers;
+
+    HuggingFaceSource(String uri, StorageSettings settings, HttpSession session) {
+        this.uri = uri;
+        this.session = session;
+        String rest = uri.substring("hf://".length());
+        int colon = rest.indexOf(':');
+        this.model = colon < 0 ? rest : rest.substring(0, colon);
+        this.revision = colon < 0 ? "main" : rest.substring(colon + 1);
+        String url = settings.get("HF_ENDPOINT", "https://huggingface.co");
+        this.endpoint = url.endsWith("/") ? url.substring(0, url.length() - 1) : url;
+        String token = settings.first("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN");
+        this.headers = token == null ? Map.of() : Map.of("Authorization", "Bearer " + token.trim());
+    }
+
+    @Override
+    public Listing list() {
+        URI target = URI.create(endpoint + "/api/models/" + HttpCall.encode(model, true) + "/revision/"
+                + HttpCall.encode(revision, false) + "?blobs=true");
+        HttpSession.Answer answer = session.send(StorageUris.shown(uri), () -> HttpCall.get(target, headers));
+        if (answer.status() == 401 || answer.status() == 403 || answer.status() == 404) {
+            throw session.failed(
+                    StorageUris.shown(uri),
+                    answer.status(),
+                    answer.header("X-Error-Code"),
+                    headers.isEmpty()
+                            ? "check the name; a private or gated model needs HF_TOKEN"
+                            : "check the name, and that the owner of HF_TOKEN may read the model");
+        }
+        if (!answer.ok()) {
+            throw session.failed(StorageUris.shown(uri), answer);
+        }
+        JsonNode told = StorageJson.read(answer.text(), "the answer of the Hub");
+        String commit = told.path("sha").asText();
+        if (commit.isEmpty()) {
+            throw ServingException.of(
+                    ErrorCode.UNAVAILABLE, StorageUris.shown(uri) + ": the answer of the Hub has no commit");
+        }
+        List<ObjectEntry> items = new ArrayList<>();
+        for (JsonNode file : told.path("siblings")) {
+            items.add(item(file, commit));
+        }
+        return new Listing("hf " + endpoint + "/" + model, items, Shape.PLAIN);
+    }
+
+    private ObjectEntry item(JsonNode file, String commit) {
+        String name = file.path("rfilename").asText();
+        String sha256 = file.path("lfs")
+                .path("sha256")
+                .asText(file.path("lfs").path("oid").asText());
+        String blob = file.path("blobId").asText();
+        ContentDigests.Checksum checksum = null;
+        if (!sha256.isEmpty()) {
+            checksum = new ContentDigests.Checksum(ContentDigests.Algorithm.SHA256, sha256.replace("sha256:", ""));
+        } else if (blob.length() == 40) {
+            checksum = new ContentDigests.Checksum(ContentDigests.Algorithm.GIT_BLOB, blob);
+        }
+        URI target = URI.create(endpoint + "/" + HttpCall.encode(model, true) + "/resolve/" + commit + "/"
+                + HttpCall.encode(name, true));
+        // Two commits may have equal content, so the commit is part of the version only if there is no content digest.
+        String version = checksum == null ? commit : checksum.hex();
+        long size = file.path("lfs").path("size").asLong(file.path("size").asLong(-1));
+        return new ObjectEntry(
+                name,
+                size,
+                version,
+                null,
+                checksum,
+                ObjectEntry.Ranges.HEADER,
+                (from, to) -> HttpCall.get(target, headers).range(from, to));
+    }
+}

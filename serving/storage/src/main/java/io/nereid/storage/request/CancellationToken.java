@@ -1,0 +1,67 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.storage.request;
+
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+
+/** A cancellation token: cancelled at most once, runs the registered callbacks on cancellation. Thread-safe. */
+public final class CancellationToken {
+    private final CountDownLatch ended = new CountDownLatch(1);
+    private final Set<Runnable> endings = new HashSet<>();
+
+    public boolean cancelled() {
+        return ended.getCount() == 0;
+    }
+
+    public void check() {
+        if (cancelled()) {
+            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was cancelled");
+        }
+    }
+
+    public void cancel() {
+        List<Runnable> now;
+        synchronized (endings) {
+            ended.countDown();
+            now = new ArrayList<>(endings);
+            endings.clear();
+        }
+        now.forEach(Runnable::run);
+    }
+
+    /** Registers a callback, which runs at once if the token is cancelled already. */
+    public void add(Runnable ending) {
+        synchronized (endings) {
+            if (!cancelled()) {
+                endings.add(ending);
+                return;
+            }
+        }
+        ending.run();
+    }
+
+    public void remove(Runnable ending) {
+        synchronized (endings) {
+            endings.remove(ending);
+        }
+    }
+
+    /** Sleeps; a cancellation ends the wait with an exception. */
+    public void pause(long millis) {
+        try {
+            if (ended.await(millis, TimeUnit.MILLISECONDS)) {
+                check();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw ServingException.of(ErrorCode.CANCELLED, "the fetch was interrupted");
+        }
+    }
+}
