@@ -4,8 +4,8 @@ package io.nereid.app;
 
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.Gateway;
-import io.nereid.explain.CalledModel;
 import io.nereid.explain.ExplainCodec;
+import io.nereid.explain.RemoteModel;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
@@ -17,12 +17,12 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.BiConsumer;
 
 /**
- * What the explainer of a service asks. A predictor in the engine is asked directly, by a request that takes a place there
- * while the explanation is made; a service that a transformer or a child process answers is asked as a client would, one
- * prediction request after the other. Thread-safe: fixed.
+ * How the explainer of a service calls the predictor. A predictor in the engine is called directly, by a request that
+ * counts as active while the explanation is computed. A transformer or a predictor in a child process is called as a
+ * client would, one prediction request after the other. Immutable and thread-safe.
  */
 final class ExplainedService implements ExplainCodec.Doors {
-    /** What KServe's explainers pass on to the predictor, and what belongs to the trace. */
+    /** The request headers that KServe's explainers forward to the predictor, and those of tracing. */
     private static final List<String> PASSED =
             List.of("authorization", "x-request-id", "x-b3-traceid", "traceparent", "tracestate", "baggage");
 
@@ -31,7 +31,7 @@ final class ExplainedService implements ExplainCodec.Doors {
     private final String service;
     private final String model;
 
-    /** @param explainer the explainer itself */
+    /** @param explainer the explainer's workload */
     ExplainedService(Gateway gateway, Workload explainer) {
         this.gateway = gateway;
         this.namespace = explainer.namespace();
@@ -50,7 +50,7 @@ final class ExplainedService implements ExplainCodec.Doors {
                     headers.add(new Header(name, value));
                 }
             }
-            then.accept(x, new CalledModel(model, (target, body) -> call(target, headers, body)));
+            then.accept(x, new RemoteModel(model, (target, body) -> call(target, headers, body)));
         }
     }
 

@@ -8,7 +8,7 @@ import io.nereid.base.Threads;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.explain.ExplainCodec;
-import io.nereid.explain.ExplainSettings;
+import io.nereid.explain.request.ExplainSettings;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.mlflow.MlflowCodec;
 import io.nereid.protocols.v1.V1Codec;
@@ -39,11 +39,11 @@ import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The server's object graph, composed by hand from top to bottom: engine, codecs, transport. Thread-safe; {@link #stop} is
- * called once.
+ * Composes the server from top to bottom: engine, protocol codecs, transport, without a dependency injection framework.
+ * Thread-safe; {@link #stop} is called once.
  */
 final class NereidServer {
-    /** What clients of TensorFlow Serving ask the health service about. */
+    /** The service names for which TensorFlow Serving's clients query the gRPC health service. */
     static final Set<String> V1_SERVICES = Set.of(
             "PredictionService",
             "ModelService",
@@ -131,12 +131,12 @@ final class NereidServer {
         return engine;
     }
 
-    /** Opens the ports; models are not loading yet. */
+    /** Opens the ports, before models are loaded. */
     List<InetSocketAddress> listen() {
         return transport.start();
     }
 
-    /** Opens the control API, where there is one; while models load. Its port, or 0. */
+    /** Opens the control API, if it is enabled, while models load. Returns its port, or 0. */
     int control(List<InetSocketAddress> addresses) {
         if (control == null) {
             return 0;
@@ -145,22 +145,22 @@ final class NereidServer {
         return control.port();
     }
 
-    /** Starts loading; completes when every model answers or has failed. */
+    /** Starts loading; completes when every model is available or has failed. */
     CompletionStage<Void> load() {
         return engine.start();
     }
 
-    /** Reads a list of models again and again; what is new in it takes effect. */
+    /** Polls a model list, and applies its changes. */
     void follow(Path file, Duration interval) {
         lists.follow(file, interval);
     }
 
     /**
-     * Readiness turns false. While requests are under way, for at most half of {@code limit}, the ports stay open, so that
-     * probes and balancers hear of it and what they still send is served; then no new connections are taken, and what is
-     * under way gets the rest.
+     * Drains and stops the server. Readiness turns false at once. While requests are in progress, for at most half of
+     * the limit, the ports stay open, so that load balancers see the failed readiness and the requests that they still
+     * send are served. Then no new connections are accepted, and the requests in progress get the remaining time.
      *
-     * @return whether everything finished
+     * @return whether all requests finished within the limit
      */
     boolean stop(Duration limit) {
         long start = clock.nanos();

@@ -15,7 +15,7 @@ import io.nereid.control.gateway.Gateway;
 import io.nereid.control.graph.GraphCodec;
 import io.nereid.control.local.BuiltIns;
 import io.nereid.explain.ExplainCodec;
-import io.nereid.explain.ExplainSettings;
+import io.nereid.explain.request.ExplainSettings;
 import io.nereid.payload.PayloadLogs;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.transport.api.ProtocolCodec;
@@ -29,7 +29,10 @@ import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** What services are made of beside models and processes: graphs, transformers, explainers, loggers. Thread-safe. */
+/**
+ * Creates the in-process components of services: graphs, Java transformers, explainers and payload loggers.
+ * Thread-safe.
+ */
 final class ServiceParts implements BuiltIns {
     private static final ObjectMapper JSON = new ObjectMapper();
 
@@ -42,7 +45,7 @@ final class ServiceParts implements BuiltIns {
     private final LoggerUpstreams upstreams;
     private final JavaSteps steps;
 
-    /** @param pool runs what explanations compute */
+    /** @param pool runs the computations of explanations */
     ServiceParts(
             Gateway gateway,
             UpstreamClient upstream,
@@ -80,7 +83,7 @@ final class ServiceParts implements BuiltIns {
         try {
             spec = (ObjectNode) JSON.readTree(route.graph());
         } catch (JsonProcessingException e) {
-            throw ServingException.wrap(ErrorCode.INTERNAL, "the graph of " + route.name() + " is no JSON", e);
+            throw ServingException.wrap(ErrorCode.INTERNAL, "the graph of " + route.name() + " is not JSON", e);
         }
         List<Pattern> propagate = configs.apply(route.namespace()).router().headersToPropagate().stream()
                 .map(Pattern::compile)
@@ -110,11 +113,11 @@ final class ServiceParts implements BuiltIns {
         return new LoggedPayloads(logs, workload, settings, upstreams.of(workload.namespace(), settings));
     }
 
-    /** Protocols that hold nothing. */
+    /** A component without resources of its own. */
     private record Codecs(List<ProtocolCodec> codecs) implements Running {
         @Override
         public void close() {
-            // Nothing to let go of.
+            // Nothing to release.
         }
     }
 }

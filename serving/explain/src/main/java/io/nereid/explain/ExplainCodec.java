@@ -5,6 +5,9 @@ package io.nereid.explain;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.ExplainOptions;
+import io.nereid.explain.request.ExplainSettings;
+import io.nereid.explain.request.JsonValues;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
@@ -19,47 +22,52 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
 
 /**
- * Explanations of models that take rows of numbers: {@code POST /v1/models/NAME:explain},
+ * The explain endpoints for models that take rows of numbers: {@code POST /v1/models/NAME:explain},
  * {@code /v1/models/NAME/versions/N:explain}, {@code /v2/models/NAME/explain} and
- * {@code /v2/models/NAME/versions/N/explain}. Requests have {@code instances}, or V2's {@code inputs}, and
- * {@code parameters}; answers have {@code explanations}, one for each instance. Methods: SHAP values (the model's own where
- * it has a signature {@code shap}, else Kernel SHAP), LIME, permutation importance and counterfactuals. All are made of
- * predictions through the engine, a few requests at a time, within limits. Thread-safe: nothing is kept but a counter.
+ * {@code /v2/models/NAME/versions/N/explain}. A request has {@code instances}, or V2's {@code inputs}, and
+ * {@code parameters}; the response has {@code explanations}, one for each instance. Methods: SHAP values (the model's
+ * own where it has a signature {@code shap}, otherwise Kernel SHAP), LIME, permutation importance and counterfactuals.
+ * All of them use predictions of the engine, a few requests at a time, within limits. Thread-safe: its only state is a
+ * counter.
+ *
+ * <pre>{@code
+ * ProtocolCodec codec = new ExplainCodec(engine, pool, clock, ExplainSettings.of("lime", Map.of(), List.of()));
+ * }</pre>
  */
 public final class ExplainCodec implements ProtocolCodec {
-    /** Finds the door behind which the models of a request are. Implementations are thread-safe and return at once. */
+    /** Finds the engine for the models of a request. Implementations are thread-safe and return at once. */
     @FunctionalInterface
     public interface Doors {
         /**
-         * Hands the exchange, or one in its place, on with the door, now or later; or answers it.
+         * Passes the exchange, or a replacement of it, on with the engine, now or later; or replies itself.
          *
          * @param x a request for an explanation
-         * @param then takes what is to be answered, and the engine's door, on any thread
+         * @param then receives the exchange to reply to and the engine, on any thread
          */
         void find(HttpExchange x, BiConsumer<HttpExchange, InferenceEngine> then);
     }
 
-    private final Doors doors;
+    private final Doors engines;
     private final Executor pool;
     private final Clock clock;
     private final ExplainSettings settings;
     private final AtomicInteger running = new AtomicInteger();
 
     /**
-     * A codec around the engine's door.
+     * Creates the endpoints for one engine.
      *
-     * @param engine whose models are explained, under the names that clients use
-     * @param pool runs what would hold an event loop up; nothing in it ever waits
-     * @param clock for limits of time
+     * @param engine the explained models, under the names that clients use
+     * @param pool runs the computations; its tasks never block
+     * @param clock for time limits
      * @param settings defaults and limits
      */
     public ExplainCodec(InferenceEngine engine, Executor pool, Clock clock, ExplainSettings settings) {
         this((x, then) -> then.accept(x, engine), pool, clock, settings);
     }
 
-    /** As the other one, but the door is found for each request. */
-    public ExplainCodec(Doors doors, Executor pool, Clock clock, ExplainSettings settings) {
-        this.doors = doors;
+    /** Creates the endpoints with an engine that is found for each request. */
+    public ExplainCodec(Doors engines, Executor pool, Clock clock, ExplainSettings settings) {
+        this.engines = engines;
         this.pool = pool;
         this.clock = clock;
         this.settings = settings;
@@ -80,7 +88,7 @@ public final class ExplainCodec implements ProtocolCodec {
     }
 
     private void accept(HttpExchange exchange, boolean versioned) {
-        doors.find(exchange, (x, engine) -> accept(x, engine, versioned));
+        engines.find(exchange, (x, engine) -> accept(x, engine, versioned));
     }
 
     private void accept(HttpExchange x, InferenceEngine engine, boolean versioned) {
@@ -96,7 +104,7 @@ public final class ExplainCodec implements ProtocolCodec {
             pool.execute(() -> start(x, engine, versioned));
         } catch (RejectedExecutionException e) {
             running.decrementAndGet();
-            x.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the server is about to stop"));
+            x.fail(ServingException.of(ErrorCode.UNAVAILABLE, "the server is shutting down"));
         }
     }
 
@@ -109,9 +117,9 @@ public final class ExplainCodec implements ProtocolCodec {
             }
             byte[] body = new byte[x.body().size()];
             x.body().getBytes(0, body, 0, body.length);
-            var unused = new Explaining(engine, pool, clock, settings)
+            var unused = new ExplainHandler(engine, pool, clock, settings)
                     .explain(model, body, x::onCancel)
-                    .whenComplete((told, error) -> end(x, told, error));
+                    .whenComplete((result, error) -> end(x, result, error));
         } catch (RuntimeException e) {
             end(x, null, e);
         }
@@ -127,23 +135,23 @@ public final class ExplainCodec implements ProtocolCodec {
             return ModelRef.exact(name, Long.parseLong(version));
         } catch (NumberFormatException e) {
             throw ServingException.invalidArgument(
-                    "version '" + Options.shortened(version) + "' of model '" + name + "' is no whole number",
+                    "version '" + ExplainOptions.shortened(version) + "' of model '" + name + "' is not a whole number",
                     "name a version such as 1");
         }
     }
 
     private void end(
             HttpExchange x,
-            @org.jspecify.annotations.Nullable Object told,
+            @org.jspecify.annotations.Nullable Object result,
             @org.jspecify.annotations.Nullable Throwable error) {
         running.decrementAndGet();
         HttpReply reply;
         try {
             if (error != null) {
-                reply = HttpReply.error(Explaining.fault(error));
+                reply = HttpReply.error(ExplainHandler.fault(error));
             } else {
                 JsonWriter writer = new JsonWriter(1024);
-                JsonTree.write(writer, told);
+                JsonValues.write(writer, result);
                 reply = HttpReply.json(200, writer.array(), writer.length());
             }
         } catch (RuntimeException e) {

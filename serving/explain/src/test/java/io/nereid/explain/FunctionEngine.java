@@ -5,6 +5,8 @@ package io.nereid.explain;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.Exchange;
+import io.nereid.explain.request.ExplainSettings;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -28,11 +30,11 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** Functions as models, answering at once unless they are held. Confined to a test. */
-final class FunctionEngine implements InferenceEngine, Clock {
+public final class FunctionEngine implements InferenceEngine, Clock {
     private final Map<String, ModelMetadata> models = new HashMap<>();
     private final Map<String, UnaryOperator<double[]>> functions = new HashMap<>();
     private final Map<String, UnaryOperator<double[]>> contributions = new HashMap<>();
-    final List<Integer> batches = new ArrayList<>();
+    public final List<Integer> batches = new ArrayList<>();
     final List<ResponseSink> held = new ArrayList<>();
     int cancelled;
     boolean hold;
@@ -43,7 +45,8 @@ final class FunctionEngine implements InferenceEngine, Clock {
     ServingException failure;
 
     /** A model of one input [n, features], or of one for each name, and one output. */
-    FunctionEngine with(String name, int features, String names, int maxBatch, UnaryOperator<double[]> function) {
+    public FunctionEngine with(
+            String name, int features, String names, int maxBatch, UnaryOperator<double[]> function) {
         return with(
                 name,
                 List.of(new TensorSpec("x", DataType.FP64, Shape.of(-1, features))),
@@ -53,7 +56,7 @@ final class FunctionEngine implements InferenceEngine, Clock {
                 function);
     }
 
-    FunctionEngine with(
+    public FunctionEngine with(
             String name,
             List<TensorSpec> inputs,
             List<TensorSpec> outputs,
@@ -67,7 +70,7 @@ final class FunctionEngine implements InferenceEngine, Clock {
     }
 
     /** The same with SHAP values of its own. */
-    FunctionEngine explaining(String name, Shape shape, UnaryOperator<double[]> own) {
+    public FunctionEngine explaining(String name, Shape shape, UnaryOperator<double[]> own) {
         ModelMetadata m = metadata(ModelRef.latest(name));
         Map<String, Signature> signatures = new HashMap<>(m.signatures());
         signatures.put(
@@ -86,7 +89,7 @@ final class FunctionEngine implements InferenceEngine, Clock {
     }
 
     /** What a codec with these settings answers. */
-    Exchange ask(ExplainSettings settings, String route, String body, String... parameters) {
+    public Exchange ask(ExplainSettings settings, String route, String body, String... parameters) {
         Exchange exchange = new Exchange(body, parameters);
         for (HttpRoute r : new ExplainCodec(this, Runnable::run, this, settings).httpRoutes()) {
             if (r.template().equals(route)) {
@@ -97,7 +100,7 @@ final class FunctionEngine implements InferenceEngine, Clock {
         throw new AssertionError("no route " + route);
     }
 
-    Exchange ask(String model, String body) {
+    public Exchange ask(String model, String body) {
         return ask(ExplainSettings.none(), "/v1/models/{model}:explain", body, model);
     }
 

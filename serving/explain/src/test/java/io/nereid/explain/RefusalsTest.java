@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.Exchange;
+import io.nereid.explain.request.ExplainSettings;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -54,7 +56,7 @@ class RefusalsTest {
             quoteCharacter = '`',
             value = {
                 "m | nonsense | 400 | Unrecognized request format: ",
-                "m | [] | 400 | the request is no JSON object",
+                "m | [] | 400 | the request is not a JSON object",
                 "m | {} | 400 | there is no 'instances' in the request",
                 "m | {'instances':[]} | 400 | there are 0 instances",
                 "m | {'instances':3} | 400 | Expected \"instances\" to be a list",

@@ -12,6 +12,8 @@ import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
+import io.nereid.explain.request.Exchange;
+import io.nereid.explain.request.ExplainSettings;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

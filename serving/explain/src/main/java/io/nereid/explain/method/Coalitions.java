@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -10,14 +10,14 @@ import java.util.Map;
 import java.util.SplittableRandom;
 
 /**
- * Sets of features to ask about, with their weights. Immutable.
+ * Coalitions of features to evaluate, with their weights. Immutable.
  *
- * @param sets without the empty and the whole one; all of them in the order of their bits when {@code all}
- * @param weights as many
- * @param all whether they are all the sets there are
+ * @param sets without the empty and the full set; in the order of their bits when {@code all}
+ * @param weights a weight for each set
+ * @param all whether these are all sets
  */
 record Coalitions(List<BitSet> sets, double[] weights, boolean all) {
-    /** Every set of so many features, at most 20. */
+    /** All sets of up to 20 features. */
     static Coalitions all(int features) {
         List<BitSet> sets = new ArrayList<>();
         for (int bits = 1; bits < (1 << features) - 1; bits++) {
@@ -27,12 +27,13 @@ record Coalitions(List<BitSet> sets, double[] weights, boolean all) {
     }
 
     /**
-     * Some of the sets, as Kernel SHAP weighs them (Lundberg, Lee, "A Unified Approach to Interpreting Model Predictions",
-     * 2017): those of few and of almost all features completely as far as they go, of the others some that are drawn, each
-     * with its complement.
+     * Samples sets by the weights of Kernel SHAP (Lundberg, Lee, "A Unified Approach to Interpreting Model
+     * Predictions", 2017). Small and large sets have the greatest weights: these sizes are enumerated completely while
+     * the number allows it. Of the sizes in between, sets are drawn at random, each together with its complement, which
+     * reduces the variance.
      *
      * @param features at least 2
-     * @param count about how many sets
+     * @param count the approximate number of sets
      */
     static Coalitions some(int features, int count, SplittableRandom random) {
         int half = features / 2;
@@ -46,24 +47,25 @@ record Coalitions(List<BitSet> sets, double[] weights, boolean all) {
         Map<BitSet, Double> found = new LinkedHashMap<>();
         int size = 1;
         double left = sum;
-        int room = count;
+        int remaining = count;
         for (; size <= half; size++) {
             double sets = sets(features, size) * (2 * size == features ? 1 : 2);
-            if (sets > room * share[size] / left) {
+            if (sets > remaining * share[size] / left) {
                 break;
             }
             enumerate(features, size, share[size] / sum / sets, found);
-            room -= (int) sets;
+            remaining -= (int) sets;
             left -= share[size];
         }
         if (size <= half) {
-            draw(features, size, share, room, left / sum, random, found);
+            draw(features, size, share, remaining, left / sum, random, found);
         }
         double[] weights =
                 found.values().stream().mapToDouble(Double::doubleValue).toArray();
         return new Coalitions(List.copyOf(found.keySet()), weights, false);
     }
 
+    /** The binomial coefficient: the number of sets of a size. */
     private static double sets(int features, int size) {
         double sets = 1;
         for (int i = 0; i < size; i++) {
@@ -72,6 +74,7 @@ record Coalitions(List<BitSet> sets, double[] weights, boolean all) {
         return Math.rint(sets);
     }
 
+    /** Adds all sets of a size in lexicographic order, and their complements. */
     private static void enumerate(int features, int size, double weight, Map<BitSet, Double> to) {
         int[] members = new int[size];
         for (int i = 0; i < size; i++) {
@@ -106,11 +109,15 @@ record Coalitions(List<BitSet> sets, double[] weights, boolean all) {
         return other;
     }
 
+    /**
+     * Draws sets: a size by its share, then members by a partial Fisher-Yates shuffle. A set that is drawn again gets
+     * more weight. The drawn sets share {@code part} of the total weight by the number of draws.
+     */
     private static void draw(
             int features,
             int from,
             double[] share,
-            int room,
+            int remaining,
             double part,
             SplittableRandom random,
             Map<BitSet, Double> to) {
@@ -124,7 +131,7 @@ record Coalitions(List<BitSet> sets, double[] weights, boolean all) {
             order[i] = i;
         }
         int counted = 0;
-        for (int tries = 0; drawn.size() + 1 < room && tries < 4 * room; tries++) {
+        for (int tries = 0; drawn.size() + 1 < remaining && tries < 4 * remaining; tries++) {
             double at = random.nextDouble() * total;
             int size = from;
             while (size < share.length - 1 && at >= share[size]) {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
@@ -14,21 +14,21 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * JSON as Java values: Map, List, String, Boolean, Double, {@link #NULL}, and double[] for an array of nothing but numbers,
- * truth values (1 and 0) and nulls (not a number). Stateless.
+ * Reads JSON into Java values and writes them: Map, List, String, Boolean, Double and {@link #NULL}. An array of only
+ * numbers, booleans (1 and 0) and nulls (NaN) becomes a double[], so that large requests need little memory. Stateless.
  */
-final class JsonTree {
-    /** What stands for null. */
-    static final Object NULL = new Object();
+public final class JsonValues {
+    /** Stands for null. */
+    public static final Object NULL = new Object();
 
-    private JsonTree() {}
+    private JsonValues() {}
 
     /**
-     * Reads a document.
+     * Parses a document.
      *
-     * @throws ServingException INVALID_ARGUMENT for text that is no JSON
+     * @throws ServingException INVALID_ARGUMENT for text that is not JSON
      */
-    static Object read(byte[] text) {
+    public static Object read(byte[] text) {
         JsonReader reader = new JsonReader();
         reader.reset(Arrays.copyOf(text, text.length + JsonReader.SLACK), 0, text.length);
         Object value = value(reader);
@@ -92,8 +92,8 @@ final class JsonTree {
         return value instanceof Double d ? d : Double.NaN;
     }
 
-    /** Writes a tree; null, what is no number and infinities become null. Integers and Longs may be in it, and int[]. */
-    static void write(JsonWriter to, @Nullable Object value) {
+    /** Writes a value, which may also contain Integers and Longs. NaN, infinities and null become null. */
+    public static void write(JsonWriter to, @Nullable Object value) {
         if (value instanceof Map<?, ?> map) {
             to.beginObject();
             map.forEach((key, inner) -> write(to.name(String.valueOf(key)), inner));

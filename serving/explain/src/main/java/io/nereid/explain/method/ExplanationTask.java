@@ -1,37 +1,47 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
 import io.nereid.base.ServingException;
+import io.nereid.explain.model.PredictionBudget;
+import io.nereid.explain.model.RowModel;
+import io.nereid.explain.request.Background;
+import io.nereid.explain.request.ExplainOptions;
+import io.nereid.explain.request.FeatureColumns;
+import io.nereid.explain.request.ScoringMetric;
 import java.util.Map;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What a method is asked. Immutable, but for the budget.
+ * The input of an explanation method. Immutable, but for the budget.
  *
- * @param rows instances, at least one
- * @param predictions what the model says of them
+ * @param rows the instances, at least one
+ * @param predictions the model's predictions for them
  * @param columns the features
- * @param background rows that stand for the data; null when there are none
- * @param options everything that was said
- * @param model the output that is explained
- * @param budget what may be spent
+ * @param background the background data; null when there are none
+ * @param options the parameters
+ * @param model the explained output of the model
+ * @param budget the limits
  */
-record Question(
+public record ExplanationTask(
         double[][] rows,
         double[][] predictions,
-        Columns columns,
+        FeatureColumns columns,
         @Nullable Background background,
-        Options options,
+        ExplainOptions options,
         RowModel model,
-        Budget budget) {
-    /** Features of which linear models are fitted: more of them need too large a system of equations. */
+        PredictionBudget budget) {
+    /** Most features for a linear model: the system of equations grows with their square. */
     static final int MOST_FEATURES = 512;
 
     private static final long MOST_NUMBERS = 1 << 24;
 
-    /** @throws ServingException INVALID_ARGUMENT when so many numbers are too many to keep for one instance */
+    /**
+     * Checks that the memory for one instance is affordable.
+     *
+     * @throws ServingException INVALID_ARGUMENT when it is not
+     */
     void small(long numbers, String parameter) {
         if (numbers > MOST_NUMBERS) {
             throw ServingException.invalidArgument(
@@ -41,48 +51,48 @@ record Question(
         }
     }
 
-    /** A method's answer: what is told of each instance, and what besides. */
-    record Answer(Iterable<?> explanations, Map<String, ?> facts) {}
+    /** The result of a method: the explanation of each instance, and further fields of the response. */
+    public record Answer(Iterable<?> explanations, Map<String, ?> facts) {}
 
     int features() {
         return columns.count();
     }
 
-    /** Numbers of a prediction. */
+    /** The numbers in a prediction. */
     int width() {
         return predictions[0].length;
     }
 
-    /** The same numbers for the same seed, row and purpose. */
+    /** A random generator that is the same for the same seed and row, so that explanations are reproducible. */
     SplittableRandom random(int row) {
         long seed = options.whole("seed", 0, Long.MIN_VALUE / 2048, Long.MAX_VALUE / 2048);
         return new SplittableRandom(seed * 0x9e3779b97f4a7c15L + 31L * row + 7);
     }
 
-    /** Which number of a prediction is explained; -1 for all. */
+    /** The index of the number that is explained; -1 for all. */
     int target(double[] values) {
         return target(options, values);
     }
 
-    static int target(Options options, double[] values) {
+    static int target(ExplainOptions options, double[] values) {
         Object target = options.get("target");
         if (target == null || "all".equals(target)) {
             return -1;
         }
         if ("top".equals(target)) {
-            return Metric.greatest(values);
+            return ScoringMetric.greatest(values);
         }
         Object number = target;
         if (target instanceof String text) {
             try {
                 number = Double.parseDouble(text.strip());
             } catch (NumberFormatException e) {
-                // Refused below.
+                // Rejected below.
             }
         }
         if (number instanceof Double place && place == Math.rint(place) && place >= 0 && place < values.length) {
             return place.intValue();
         }
-        throw Options.wrong("target", target, "top, all, or a number from 0 to " + (values.length - 1));
+        throw ExplainOptions.wrong("target", target, "top, all, or a number from 0 to " + (values.length - 1));
     }
 }

@@ -1,26 +1,32 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.ExplainOptions;
 import java.util.Map;
 
 /**
- * What a prediction should be: a class that is the greatest number, or one number within limits. Immutable.
+ * The desired prediction of a counterfactual: a class that must have the greatest number, or one number within limits.
+ * Immutable.
  *
- * @param at which number
+ * @param at the index of the number in a prediction
  * @param greatest whether it must be the greatest
- * @param least else its lower limit
- * @param most and its upper one
+ * @param least otherwise its lower limit
+ * @param most and its upper limit
  */
-record Goal(int at, boolean greatest, double least, double most) {
-    /** @throws ServingException INVALID_ARGUMENT when nothing is desired, or something that cannot be */
-    static Goal of(Question question) {
-        Options options = question.options();
+record CounterfactualGoal(int at, boolean greatest, double least, double most) {
+    /**
+     * Reads the parameter {@code desired}.
+     *
+     * @throws ServingException INVALID_ARGUMENT when it is missing or cannot be satisfied
+     */
+    static CounterfactualGoal of(ExplanationTask question) {
+        ExplainOptions options = question.options();
         int width = question.width();
         int target = question.target(question.predictions()[0]);
         if ("top".equals(options.get("target"))) {
-            throw Options.wrong("target", "top", "a number, for which number of a prediction is desired");
+            throw ExplainOptions.wrong("target", "top", "a number, for which number of a prediction is desired");
         }
         Object desired = options.get("desired");
         if (desired instanceof String) {
@@ -28,19 +34,20 @@ record Goal(int at, boolean greatest, double least, double most) {
         }
         if (desired instanceof Map<?, ?> range) {
             for (Object key : range.keySet()) {
-                Options.require(String.valueOf(key), java.util.List.of("min", "max"), "field of parameter 'desired':");
+                ExplainOptions.require(
+                        String.valueOf(key), java.util.List.of("min", "max"), "field of parameter 'desired':");
             }
             if (width > 1 && target < 0) {
                 throw ServingException.invalidArgument(
                         "parameter 'desired' has limits for one number, and a prediction has " + width,
-                        "say which is meant with parameter target");
+                        "select it with parameter target");
             }
             double least = limit(range.get("min"), Double.NEGATIVE_INFINITY);
             double most = limit(range.get("max"), Double.POSITIVE_INFINITY);
             if (range.isEmpty() || least > most) {
-                throw Options.wrong("desired", range, "min, max or both, the one not above the other");
+                throw ExplainOptions.wrong("desired", range, "min, max or both, the one not above the other");
             }
-            return new Goal(Math.max(0, target), false, least, most);
+            return new CounterfactualGoal(Math.max(0, target), false, least, most);
         }
         if (!(desired instanceof Double value)) {
             throw ServingException.invalidArgument(
@@ -52,9 +59,9 @@ record Goal(int at, boolean greatest, double least, double most) {
         }
         if (width > 1 && target < 0) {
             if (value != Math.rint(value) || value < 0 || value >= width) {
-                throw Options.wrong("desired", value, "a class from 0 to " + (width - 1));
+                throw ExplainOptions.wrong("desired", value, "a class from 0 to " + (width - 1));
             }
-            return new Goal(value.intValue(), true, 0, 0);
+            return new CounterfactualGoal(value.intValue(), true, 0, 0);
         }
         int at = Math.max(0, target);
         double tolerance = options.number("tolerance", -1, 0, Double.MAX_VALUE);
@@ -69,7 +76,7 @@ record Goal(int at, boolean greatest, double least, double most) {
             }
             tolerance = 0;
         }
-        return new Goal(at, false, value - tolerance, value + tolerance);
+        return new CounterfactualGoal(at, false, value - tolerance, value + tolerance);
     }
 
     private static double limit(@org.jspecify.annotations.Nullable Object value, double otherwise) {
@@ -79,10 +86,10 @@ record Goal(int at, boolean greatest, double least, double most) {
         if (value instanceof Double number) {
             return number;
         }
-        throw Options.wrong("desired", value, "numbers for min and max");
+        throw ExplainOptions.wrong("desired", value, "numbers for min and max");
     }
 
-    /** How far a prediction is from it; 0 when it is met. */
+    /** The distance of a prediction from the goal; 0 when it is reached. */
     double gap(double[] prediction) {
         double value = prediction[at];
         if (greatest) {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.model;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -9,8 +9,11 @@ import io.nereid.spi.InferenceEngine.Call;
 import java.util.HashSet;
 import java.util.Set;
 
-/** What one explanation may cost, and whether it is still wanted. Thread-safe: guarded by itself. */
-final class Budget {
+/**
+ * The limits of one explanation: a number of predictions and a time; and its cancellation. Thread-safe: guarded by
+ * itself.
+ */
+public final class PredictionBudget {
     private final Clock clock;
     private final long deadline;
     private final long predictions;
@@ -20,12 +23,12 @@ final class Budget {
     private boolean cancelled;
 
     /**
-     * A fresh one.
+     * Creates an unspent budget.
      *
-     * @param predictions rows that the model may be asked about
-     * @param milliseconds until it must be done
+     * @param predictions most rows that the model may predict
+     * @param milliseconds the time limit
      */
-    Budget(Clock clock, long predictions, long milliseconds) {
+    public PredictionBudget(Clock clock, long predictions, long milliseconds) {
         this.clock = clock;
         this.predictions = predictions;
         this.milliseconds = milliseconds;
@@ -40,13 +43,17 @@ final class Budget {
         return deadline;
     }
 
-    /** Predictions that may still be made. */
+    /** The predictions that are left. */
     synchronized long left() {
         return predictions - spent;
     }
 
-    /** @throws ServingException INVALID_ARGUMENT when so many predictions are more than there may be */
-    synchronized void check(long rows, String what) {
+    /**
+     * Checks in advance whether a number of predictions is affordable.
+     *
+     * @throws ServingException INVALID_ARGUMENT when it is not
+     */
+    public synchronized void check(long rows, String what) {
         if (rows > predictions - spent) {
             throw ServingException.invalidArgument(
                     what + " makes " + rows + " predictions, and one request may make " + predictions
@@ -56,17 +63,25 @@ final class Budget {
         }
     }
 
-    /** @throws ServingException CANCELLED or DEADLINE_EXCEEDED when it is over, else as {@link #check} */
+    /**
+     * Spends predictions.
+     *
+     * @throws ServingException CANCELLED or DEADLINE_EXCEEDED when the explanation is over, else as {@link #check}
+     */
     synchronized void spend(long rows) {
         alive();
         check(rows, "the explanation");
         spent += rows;
     }
 
-    /** @throws ServingException CANCELLED or DEADLINE_EXCEEDED when it is over */
-    synchronized void alive() {
+    /**
+     * Checks for cancellation and the time limit.
+     *
+     * @throws ServingException CANCELLED or DEADLINE_EXCEEDED when the explanation is over
+     */
+    public synchronized void alive() {
         if (cancelled) {
-            throw ServingException.of(ErrorCode.CANCELLED, "the explanation is not wanted any more");
+            throw ServingException.of(ErrorCode.CANCELLED, "the explanation was cancelled");
         }
         if (clock.nanos() - deadline >= 0) {
             throw ServingException.of(
@@ -76,7 +91,7 @@ final class Budget {
         }
     }
 
-    /** Notes a call under way; one that comes too late is cancelled. */
+    /** Registers a call in flight; cancels it when the explanation has been cancelled before. */
     void began(Call call) {
         boolean late;
         synchronized (this) {
@@ -92,8 +107,8 @@ final class Budget {
         calls.remove(call);
     }
 
-    /** Nobody wants it any more. */
-    void cancel() {
+    /** Cancels the explanation and its calls. */
+    public void cancel() {
         Set<Call> open;
         synchronized (this) {
             cancelled = true;

@@ -1,8 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
 import io.nereid.base.ServingException;
+import io.nereid.explain.model.PredictionBudget;
+import io.nereid.explain.request.Background;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -12,19 +14,19 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * Shapley values of any model: what is not known of a row is taken from the background rows in turn, and the answers are
- * averaged (Lundberg, Lee 2017). Of up to {@link #EXACT} features that differ from the background all sets are asked about,
- * which is exact; of more, {@code nsamples} sets, and the values are those that fit them best and add up to the prediction.
- * Stateless.
+ * Kernel SHAP, Shapley values of any model: features outside a coalition take the values of the background rows in
+ * turn, and the predictions are averaged (Lundberg, Lee 2017). With up to {@link #EXACT} features that differ from the
+ * background, all coalitions are evaluated, which is exact. With more, {@code nsamples} coalitions are, and the values
+ * are the weighted least-squares fit that adds up to the prediction. Stateless.
  */
-final class KernelShap {
-    /** Features of which all sets are asked about. */
+public final class KernelShap {
+    /** Most features of which all coalitions are evaluated. */
     static final int EXACT = 11;
 
     private KernelShap() {}
 
-    /** Explains every row of a question. */
-    static CompletableFuture<Question.Answer> explain(Question question) {
+    /** Explains every row of a task. */
+    public static CompletableFuture<ExplanationTask.Answer> explain(ExplanationTask question) {
         Background background = question.background();
         if (background == null) {
             throw Background.missing("shap", "as this model has no SHAP values of its own");
@@ -65,7 +67,8 @@ final class KernelShap {
             Map<String, Object> facts = new LinkedHashMap<>();
             facts.put("algorithm", exact ? "kernel_shap_exact" : "kernel_shap_sampled");
             facts.put("link", logit ? "logit" : "identity");
-            return new Question.Answer(instances.stream().map(i -> i.result).toList(), facts);
+            return new ExplanationTask.Answer(
+                    instances.stream().map(i -> i.result).toList(), facts);
         });
     }
 
@@ -80,9 +83,9 @@ final class KernelShap {
         }
     }
 
-    /** One row under explanation. Confined to one step after the other. */
+    /** One row and its explanation. Confined to one stage at a time. */
     private static final class Instance {
-        private final Question question;
+        private final ExplanationTask question;
         private final double[][] background;
         private final int row;
         private final boolean logit;
@@ -93,7 +96,7 @@ final class KernelShap {
         private final int sets;
         private final Map<String, Object> result = new LinkedHashMap<>();
 
-        Instance(Question question, Background background, int row, boolean logit) {
+        Instance(ExplanationTask question, Background background, int row, boolean logit) {
             this.question = question;
             this.background = background.rows();
             this.row = row;
@@ -103,7 +106,7 @@ final class KernelShap {
             int count = 0;
             for (int f = 0; f < x.length; f++) {
                 for (double[] other : this.background) {
-                    // Two missing values are no difference.
+                    // Two missing values are equal. Adding 0.0 makes -0.0 equal to 0.0.
                     if (Double.compare(other[f] + 0.0, x[f] + 0.0) != 0) {
                         found[count++] = f;
                         break;
@@ -111,9 +114,10 @@ final class KernelShap {
                 }
             }
             varying = Arrays.copyOf(found, count);
-            if (count > Question.MOST_FEATURES) {
+            if (count > ExplanationTask.MOST_FEATURES) {
                 throw ServingException.invalidArgument(
-                        count + " features differ from the background (expected: at most " + Question.MOST_FEATURES
+                        count + " features differ from the background (expected: at most "
+                                + ExplanationTask.MOST_FEATURES
                                 + " for SHAP values of a model that has none of its own)",
                         "use a background of which fewer features differ");
             }
@@ -178,7 +182,7 @@ final class KernelShap {
                     shap[o][varying[v]] = found[o][v];
                 }
             }
-            Shap.put(
+            ShapValues.put(
                     result,
                     question.options(),
                     empty,
@@ -189,7 +193,11 @@ final class KernelShap {
         }
     }
 
-    /** By output and feature; {@code values} are of every set but the empty and the whole one. */
+    /**
+     * Shapley values from all coalitions, by output and feature.
+     *
+     * @param values the predictions of all sets but the empty and the full one
+     */
     static double[][] exact(int features, double[] empty, double[][] values, double[] whole) {
         int outputs = whole.length;
         double[][] found = new double[outputs][features];
@@ -216,9 +224,16 @@ final class KernelShap {
         return found;
     }
 
-    /** The values that fit best among those that add up: the last one is what the others leave. */
+    /**
+     * The least-squares fit under the constraint that the values add up: the last feature is substituted by the rest.
+     */
     static double[][] fitted(
-            int features, Coalitions coalitions, double[] empty, double[][] values, double[] whole, Budget budget) {
+            int features,
+            Coalitions coalitions,
+            double[] empty,
+            double[][] values,
+            double[] whole,
+            PredictionBudget budget) {
         int outputs = whole.length;
         LeastSquares system = new LeastSquares(features - 1, outputs);
         double[] line = new double[features - 1];

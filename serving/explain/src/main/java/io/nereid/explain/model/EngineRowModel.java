@@ -1,9 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.model;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.FeatureColumns;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceEngine.Call;
 import io.nereid.spi.InferenceRequest;
@@ -26,45 +27,45 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One output of a model behind the engine's door. Rows go in requests of many, few of them at once, and answers come back
- * in order, so that sums of them are the same each time. Thread-safe; never blocks.
+ * One output of a model of the engine as a {@link RowModel}. Sends the rows in batches, a few requests at a time, and
+ * delivers the predictions in order, so that sums over them are reproducible. Thread-safe; never blocks.
  */
-final class Predictor implements RowModel {
+public final class EngineRowModel implements RowModel {
     /** Requests of one explanation in flight. */
     private static final int AT_ONCE = 4;
-    /** Numbers of a request. */
+    /** Most numbers in a request. */
     private static final int NUMBERS = 1 << 15;
-    /** Numbers of an answer to a row. */
+    /** Most numbers in the prediction of a row. */
     private static final int MOST_OUTPUTS = 1024;
-    /** Those of a signature of contributions. */
+    /** The same for a signature that returns contributions. */
     private static final int MOST_CONTRIBUTIONS = 1 << 22;
 
     private final InferenceEngine engine;
     private final ModelRef model;
-    private final Columns columns;
+    private final FeatureColumns columns;
     private final String signature;
     private final String output;
     private final int most;
-    private final Budget budget;
+    private final PredictionBudget budget;
     private final Executor pool;
-    /** Numbers of an answer; 0 before the first one. */
+    /** The numbers in a prediction; 0 before the first one. */
     private volatile int outputs;
 
     /**
-     * For an output.
+     * Creates the model of one output.
      *
-     * @param signature empty for the model's default one
+     * @param signature empty for the model's default signature
      * @param maxBatchSize 0 for no limit
-     * @param pool where answers are taken
+     * @param pool processes the responses
      */
-    Predictor(
+    public EngineRowModel(
             InferenceEngine engine,
             ModelRef model,
-            Columns columns,
+            FeatureColumns columns,
             String signature,
             String output,
             int maxBatchSize,
-            Budget budget,
+            PredictionBudget budget,
             Executor pool) {
         this.engine = engine;
         this.model = model;
@@ -78,12 +79,12 @@ final class Predictor implements RowModel {
 
     @Override
     public CompletableFuture<Void> ask(long rows, Source source, Sink sink) {
-        Asking asking = new Asking(rows, source, sink);
-        asking.advance();
-        return asking.done;
+        Query query = new Query(rows, source, sink);
+        query.advance();
+        return query.done;
     }
 
-    /** One batch of rows under way. Set once by whoever answers. */
+    /** A batch of rows in flight. The thread that receives the response sets its result once, before {@code ready}. */
     private static final class Chunk {
         private final long first;
         private final int rows;
@@ -97,24 +98,31 @@ final class Predictor implements RowModel {
         }
     }
 
-    /** One call of {@link #ask}. Its state is touched by one thread at a time, which the counter lets in. */
-    private final class Asking {
+    /**
+     * One call of {@link #ask}. Its state is accessed by one thread at a time, which the counter {@code pending}
+     * ensures.
+     */
+    private final class Query {
         private final CompletableFuture<Void> done = new CompletableFuture<>();
         private final Deque<Chunk> chunks = new ArrayDeque<>();
-        private final AtomicInteger wanted = new AtomicInteger();
+        private final AtomicInteger pending = new AtomicInteger();
         private final long rows;
         private final Source source;
         private final Sink sink;
         private long next;
 
-        Asking(long rows, Source source, Sink sink) {
+        Query(long rows, Source source, Sink sink) {
             this.rows = rows;
             this.source = source;
             this.sink = sink;
         }
 
+        /**
+         * Makes progress. A thread that finds another one at work only increments the counter, and that one runs once
+         * more: no response is missed and no thread waits.
+         */
         void advance() {
-            if (wanted.getAndIncrement() != 0) {
+            if (pending.getAndIncrement() != 0) {
                 return;
             }
             int seen = 1;
@@ -129,10 +137,11 @@ final class Predictor implements RowModel {
                         done.completeExceptionally(ServingException.from(e));
                     }
                 }
-                seen = wanted.addAndGet(-seen);
+                seen = pending.addAndGet(-seen);
             } while (seen != 0);
         }
 
+        /** Delivers the responses that are next in order and sends further batches; true when all rows are done. */
         private boolean step() {
             while (true) {
                 Chunk head = chunks.peek();
@@ -192,16 +201,16 @@ final class Predictor implements RowModel {
         }
     }
 
-    /** Takes the answer to one batch of rows. */
+    /** Receives the response to one batch. */
     private final class Answer implements ResponseSink {
         private final Chunk chunk;
-        private final Asking asking;
+        private final Query query;
         private @Nullable Call call;
         private boolean over;
 
-        Answer(Chunk chunk, Asking asking) {
+        Answer(Chunk chunk, Query query) {
             this.chunk = chunk;
-            this.asking = asking;
+            this.query = query;
         }
 
         void began(Call started) {
@@ -246,10 +255,10 @@ final class Predictor implements RowModel {
                 budget.ended(finished);
             }
             try {
-                pool.execute(asking::advance);
+                pool.execute(query::advance);
             } catch (RejectedExecutionException e) {
-                asking.done.completeExceptionally(
-                        ServingException.of(ErrorCode.UNAVAILABLE, "the server is about to stop"));
+                query.done.completeExceptionally(
+                        ServingException.of(ErrorCode.UNAVAILABLE, "the server is shutting down"));
             }
         }
 

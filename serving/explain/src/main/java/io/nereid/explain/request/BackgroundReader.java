@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import io.nereid.base.ServingException;
 import java.io.IOException;
@@ -18,18 +18,21 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Reads background rows: JSON, CSV with or without a header, or an array that NumPy has saved. Stateless. */
-final class BackgroundFile {
+/**
+ * Reads background rows from files: JSON, CSV with or without a header, or an array in NumPy's npy format. Stateless.
+ */
+final class BackgroundReader {
     private static final long MOST_BYTES = 256L << 20;
     private static final Pattern DESCR = Pattern.compile("'descr': *'([^']*)'");
     private static final Pattern ORDER = Pattern.compile("'fortran_order': *(True|False)");
     private static final Pattern SHAPE = Pattern.compile("'shape': *\\(([^)]*)\\)");
 
-    private BackgroundFile() {}
+    private BackgroundReader() {}
 
     /**
-     * The rows of a file, as {@link Rows} takes them.
+     * Reads a file.
      *
+     * @return rows as {@link InstanceReader} expects them
      * @throws ServingException INVALID_ARGUMENT for a file that is none of these
      */
     static List<?> read(Path file) {
@@ -50,7 +53,7 @@ final class BackgroundFile {
         } catch (IOException e) {
             throw bad(file, "it cannot be read: " + e.getClass().getSimpleName());
         }
-        throw bad(file, "its name ends otherwise (expected: .json, .csv or .npy)");
+        throw bad(file, "its name has another ending (expected: .json, .csv or .npy)");
     }
 
     private static ServingException bad(Path file, String why) {
@@ -60,7 +63,7 @@ final class BackgroundFile {
     }
 
     private static List<?> json(Path file, byte[] text) {
-        Object tree = JsonTree.read(text);
+        Object tree = JsonValues.read(text);
         if (tree instanceof Map<?, ?> map) {
             for (String key : List.of("background", "instances", "data")) {
                 tree = map.get(key) instanceof List<?> list ? list : tree;
@@ -76,7 +79,7 @@ final class BackgroundFile {
             }
             return rows;
         }
-        throw bad(file, "there is no list of rows in it");
+        throw bad(file, "it does not contain a list of rows");
     }
 
     private static List<?> csv(Path file, String text) {
@@ -104,13 +107,13 @@ final class BackgroundFile {
             if (values == null || values.length != width) {
                 throw bad(
                         file,
-                        "line " + number + " has " + cells.length + " cells, or such as are no numbers (expected: "
+                        "line " + number + " has " + cells.length + " cells, or some that are not numbers (expected: "
                                 + width + " numbers)");
             }
             rows.add(header == null ? values : named(header, values));
         }
         if (rows.isEmpty()) {
-            throw bad(file, "there are no rows in it");
+            throw bad(file, "it does not contain any rows");
         }
         return rows;
     }
@@ -139,7 +142,7 @@ final class BackgroundFile {
         return values;
     }
 
-    /** Numbers; not a number for all else, such as a column of texts that is no feature. */
+    /** The cells as numbers; NaN for other cells, such as a column of strings that is not a feature. */
     private static double[] some(String[] cells) {
         double[] values = new double[cells.length];
         for (int i = 0; i < cells.length; i++) {
@@ -155,7 +158,7 @@ final class BackgroundFile {
     private static List<?> npy(Path file, byte[] bytes) {
         ByteBuffer in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
         if (bytes.length < 12 || (bytes[0] & 0xff) != 0x93 || bytes[1] != 'N' || bytes[5] != 'Y') {
-            throw bad(file, "it is no array of NumPy");
+            throw bad(file, "it is not a NumPy array");
         }
         int major = bytes[6];
         int from = major == 1 ? 10 : 12;

@@ -4,6 +4,7 @@ package io.nereid.explain;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.JsonValues;
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
@@ -32,24 +33,29 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model of rows that something else serves and that is asked by V1's JSON: {@code {"instances":[[…]]}} to
- * {@code /v1/models/NAME:predict}, {@code {"predictions":[…]}} back, a number or a list of numbers for each row. Nothing is
- * known of it beforehand. Thread-safe: fixed.
+ * The client of a model that another server or process serves, for explanations: sends rows as V1 JSON, {@code
+ * {"instances":[[…]]}}, to {@code /v1/models/NAME:predict}, and expects {@code {"predictions":[…]}} with a number or a
+ * list of numbers for each row. The model's metadata are not known. Thread-safe: immutable.
+ *
+ * <pre>{@code
+ * InferenceEngine model = new RemoteModel("iris", (target, body) -> gateway.call("default", "iris", target, body));
+ * ExplainCodec codec = new ExplainCodec(model, pool, clock, ExplainSettings.none());
+ * }</pre>
  */
-public final class CalledModel implements InferenceEngine {
+public final class RemoteModel implements InferenceEngine {
     private static final String INSTANCES = "instances";
     private static final String PREDICTIONS = "predictions";
     private static final int SHOWN = 300;
 
-    /** Sends predictions to the model. */
+    /** Sends requests to the model. */
     @FunctionalInterface
     public interface Caller {
         /**
          * Posts JSON.
          *
          * @param target the path
-         * @param body taken over
-         * @return the whole answer, whatever its status
+         * @param body its ownership passes to this method
+         * @return the whole response, whatever its status
          */
         CompletionStage<Answer> call(String target, MemoryRegion body);
     }
@@ -57,8 +63,13 @@ public final class CalledModel implements InferenceEngine {
     private final String model;
     private final Caller caller;
 
-    /** A model under the name that clients use. */
-    public CalledModel(String model, Caller caller) {
+    /**
+     * Creates a client.
+     *
+     * @param model the name that clients use
+     * @param caller sends the requests
+     */
+    public RemoteModel(String model, Caller caller) {
         this.model = model;
         this.caller = caller;
     }
@@ -74,8 +85,8 @@ public final class CalledModel implements InferenceEngine {
         if (ref.version() != ModelRef.ANY) {
             throw ServingException.of(
                     ErrorCode.NOT_FOUND,
-                    "model '" + model + "' has no versions that could be told apart",
-                    "ask for it without a version");
+                    "model '" + model + "' cannot be requested by version",
+                    "request it without a version");
         }
         Shape any = Shape.of(-1, -1);
         return new ModelMetadata(
@@ -107,8 +118,7 @@ public final class CalledModel implements InferenceEngine {
         } finally {
             request.release();
         }
-        return () ->
-                fail(sink, over, ServingException.of(ErrorCode.CANCELLED, "the prediction is not wanted any more"));
+        return () -> fail(sink, over, ServingException.of(ErrorCode.CANCELLED, "the prediction was cancelled"));
     }
 
     private static void fail(ResponseSink sink, AtomicBoolean over, ServingException e) {
@@ -125,7 +135,7 @@ public final class CalledModel implements InferenceEngine {
         for (int r = 0; r < count; r++) {
             json.beginArray();
             for (int c = 0; c < width; c++) {
-                JsonTree.write(json, from.getDouble());
+                JsonValues.write(json, from.getDouble());
             }
             json.endArray();
         }
@@ -144,7 +154,7 @@ public final class CalledModel implements InferenceEngine {
             answer.body().getBytes(0, bytes, 0, bytes.length);
             answer.body().release();
             if (answer.status() != 200) {
-                throw refused(answer.status(), bytes);
+                throw error(answer.status(), bytes);
             }
             response = new InferenceResponse(new ServableId(model, 0), "", List.of(predictions(bytes, rows)), Map.of());
         } catch (RuntimeException e) {
@@ -168,7 +178,7 @@ public final class CalledModel implements InferenceEngine {
                 : ServingException.from(cause);
     }
 
-    private ServingException refused(int status, byte[] body) {
+    private ServingException error(int status, byte[] body) {
         ErrorCode code = switch (status) {
             case 429 -> ErrorCode.RESOURCE_EXHAUSTED;
             case 503 -> ErrorCode.UNAVAILABLE;
@@ -182,15 +192,15 @@ public final class CalledModel implements InferenceEngine {
                 "model '" + model + "' answered a prediction for the explanation with status " + status
                         + (said.isEmpty() ? "" : ": " + said),
                 status == 404 || status == 405
-                        ? "the explainer asks what runs in a process by /v1/models/" + model
-                                + ":predict, which must answer"
+                        ? "the explainer calls a model in a process with /v1/models/" + model
+                                + ":predict, which must be served"
                         : null);
     }
 
     private Tensor predictions(byte[] body, int rows) {
         Object tree;
         try {
-            tree = JsonTree.read(body);
+            tree = JsonValues.read(body);
         } catch (ServingException e) {
             throw odd("is not JSON: " + e.getMessage());
         }
@@ -213,13 +223,13 @@ public final class CalledModel implements InferenceEngine {
             int at = 0;
             for (Object each : list) {
                 if (!(each instanceof double[] row) || row.length != width || width == 0) {
-                    throw odd("has predictions that are no numbers, and no lists of as many numbers each");
+                    throw odd("has predictions that are not numbers, or lists of different lengths");
                 }
                 System.arraycopy(row, 0, values, at, width);
                 at += width;
             }
         } else {
-            throw odd("has 'predictions' that are no list");
+            throw odd("has 'predictions' that are not a list");
         }
         for (double value : values) {
             if (Double.isNaN(value)) {
@@ -238,7 +248,7 @@ public final class CalledModel implements InferenceEngine {
                 "explanations need {\"predictions\": […]} with a number, or a list of numbers, for each row");
     }
 
-    /** Gives up on an answer after a time; one that comes later is let go. */
+    /** Fails after a time without a response; releases a response that arrives later. */
     private static CompletionStage<Answer> within(CompletionStage<Answer> answer, long nanos) {
         CompletableFuture<Answer> limited = new CompletableFuture<>();
         answer.whenComplete((value, failure) -> {

@@ -7,6 +7,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.Exchange;
+import io.nereid.explain.request.ExplainSettings;
+import io.nereid.explain.request.JsonValues;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.UpstreamClient.Answer;
@@ -23,7 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Models that are asked over JSON are explained as others are, and what cannot be explained is told. */
-class CalledModelTest {
+class RemoteModelTest {
     private final List<String> targets = new ArrayList<>();
     private final List<MemoryRegion> answers = new ArrayList<>();
 
@@ -33,12 +36,12 @@ class CalledModelTest {
     }
 
     private Exchange ask(Function<List<?>, CompletionStage<Answer>> model, String body, String... parameters) {
-        CalledModel called = new CalledModel("own", (target, json) -> {
+        RemoteModel called = new RemoteModel("own", (target, json) -> {
             targets.add(target);
             byte[] bytes = new byte[json.size()];
             json.getBytes(0, bytes, 0, bytes.length);
             json.release();
-            return model.apply((List<?>) ((Map<?, ?>) JsonTree.read(bytes)).get("instances"));
+            return model.apply((List<?>) ((Map<?, ?>) JsonValues.read(bytes)).get("instances"));
         });
         ExplainCodec codec = new ExplainCodec(called, Runnable::run, Clock.system(), ExplainSettings.none());
         Exchange exchange = new Exchange(body, parameters.length == 0 ? new String[] {"own"} : parameters);
@@ -93,8 +96,8 @@ class CalledModelTest {
                 "200 | {} | 400 | has no 'predictions'",
                 "200 | {'predictions':3} | 400 | no list",
                 "200 | {'predictions':[1,2,3]} | 400 | has 3 predictions for 1 rows",
-                "200 | {'predictions':['a']} | 400 | that are no numbers",
-                "200 | {'predictions':[{'label':1}]} | 400 | that are no numbers",
+                "200 | {'predictions':['a']} | 400 | that are not numbers",
+                "200 | {'predictions':[{'label':1}]} | 400 | that are not numbers",
                 "200 | {'predictions':[null]} | 400 | null",
                 "404 | {'error':'nobody'} | 400 | status 404: {'error':'nobody'} (the explainer asks",
                 "500 | {'error':'boom'} | 500 | status 500: {'error':'boom'}",

@@ -1,34 +1,36 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
+import io.nereid.explain.model.RowModel;
+import io.nereid.explain.request.ExplainOptions;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 
-/** How SHAP values are told, and those that a model has of its own. Stateless. */
-final class Shap {
-    private Shap() {}
+/** Formats SHAP values, and reads those that a model computes itself. Stateless. */
+public final class ShapValues {
+    private ShapValues() {}
 
     /**
-     * Fills in an explanation.
+     * Writes an explanation.
      *
-     * @param base by output
-     * @param shap by output and feature
-     * @param prediction what the model says
-     * @param explained by output what base and values add up to
+     * @param base the base values by output
+     * @param shap the SHAP values by output and feature
+     * @param prediction the model's prediction
+     * @param explained by output, the sum of the base and SHAP values
      */
     static void put(
             Map<String, Object> to,
-            Options options,
+            ExplainOptions options,
             double[] base,
             double[][] shap,
             double[] prediction,
             double[] explained,
             List<String> names) {
-        int target = Question.target(options, explained);
+        int target = ExplanationTask.target(options, explained);
         if (target >= 0 || explained.length == 1) {
             int at = Math.max(0, target);
             if (target >= 0) {
@@ -46,16 +48,19 @@ final class Shap {
         to.put("feature_names", names);
     }
 
-    /** A number alone, or all of them. */
+    /** A single number as such, otherwise the array. */
     static Object single(double[] values) {
         return values.length == 1 ? (Object) values[0] : values;
     }
 
-    /** The contributions that a model's own signature gives: for each output the features' and the base value. */
-    static CompletableFuture<Question.Answer> own(Question question, RowModel contributions) {
+    /**
+     * Explains with the contributions that the model's own signature returns: for each output the features' values and
+     * the base value.
+     */
+    public static CompletableFuture<ExplanationTask.Answer> own(ExplanationTask question, RowModel contributions) {
         int features = question.features();
         return contributions.ask(question.rows()).thenApply(all -> {
-            List<Object> told = new ArrayList<>();
+            List<Object> results = new ArrayList<>();
             for (int i = 0; i < all.length; i++) {
                 double[] flat = all[i];
                 int outputs = flat.length / (features + 1);
@@ -80,9 +85,9 @@ final class Shap {
                         question.predictions()[i],
                         sum,
                         question.columns().names());
-                told.add(one);
+                results.add(one);
             }
-            return new Question.Answer(told, Map.of("algorithm", "tree_shap", "explains", "margin"));
+            return new ExplanationTask.Answer(results, Map.of("algorithm", "tree_shap", "explains", "margin"));
         });
     }
 }

@@ -1,10 +1,13 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import io.nereid.explain.FunctionEngine;
+import io.nereid.explain.request.Exchange;
+import io.nereid.explain.request.ExplainSettings;
 import io.nereid.tensor.Shape;
 import java.util.Arrays;
 import java.util.List;
@@ -16,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** SHAP values against closed forms and the sum over all orders. */
-class ShapValuesTest {
+class ShapValuesValuesTest {
     private static double[] numbers(Object list) {
         return (double[]) list;
     }

@@ -1,8 +1,9 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.Background;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,24 +12,25 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * A linear model that answers as the model does near a row (Ribeiro, Singh, Guestrin, "Why Should I Trust You?", 2016):
- * rows are drawn around it, as far as the background's columns spread, and the nearer count for more. Stateless.
+ * LIME: fits a linear model to the model's predictions near a row (Ribeiro, Singh, Guestrin, "Why Should I Trust You?",
+ * 2016). Samples are drawn around the row with the standard deviations of the background, and near ones have a greater
+ * weight. Stateless.
  */
-final class Lime {
+public final class Lime {
     private static final int SAMPLES = 1000;
 
     private Lime() {}
 
-    /** Explains every row of a question. */
-    static CompletableFuture<Question.Answer> explain(Question question) {
+    /** Explains every row of a task. */
+    public static CompletableFuture<ExplanationTask.Answer> explain(ExplanationTask question) {
         Background background = question.background();
         if (background == null) {
-            throw Background.missing("lime", "which tell how far each feature spreads");
+            throw Background.missing("lime", "which show how far each feature spreads");
         }
         int samples = (int) question.options().whole("nsamples", SAMPLES, 10, 1 << 20);
-        if (question.features() > Question.MOST_FEATURES) {
+        if (question.features() > ExplanationTask.MOST_FEATURES) {
             throw ServingException.invalidArgument("model has " + question.features() + " features (expected: at most "
-                    + Question.MOST_FEATURES + " for method lime)");
+                    + ExplanationTask.MOST_FEATURES + " for method lime)");
         }
         question.small((long) samples * (question.features() + question.width()), "nsamples");
         double width = question.options()
@@ -43,26 +45,26 @@ final class Lime {
                 .check(
                         (long) samples * question.rows().length,
                         "the explanation of " + question.rows().length + " instances by " + samples + " samples");
-        List<Object> told = new ArrayList<>();
+        List<Object> results = new ArrayList<>();
         CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
         for (int i = 0; i < question.rows().length; i++) {
             Surrogate surrogate = new Surrogate(question, i, scale, samples, width, ridge);
-            before = before.thenCompose(done -> surrogate.fit()).thenAccept(told::add);
+            before = before.thenCompose(done -> surrogate.fit()).thenAccept(results::add);
         }
-        return before.thenApply(done -> new Question.Answer(
-                told, Map.of("algorithm", "lime", "nsamples", samples, "kernel_width", width, "ridge", ridge)));
+        return before.thenApply(done -> new ExplanationTask.Answer(
+                results, Map.of("algorithm", "lime", "nsamples", samples, "kernel_width", width, "ridge", ridge)));
     }
 
-    /** The model of one row. Confined to one step after the other. */
+    /** The linear model of one row. Confined to one stage at a time. */
     private static final class Surrogate {
-        private final Question question;
+        private final ExplanationTask question;
         private final int row;
         private final double[] scale;
         private final int samples;
         private final double kernel;
         private final double ridge;
 
-        Surrogate(Question question, int row, double[] scale, int samples, double kernel, double ridge) {
+        Surrogate(ExplanationTask question, int row, double[] scale, int samples, double kernel, double ridge) {
             this.question = question;
             this.row = row;
             this.scale = scale;
@@ -71,6 +73,10 @@ final class Lime {
             this.ridge = ridge;
         }
 
+        /**
+         * Samples rows, predicts them and fits the linear model. Works in units of the standard deviations, so that the
+         * ridge penalty treats all features alike.
+         */
         CompletableFuture<Map<String, Object>> fit() {
             double[] x = question.rows()[row];
             double[][] off = new double[samples][x.length];
@@ -78,7 +84,7 @@ final class Lime {
             SplittableRandom random = question.random(row);
             for (int s = 0; s < samples; s++) {
                 for (int f = 0; f < x.length; f++) {
-                    // The row itself is one of them; what is missing stays so.
+                    // The first sample is the row itself; missing values stay missing.
                     double step = random.nextGaussian();
                     boolean moves = s > 0 && scale[f] > 0 && Double.isFinite(x[f]);
                     double to = moves ? x[f] + step * scale[f] : x[f];
@@ -139,10 +145,10 @@ final class Lime {
             for (int f = 0; f < features; f++) {
                 system.penalise(f, ridge);
             }
-            return told(off, answers, weights, sum, middle, mean, system.solve());
+            return result(off, answers, weights, sum, middle, mean, system.solve());
         }
 
-        private Map<String, Object> told(
+        private Map<String, Object> result(
                 double[][] off,
                 double[][] answers,
                 double[] weights,
@@ -181,27 +187,27 @@ final class Lime {
                 local[o] = at;
                 fit[o] = total == 0 ? 1 : 1 - residual / total;
             }
-            Map<String, Object> told = new LinkedHashMap<>();
+            Map<String, Object> result = new LinkedHashMap<>();
             double[] prediction = question.predictions()[row];
             int target = question.target(prediction);
             if (target >= 0 || outputs == 1) {
                 int at = Math.max(0, target);
                 if (target >= 0) {
-                    told.put("target", target);
+                    result.put("target", target);
                 }
-                told.put("coefficients", coefficients[at]);
-                told.put("intercept", intercepts[at]);
-                told.put("r2", fit[at]);
-                told.put("local_prediction", local[at]);
+                result.put("coefficients", coefficients[at]);
+                result.put("intercept", intercepts[at]);
+                result.put("r2", fit[at]);
+                result.put("local_prediction", local[at]);
             } else {
-                told.put("coefficients", coefficients);
-                told.put("intercept", intercepts);
-                told.put("r2", fit);
-                told.put("local_prediction", local);
+                result.put("coefficients", coefficients);
+                result.put("intercept", intercepts);
+                result.put("r2", fit);
+                result.put("local_prediction", local);
             }
-            told.put("prediction", Shap.single(prediction));
-            told.put("feature_names", question.columns().names());
-            return told;
+            result.put("prediction", ShapValues.single(prediction));
+            result.put("feature_names", question.columns().names());
+            return result;
         }
     }
 }

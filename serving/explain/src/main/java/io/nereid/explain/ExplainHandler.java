@@ -4,6 +4,20 @@ package io.nereid.explain;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
+import io.nereid.explain.method.Counterfactual;
+import io.nereid.explain.method.ExplanationTask;
+import io.nereid.explain.method.KernelShap;
+import io.nereid.explain.method.Lime;
+import io.nereid.explain.method.PermutationImportance;
+import io.nereid.explain.method.ShapValues;
+import io.nereid.explain.model.EngineRowModel;
+import io.nereid.explain.model.PredictionBudget;
+import io.nereid.explain.request.Background;
+import io.nereid.explain.request.ExplainOptions;
+import io.nereid.explain.request.ExplainSettings;
+import io.nereid.explain.request.FeatureColumns;
+import io.nereid.explain.request.InstanceReader;
+import io.nereid.explain.request.JsonValues;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -20,15 +34,15 @@ import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
-/** From the body of a request to the tree of its answer. Thread-safe: keeps nothing. */
-final class Explaining {
+/** Handles a request for explanations: from its body to the values of the response. Thread-safe: stateless. */
+final class ExplainHandler {
     private static final String SHAP = "shap";
     private static final String CONTRIBUTIONS = "contributions";
     private static final List<String> FIELDS =
             List.of("instances", "inputs", "parameters", "explain", "id", "signature_name");
-    /** What only Kernel SHAP takes: who says it in a request wants that. */
+    /** Parameters of Kernel SHAP only: a request that contains one of them selects it. */
     private static final List<String> KERNEL = List.of("background", "background_size", "nsamples", "link", "output");
-    /** Background rows, when nothing is said. */
+    /** The default number of background rows. */
     private static final int BACKGROUND = 100;
 
     private final InferenceEngine engine;
@@ -36,14 +50,14 @@ final class Explaining {
     private final Clock clock;
     private final ExplainSettings settings;
 
-    Explaining(InferenceEngine engine, Executor pool, Clock clock, ExplainSettings settings) {
+    ExplainHandler(InferenceEngine engine, Executor pool, Clock clock, ExplainSettings settings) {
         this.engine = engine;
         this.pool = pool;
         this.clock = clock;
         this.settings = settings;
     }
 
-    /** The fault behind what a future ended with. */
+    /** The error that a future failed with. */
     static ServingException fault(Throwable error) {
         Throwable t = error;
         while (t instanceof CompletionException && t.getCause() != null) {
@@ -53,16 +67,16 @@ final class Explaining {
     }
 
     /**
-     * Explains.
+     * Explains the instances of a request.
      *
-     * @param onCancel takes what to do when the client goes away
-     * @throws ServingException for a request that cannot be answered
+     * @param onCancel receives the action to run when the client disconnects
+     * @throws ServingException for an invalid request
      */
     CompletableFuture<Map<String, Object>> explain(ModelRef model, byte[] body, Consumer<Runnable> onCancel) {
         ModelMetadata metadata = engine.metadata(model);
         Object tree;
         try {
-            tree = JsonTree.read(body);
+            tree = JsonValues.read(body);
         } catch (ServingException e) {
             throw ServingException.invalidArgument(
                     "Unrecognized request format: " + e.getMessage(),
@@ -70,28 +84,28 @@ final class Explaining {
         }
         if (!(tree instanceof Map<?, ?> request)) {
             throw ServingException.invalidArgument(
-                    "the request is no JSON object", "send {\"instances\": [[…], …], \"parameters\": {…}}");
+                    "the request is not a JSON object", "send {\"instances\": [[…], …], \"parameters\": {…}}");
         }
         for (Object key : request.keySet()) {
-            Options.require(String.valueOf(key), FIELDS, "field");
+            ExplainOptions.require(String.valueOf(key), FIELDS, "field");
         }
-        Options asked = options(request);
-        Options options = asked.over(settings.defaults());
+        ExplainOptions asked = options(request);
+        ExplainOptions options = asked.over(settings.defaults());
         String method = options.word("method", SHAP, ExplainSettings.METHODS);
         Object given = request.get("inputs") != null ? request.get("inputs") : request.get("instances");
         if (given == null) {
             throw ServingException.invalidArgument(
                     "there is no 'instances' in the request", "send {\"instances\": [[…], …]}, the rows to explain");
         }
-        Columns columns = Columns.of(metadata, Rows.width(given));
-        double[][] rows = Rows.read(given, columns, request.get("inputs") != null ? "inputs" : "instances");
+        FeatureColumns columns = FeatureColumns.of(metadata, InstanceReader.width(given));
+        double[][] rows = InstanceReader.read(given, columns, request.get("inputs") != null ? "inputs" : "instances");
         if (rows.length == 0 || (rows.length > settings.maxInstances() && !method.equals("permutation"))) {
             throw ServingException.invalidArgument(
                     "there are " + rows.length + " instances (expected: 1 to " + settings.maxInstances() + ")",
                     rows.length == 0 ? "send the rows to explain" : "send fewer, or raise the limit max_instances");
         }
         long timeout = options.whole("timeout_ms", settings.timeoutMillis(), 1, settings.timeoutMillis());
-        Budget budget = new Budget(clock, settings.maxPredictions(), timeout);
+        PredictionBudget budget = new PredictionBudget(clock, settings.maxPredictions(), timeout);
         onCancel.accept(budget::cancel);
         Signature own = own(metadata);
         if (method.equals("tree_shap") && own == null) {
@@ -106,52 +120,53 @@ final class Explaining {
             for (String name : KERNEL) {
                 if (asked.has(name)) {
                     throw ServingException.invalidArgument(
-                            "method 'tree_shap' takes no parameter '" + name + "'",
+                            "method 'tree_shap' does not take parameter '" + name + "'",
                             "leave it out, or use method kernel_shap");
                 }
             }
         }
         TensorSpec output = output(metadata, options);
-        Predictor predictor = predictor(model, metadata, columns, "", output.name(), budget);
+        EngineRowModel predictor = predictor(model, metadata, columns, "", output.name(), budget);
         Background background =
                 trees || method.equals("permutation") ? null : background(asked, options, columns, rows, kernel);
         return predictor.ask(rows).thenCompose(predictions -> {
-            Question question = new Question(rows, predictions, columns, background, options, predictor, budget);
-            CompletableFuture<Question.Answer> answer;
+            ExplanationTask question =
+                    new ExplanationTask(rows, predictions, columns, background, options, predictor, budget);
+            CompletableFuture<ExplanationTask.Answer> answer;
             if (trees) {
-                answer = Shap.own(question, predictor(model, metadata, columns, SHAP, CONTRIBUTIONS, budget));
+                answer = ShapValues.own(question, predictor(model, metadata, columns, SHAP, CONTRIBUTIONS, budget));
             } else if (kernel) {
                 answer = KernelShap.explain(question);
             } else {
                 answer = switch (method) {
                     case "lime" -> Lime.explain(question);
-                    case "permutation" -> Permutation.explain(question);
+                    case "permutation" -> PermutationImportance.explain(question);
                     default -> Counterfactual.explain(question);
                 };
             }
-            return answer.thenApply(a -> told(request, model, metadata, method, output.name(), background, a));
+            return answer.thenApply(a -> response(request, model, metadata, method, output.name(), background, a));
         });
     }
 
-    private static Options options(Map<?, ?> request) {
-        Map<String, Object> said = new LinkedHashMap<>();
+    private static ExplainOptions options(Map<?, ?> request) {
+        Map<String, Object> parameters = new LinkedHashMap<>();
         for (String place : List.of("parameters", "explain")) {
             Object given = request.get(place);
             if (given instanceof Map<?, ?> map) {
-                map.forEach((name, value) -> said.put(String.valueOf(name), value));
-            } else if (given != null && given != JsonTree.NULL) {
-                throw ServingException.invalidArgument(
-                        "field '" + place + "' is " + Options.describe(given) + " (expected: an object of parameters)");
+                map.forEach((name, value) -> parameters.put(String.valueOf(name), value));
+            } else if (given != null && given != JsonValues.NULL) {
+                throw ServingException.invalidArgument("field '" + place + "' is " + ExplainOptions.describe(given)
+                        + " (expected: an object of parameters)");
             }
         }
         Object signature = request.get("signature_name");
         if (signature != null && !signature.equals("") && !signature.equals(ModelMetadata.DEFAULT_SIGNATURE)) {
             throw ServingException.invalidArgument(
-                    "signature " + Options.describe(signature) + " cannot be explained (expected: "
+                    "signature " + ExplainOptions.describe(signature) + " cannot be explained (expected: "
                             + ModelMetadata.DEFAULT_SIGNATURE + ")",
                     "leave signature_name out");
         }
-        return Options.of(said).checked();
+        return ExplainOptions.of(parameters).checked();
     }
 
     private static @Nullable Signature own(ModelMetadata metadata) {
@@ -162,21 +177,26 @@ final class Explaining {
                 : null;
     }
 
-    private Predictor predictor(
-            ModelRef model, ModelMetadata metadata, Columns columns, String signature, String output, Budget budget) {
-        return new Predictor(engine, model, columns, signature, output, metadata.maxBatchSize(), budget, pool);
+    private EngineRowModel predictor(
+            ModelRef model,
+            ModelMetadata metadata,
+            FeatureColumns columns,
+            String signature,
+            String output,
+            PredictionBudget budget) {
+        return new EngineRowModel(engine, model, columns, signature, output, metadata.maxBatchSize(), budget, pool);
     }
 
-    /** The output that is explained: the one that is named, else the first of floats, else the first of numbers. */
-    private static TensorSpec output(ModelMetadata metadata, Options options) {
+    /** The output to explain: the requested one, else the first of floats, else the first of numbers. */
+    private static TensorSpec output(ModelMetadata metadata, ExplainOptions options) {
         List<TensorSpec> outputs = metadata.outputs();
         List<String> names = outputs.stream().map(TensorSpec::name).toList();
         if (options.has("output")) {
             String name = options.text("output", "");
-            Options.require(name, names, "output in parameter 'output':");
+            ExplainOptions.require(name, names, "output in parameter 'output':");
             TensorSpec spec = outputs.get(names.indexOf(name));
             if (spec.dataType() == DataType.BYTES) {
-                throw Options.wrong("output", name, "an output of numbers");
+                throw ExplainOptions.wrong("output", name, "an output of numbers");
             }
             return spec;
         }
@@ -196,16 +216,20 @@ final class Explaining {
     }
 
     private @Nullable Background background(
-            Options asked, Options options, Columns columns, double[][] instances, boolean kernel) {
+            ExplainOptions asked,
+            ExplainOptions options,
+            FeatureColumns columns,
+            double[][] instances,
+            boolean kernel) {
         int size = (int) options.whole("background_size", BACKGROUND, 1, 10_000);
         double[][] rows = null;
         String origin = "";
         Object given = asked.get("background");
         if (given != null) {
-            rows = Rows.read(given, columns, "background");
+            rows = InstanceReader.read(given, columns, "background");
             origin = "request";
         } else if (settings.background() != null) {
-            rows = Rows.read(known(settings.background(), columns), columns, "background");
+            rows = InstanceReader.read(known(settings.background(), columns), columns, "background");
             origin = settings.origin();
         }
         if (rows != null) {
@@ -225,8 +249,8 @@ final class Explaining {
                 : new Background(instances, instances.length, "the " + instances.length + " instances");
     }
 
-    /** Rows by name without the columns that are no features, when all features are there. */
-    private static List<?> known(List<?> rows, Columns columns) {
+    /** Removes columns that are not features from rows by name, when all features are present. */
+    private static List<?> known(List<?> rows, FeatureColumns columns) {
         if (!(rows.get(0) instanceof Map<?, ?> first)) {
             return rows;
         }
@@ -254,26 +278,26 @@ final class Explaining {
         return kept;
     }
 
-    private static Map<String, Object> told(
+    private static Map<String, Object> response(
             Map<?, ?> request,
             ModelRef model,
             ModelMetadata metadata,
             String method,
             String output,
             @Nullable Background background,
-            Question.Answer answer) {
-        Map<String, Object> told = new LinkedHashMap<>();
-        told.put("explanations", answer.explanations());
-        told.put("model_name", model.model());
+            ExplanationTask.Answer answer) {
+        Map<String, Object> response = new LinkedHashMap<>();
+        response.put("explanations", answer.explanations());
+        response.put("model_name", model.model());
         if (metadata.id().version() > 0) {
-            told.put("model_version", String.valueOf(metadata.id().version()));
+            response.put("model_version", String.valueOf(metadata.id().version()));
         }
         if (request.get("id") instanceof String id) {
-            told.put("id", id);
+            response.put("id", id);
         }
-        told.put("method", method);
-        told.putAll(answer.facts());
-        told.putIfAbsent("explains", output);
+        response.put("method", method);
+        response.putAll(answer.facts());
+        response.putIfAbsent("explains", output);
         if (background != null) {
             Map<String, Object> used = new LinkedHashMap<>();
             used.put("origin", background.origin());
@@ -281,8 +305,8 @@ final class Explaining {
             if (background.from() > background.rows().length) {
                 used.put("drawn_from", background.from());
             }
-            told.put("background", used);
+            response.put("background", used);
         }
-        return told;
+        return response;
     }
 }

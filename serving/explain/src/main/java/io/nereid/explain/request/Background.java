@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import io.nereid.base.ServingException;
 import java.util.Arrays;
@@ -8,18 +8,18 @@ import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Rows that stand for the data a model sees. Immutable.
+ * The background data of an explanation: rows that represent the data that the model is used on. Immutable.
  *
  * @param rows at least one
- * @param from how many there were before some of them were drawn
- * @param origin where they come from, for the answer
+ * @param from the number of rows before sampling
+ * @param origin where the rows come from, for the response
  */
-record Background(double[][] rows, int from, String origin) {
-    /** Instances that can stand for the data when nothing else is given. */
-    static final int ENOUGH = 10;
+public record Background(double[][] rows, int from, String origin) {
+    /** The number of instances from which on they can serve as background data. */
+    public static final int ENOUGH = 10;
 
-    /** At most so many rows, drawn without replacement, in their order. */
-    static Background of(double[][] rows, int most, String origin, SplittableRandom random) {
+    /** Samples at most {@code most} rows without replacement and keeps their order (selection sampling). */
+    public static Background of(double[][] rows, int most, String origin, SplittableRandom random) {
         if (rows.length <= most) {
             return new Background(rows, rows.length, origin);
         }
@@ -33,8 +33,8 @@ record Background(double[][] rows, int from, String origin) {
         return new Background(drawn, rows.length, origin);
     }
 
-    /** The refusal of a method that needs a background and has none. */
-    static ServingException missing(String method, String why) {
+    /** The error of a method that needs background data when there are none. */
+    public static ServingException missing(String method, String why) {
         return ServingException.invalidArgument(
                 "method '" + method + "' needs background rows, " + why
                         + " (expected: parameter 'background', or at least " + ENOUGH
@@ -43,8 +43,8 @@ record Background(double[][] rows, int from, String origin) {
                         + " explainer a background file");
     }
 
-    /** One row of the medians of instances, missing values left out. */
-    static Background median(double[][] instances) {
+    /** One row with the medians of the instances' features; missing values do not count. */
+    public static Background median(double[][] instances) {
         double[] row = new double[instances[0].length];
         for (int c = 0; c < row.length; c++) {
             double[] values = column(instances, c);
@@ -71,11 +71,11 @@ record Background(double[][] rows, int from, String origin) {
         return values;
     }
 
-    /** How a column's values lie. */
-    record Spread(double least, double most, double deviation, double medianDeviation, boolean whole) {}
+    /** The distribution of a column's values. */
+    public record Spread(double least, double most, double deviation, double medianDeviation, boolean whole) {}
 
     /** How the values of a column lie; null when it has none. */
-    @Nullable Spread spread(int column) {
+    public @Nullable Spread spread(int column) {
         double[] values = column(rows, column);
         if (values.length == 0) {
             return null;

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import io.nereid.base.ServingException;
 import java.util.Arrays;
@@ -8,8 +8,8 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 
-/** How well predictions agree with what is true. */
-enum Metric {
+/** Metrics that score predictions against true values, with scikit-learn's names. */
+public enum ScoringMetric {
     R2(true),
     MSE(false),
     RMSE(false),
@@ -18,26 +18,27 @@ enum Metric {
     LOG_LOSS(false),
     AUC(true);
 
-    /** Names as requests have them. */
-    static final List<String> NAMES =
+    /** The names in requests. */
+    public static final List<String> NAMES =
             Arrays.stream(values()).map(m -> m.name().toLowerCase(Locale.ROOT)).toList();
 
     private final boolean greaterIsBetter;
 
-    Metric(boolean greaterIsBetter) {
+    ScoringMetric(boolean greaterIsBetter) {
         this.greaterIsBetter = greaterIsBetter;
     }
 
-    static Metric of(String name) {
+    public static ScoringMetric of(String name) {
         return valueOf(name.toUpperCase(Locale.ROOT));
     }
 
     /** How much worse {@code score} is than {@code before}. */
-    double loss(double before, double score) {
+    public double loss(double before, double score) {
         return greaterIsBetter ? before - score : score - before;
     }
 
-    static int greatest(double[] values) {
+    /** The index of the greatest value. */
+    public static int greatest(double[] values) {
         int best = 0;
         for (int i = 1; i < values.length; i++) {
             best = values[i] > values[best] ? i : best;
@@ -46,17 +47,17 @@ enum Metric {
     }
 
     /**
-     * The score.
+     * Computes the score.
      *
      * @param predictions by row
-     * @param target which number of a prediction is meant; -1 for all, or the only one
+     * @param target the index of the number in a prediction; -1 for all, or the only one
      */
-    double score(double[][] predictions, double[] truth, int target) {
+    public double score(double[][] predictions, double[] truth, int target) {
         int width = predictions[0].length;
         if (this != ACCURACY && this != LOG_LOSS && width > 1 && target < 0 && !(this == AUC && width == 2)) {
             throw ServingException.invalidArgument(
                     "metric '" + name().toLowerCase(Locale.ROOT) + "' is for one number, and a prediction has " + width,
-                    "say which is meant with parameter target, or use metric accuracy or log_loss");
+                    "select one with parameter target, or use metric accuracy or log_loss");
         }
         int at = width == 1 ? 0 : target >= 0 ? target : width - 1;
         double sum = 0;
@@ -64,8 +65,8 @@ enum Metric {
         switch (this) {
             case ACCURACY:
                 for (int i = 0; i < n; i++) {
-                    double said = width == 1 ? Math.rint(predictions[i][0]) : greatest(predictions[i]);
-                    sum += said == truth[i] ? 1 : 0;
+                    double predicted = width == 1 ? Math.rint(predictions[i][0]) : greatest(predictions[i]);
+                    sum += predicted == truth[i] ? 1 : 0;
                 }
                 return sum / n;
             case LOG_LOSS:
@@ -102,11 +103,12 @@ enum Metric {
         int width = prediction.length;
         if (truth != Math.rint(truth) || truth < 0 || truth >= Math.max(2, width)) {
             throw ServingException.invalidArgument(
-                    "target " + truth + " is no class (expected: 0 to " + (Math.max(2, width) - 1) + ")");
+                    "target " + truth + " is not a class (expected: 0 to " + (Math.max(2, width) - 1) + ")");
         }
         return width > 1 ? prediction[(int) truth] : truth == 1 ? prediction[0] : 1 - prediction[0];
     }
 
+    /** The area under the ROC curve by the rank sum of the positives; ties get their mean rank. */
     private static double auc(double[][] predictions, double[] truth, int at) {
         Integer[] order = new Integer[truth.length];
         for (int i = 0; i < order.length; i++) {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import io.nereid.base.ServingException;
 import java.util.ArrayList;
@@ -8,12 +8,15 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Rows of numbers in what clients send: lists, objects by feature, columns, or tensors of V2. Stateless. */
-final class Rows {
-    private Rows() {}
+/**
+ * Reads rows of numbers in all forms that clients send: lists, objects by feature, objects of columns, or V2 tensors.
+ * Stateless.
+ */
+public final class InstanceReader {
+    private InstanceReader() {}
 
-    /** How many numbers the first row has; -1 when that cannot be told without names. */
-    static int width(@Nullable Object given) {
+    /** The width of the first row; -1 when it is not known without the names of the features. */
+    public static int width(@Nullable Object given) {
         if (given instanceof double[] row) {
             return row.length == 0 ? -1 : 1;
         }
@@ -34,10 +37,10 @@ final class Rows {
     /**
      * Reads rows.
      *
-     * @param what they are, for messages, such as {@code instances}
-     * @throws ServingException INVALID_ARGUMENT for what is no rows, or rows of another width
+     * @param what the field's name for messages, such as {@code instances}
+     * @throws ServingException INVALID_ARGUMENT for values that are not rows, or rows of another width
      */
-    static double[][] read(Object given, Columns columns, String what) {
+    public static double[][] read(Object given, FeatureColumns columns, String what) {
         if (given instanceof double[] values && columns.count() == 1) {
             double[][] rows = new double[values.length][];
             for (int i = 0; i < rows.length; i++) {
@@ -71,7 +74,7 @@ final class Rows {
                 named(map, columns, what, i, rows);
             } else {
                 throw ServingException.invalidArgument(
-                        "row " + i + " of '" + what + "' is " + Options.describe(row)
+                        "row " + i + " of '" + what + "' is " + ExplainOptions.describe(row)
                                 + (row instanceof List ? " of more than numbers" : "")
                                 + " (expected: a list of numbers, or an object by feature)",
                         "explanations are for rows of numbers");
@@ -84,10 +87,11 @@ final class Rows {
         return names.size() > 12 ? String.join(", ", names.subList(0, 12)) + ", …" : String.join(", ", names);
     }
 
-    private static void named(Map<?, ?> map, Columns columns, String what, int index, List<double[]> rows) {
+    private static void named(Map<?, ?> map, FeatureColumns columns, String what, int index, List<double[]> rows) {
         int count = -1;
         for (Object key : map.keySet()) {
-            Options.require(String.valueOf(key), columns.names(), "feature in row " + index + " of '" + what + "':");
+            ExplainOptions.require(
+                    String.valueOf(key), columns.names(), "feature in row " + index + " of '" + what + "':");
             if (map.get(key) instanceof double[] values) {
                 count = values.length;
             }
@@ -121,15 +125,15 @@ final class Rows {
         if (value instanceof Boolean truth) {
             return truth ? 1 : 0;
         }
-        if (value == JsonTree.NULL) {
+        if (value == JsonValues.NULL) {
             return Double.NaN;
         }
         throw ServingException.invalidArgument("feature '" + name + "' in row " + index + " of '" + what + "' is "
-                + Options.describe(value) + " (expected: a number)");
+                + ExplainOptions.describe(value) + " (expected: a number)");
     }
 
-    /** Inputs as V2 has them: one [n, features], or one for each feature. */
-    private static double[][] tensors(List<?> list, Columns columns, String what) {
+    /** Reads V2 inputs: one of shape [n, features], or one for each feature. */
+    private static double[][] tensors(List<?> list, FeatureColumns columns, String what) {
         double[][] rows = new double[0][];
         boolean one = list.size() == 1 && columns.matrix();
         boolean[] seen = new boolean[columns.count()];
@@ -201,6 +205,6 @@ final class Rows {
             }
             return all;
         }
-        throw ServingException.invalidArgument("input '" + name + "' has data that are no numbers");
+        throw ServingException.invalidArgument("input '" + name + "' has data that are not numbers");
     }
 }

@@ -1,33 +1,37 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.model;
 
 import java.util.concurrent.CompletableFuture;
 
-/** A function from rows of numbers to numbers. Implementations are thread-safe. */
-interface RowModel {
-    /** Gives the rows to ask about, one after the other; may be asked for a row once. */
+/** A function from rows of numbers to predictions. Implementations are thread-safe. */
+public interface RowModel {
+    /** Supplies the rows in order; each row may be requested once. */
     @FunctionalInterface
     interface Source {
         /** Fills {@code to} with a row. */
         void row(long index, double[] to);
     }
 
-    /** Takes answers, in the order of the rows, one call at a time. */
+    /** Receives the predictions, in the order of the rows, one call at a time. */
     @FunctionalInterface
     interface Sink {
-        /** The answer to a row: {@code width} numbers from {@code at} on, lent. */
+        /**
+         * Receives the prediction of a row: {@code width} numbers from {@code at} on. The array is valid during the
+         * call.
+         */
         void answer(long index, double[] values, int at, int width);
     }
 
     /**
-     * Asks about rows.
+     * Predicts rows.
      *
-     * @return ends when every answer was taken, or with a ServingException; on a thread that may compute
+     * @return completes when all predictions have been received, or fails with a ServingException; on a thread that may
+     *     compute
      */
     CompletableFuture<Void> ask(long rows, Source source, Sink sink);
 
-    /** Asks about rows that are there. */
+    /** Predicts rows that are in memory. */
     default CompletableFuture<double[][]> ask(double[][] rows) {
         double[][] answers = new double[rows.length][];
         return ask(

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import io.nereid.base.ServingException;
 import java.nio.file.Files;
@@ -13,19 +13,17 @@ import java.util.Map;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
-/**
- * What explanations are when a request says nothing else, and what they may cost. Immutable.
- */
+/** The defaults and limits of explanations. Immutable. */
 public final class ExplainSettings {
-    /** Names of methods. */
-    static final List<String> METHODS =
+    /** The names of the methods. */
+    public static final List<String> METHODS =
             List.of("shap", "tree_shap", "kernel_shap", "lime", "permutation", "counterfactual");
 
     private static final List<String> LIMITS =
             List.of("max_instances", "max_predictions", "max_concurrency", "timeout_ms");
     private static final int MOST_ROWS = 10_000;
 
-    private final Options defaults;
+    private final ExplainOptions defaults;
     private final @Nullable List<?> background;
     private final String origin;
     private final int maxInstances;
@@ -33,56 +31,57 @@ public final class ExplainSettings {
     private final int maxConcurrency;
     private final long timeoutMillis;
 
-    private ExplainSettings(Options given, @Nullable List<?> background, String origin, Map<String, Object> limits) {
+    private ExplainSettings(
+            ExplainOptions given, @Nullable List<?> background, String origin, Map<String, Object> limits) {
         this.defaults = given;
         this.background = background;
         this.origin = origin;
-        Options all = Options.limits(limits);
+        ExplainOptions all = ExplainOptions.limits(limits);
         this.maxInstances = (int) all.whole("max_instances", 1000, 1, 1 << 20);
         this.maxPredictions = all.whole("max_predictions", 5_000_000, 1, 1L << 40);
         this.maxConcurrency = (int) all.whole("max_concurrency", 8, 1, 1 << 16);
         this.timeoutMillis = all.whole("timeout_ms", 30_000, 1, 3_600_000);
     }
 
-    /** Nothing said: method {@code shap}, no background, the limits' defaults. */
+    /** The settings without configuration: method {@code shap}, no background, default limits. */
     public static ExplainSettings none() {
         return of("shap", Map.of(), List.of());
     }
 
     /**
-     * Of a service.
+     * Reads the settings of a service.
      *
      * @param method {@code shap} (also when empty), {@code tree_shap}, {@code kernel_shap}, {@code lime},
      *     {@code permutation} or {@code counterfactual}
-     * @param settings parameters of requests, which are then the defaults, by name, a {@code -} standing for {@code _};
-     *     {@code background} names a file; limits {@code max_instances}, {@code max_predictions}, {@code max_concurrency}
-     *     and {@code timeout_ms}
-     * @param files what was fetched for the explainer: files, or folders. A {@code background.json}, {@code .csv} or
-     *     {@code .npy} among them is taken when the settings name none
-     * @throws ServingException INVALID_ARGUMENT for a method, a name or a value that there is not, or a file that cannot be used
+     * @param settings defaults for the parameters of requests by name, in which {@code -} stands for {@code _};
+     *     {@code background} names a file; limits {@code max_instances}, {@code max_predictions},
+     *     {@code max_concurrency} and {@code timeout_ms}
+     * @param files the downloaded files or directories of the explainer. A {@code background.json}, {@code .csv} or
+     *     {@code .npy} among them is used when the settings do not name one
+     * @throws ServingException INVALID_ARGUMENT for an unknown method, name or value, or a file that cannot be used
      */
     public static ExplainSettings of(String method, Map<String, String> settings, List<Path> files) {
-        Map<String, Object> said = new LinkedHashMap<>();
+        Map<String, Object> given = new LinkedHashMap<>();
         Map<String, Object> limits = new LinkedHashMap<>();
-        List<String> known = new ArrayList<>(Options.NAMES);
+        List<String> known = new ArrayList<>(ExplainOptions.NAMES);
         known.removeAll(List.of("method", "targets", "ranges"));
         known.addAll(LIMITS);
         String file = null;
         for (Map.Entry<String, String> setting : settings.entrySet()) {
             String name = setting.getKey().replace('-', '_');
-            Options.require(name, known, "setting of the explainer");
+            ExplainOptions.require(name, known, "setting of the explainer");
             if (LIMITS.contains(name)) {
                 limits.put(name, setting.getValue());
             } else if (name.equals("background")) {
                 file = setting.getValue();
             } else {
-                said.put(name, setting.getValue());
+                given.put(name, setting.getValue());
             }
         }
-        said.put("method", method.isEmpty() ? "shap" : method);
-        Options options = Options.of(said).checked();
+        given.put("method", method.isEmpty() ? "shap" : method);
+        ExplainOptions options = ExplainOptions.of(given).checked();
         Path found = file == null ? usual(files) : named(file, files);
-        List<?> rows = found == null ? null : drawn(BackgroundFile.read(found));
+        List<?> rows = found == null ? null : drawn(BackgroundReader.read(found));
         return new ExplainSettings(options, rows, found == null ? "" : "file " + found.getFileName(), limits);
     }
 
@@ -112,14 +111,14 @@ public final class ExplainSettings {
             }
         }
         throw ServingException.invalidArgument(
-                "setting 'background' names '" + Options.shortened(file)
+                "setting 'background' names '" + ExplainOptions.shortened(file)
                         + "', which is not among the explainer's files",
                 files.isEmpty()
                         ? "give the explainer a storageUri with the file"
                         : "name a file under its storageUri, such as background.csv");
     }
 
-    /** Not more rows than are ever needed, the same each time. */
+    /** Limits the rows to the number that can ever be used; draws the same ones each time. */
     private static List<?> drawn(List<?> rows) {
         if (rows.size() <= MOST_ROWS) {
             return rows;
@@ -129,33 +128,33 @@ public final class ExplainSettings {
         return new ArrayList<>(mixed.subList(0, MOST_ROWS));
     }
 
-    Options defaults() {
+    public ExplainOptions defaults() {
         return defaults;
     }
 
     /** Background rows, or null. */
-    @Nullable List<?> background() {
+    public @Nullable List<?> background() {
         return background;
     }
 
-    /** Where they come from. */
-    String origin() {
+    /** Where the background rows come from. */
+    public String origin() {
         return origin;
     }
 
-    int maxInstances() {
+    public int maxInstances() {
         return maxInstances;
     }
 
-    long maxPredictions() {
+    public long maxPredictions() {
         return maxPredictions;
     }
 
-    int maxConcurrency() {
+    public int maxConcurrency() {
         return maxConcurrency;
     }
 
-    long timeoutMillis() {
+    public long timeoutMillis() {
         return timeoutMillis;
     }
 }

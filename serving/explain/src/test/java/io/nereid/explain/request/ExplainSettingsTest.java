@@ -1,11 +1,12 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ServingException;
+import io.nereid.explain.FunctionEngine;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -69,12 +70,12 @@ class ExplainSettingsTest {
                 out.putFloat(value);
             }
             Path file = Files.write(directory.resolve("background.npy"), out.array());
-            assertThat((List<?>) BackgroundFile.read(file)).satisfies(rows -> {
+            assertThat((List<?>) BackgroundReader.read(file)).satisfies(rows -> {
                 assertThat((double[]) rows.get(0)).containsExactly(1, 2);
                 assertThat((double[]) rows.get(1)).containsExactly(3, 4);
             });
             Files.write(file, java.util.Arrays.copyOf(out.array(), out.capacity() - 4));
-            assertThatThrownBy(() -> BackgroundFile.read(file)).hasMessageContaining("does not fit its size");
+            assertThatThrownBy(() -> BackgroundReader.read(file)).hasMessageContaining("does not fit its size");
         }
     }
 

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata;
@@ -13,23 +13,23 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * The features of a model: the columns of its only input, or one input each. Immutable.
+ * The features of a model: the columns of its only input, or one input for each feature. Immutable.
  *
  * @param specs the inputs
  * @param matrix whether there is one input with a column for each feature
- * @param single whether that input is one row without a dimension for rows
- * @param names of the features
+ * @param single whether that input is a single row without a dimension for rows
+ * @param names the names of the features
  */
-record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<String> names) {
+public record FeatureColumns(List<TensorSpec> specs, boolean matrix, boolean single, List<String> names) {
     private static final String FEATURE_NAMES = "feature_names";
 
     /**
-     * The features of a model.
+     * Derives the features from a model's metadata.
      *
-     * @param given numbers of the first row, for a model that leaves open how many it takes; -1 when unknown
+     * @param given the width of the first row, for a model that does not declare it; -1 when unknown
      * @throws ServingException INVALID_ARGUMENT for a model that does not take rows of numbers
      */
-    static Columns of(ModelMetadata model, int given) {
+    public static FeatureColumns of(ModelMetadata model, int given) {
         List<TensorSpec> specs =
                 model.inputs().stream().filter(s -> !s.optional()).toList();
         if (specs.isEmpty()) {
@@ -37,7 +37,7 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
         }
         for (TensorSpec spec : specs) {
             if (spec.dataType() == DataType.BYTES) {
-                throw refused(model, "its input '" + spec.name() + "' takes texts");
+                throw refused(model, "its input '" + spec.name() + "' takes strings");
             }
             switch (spec.dataType()) {
                 case FP64, FP32, INT64, INT32, INT16, INT8, UINT8, BOOL -> {}
@@ -54,13 +54,13 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
                                     + ", where several inputs must have one value a row each");
                 }
             }
-            return new Columns(
+            return new FeatureColumns(
                     specs, false, false, specs.stream().map(TensorSpec::name).toList());
         }
         return matrix(model, specs, given);
     }
 
-    private static Columns matrix(ModelMetadata model, List<TensorSpec> specs, int given) {
+    private static FeatureColumns matrix(ModelMetadata model, List<TensorSpec> specs, int given) {
         Shape shape = specs.get(0).shape();
         int rank = shape.rank();
         boolean single = rank == 1 && shape.dim(0) > 0;
@@ -74,7 +74,7 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
             width = names.isEmpty() ? given : names.size();
             if (width <= 0) {
                 throw ServingException.invalidArgument(
-                        "model '" + model.id().model() + "' does not tell how many features it takes",
+                        "model '" + model.id().model() + "' does not declare how many features it takes",
                         "send instances as rows of numbers, such as [[1, 2, 3]]");
             }
         }
@@ -84,7 +84,7 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
                 names.add("f" + i);
             }
         }
-        return new Columns(specs, true, single, List.copyOf(names));
+        return new FeatureColumns(specs, true, single, List.copyOf(names));
     }
 
     private static ServingException refused(ModelMetadata model, String why) {
@@ -94,12 +94,12 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
                         + " feature");
     }
 
-    int count() {
+    public int count() {
         return names.size();
     }
 
-    /** Most rows that one request to the model can have. */
-    int most(int maxBatchSize, int wanted) {
+    /** The largest number of rows in one request to the model. */
+    public int most(int maxBatchSize, int wanted) {
         Shape shape = specs.get(0).shape();
         if (single || shape.dim(0) == 1) {
             return 1;
@@ -107,8 +107,12 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
         return maxBatchSize > 0 ? Math.min(maxBatchSize, wanted) : wanted;
     }
 
-    /** Rows as the model takes them, owned by the caller; {@code values} are row by row. */
-    List<Tensor> tensors(double[] values, int rows) {
+    /**
+     * The model's inputs for some rows; the caller owns the tensors.
+     *
+     * @param values the rows, one after the other
+     */
+    public List<Tensor> tensors(double[] values, int rows) {
         int width = count();
         List<Tensor> made = new ArrayList<>();
         boolean whole = false;
@@ -169,19 +173,19 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
         }
     }
 
-    /** Whether the model takes whole numbers for a feature. */
-    boolean whole(int feature) {
+    /** Whether a feature is an integer. */
+    public boolean whole(int feature) {
         DataType type = specs.get(matrix ? 0 : feature).dataType();
         return type != DataType.FP64 && type != DataType.FP32;
     }
 
     /**
-     * The place of a feature.
+     * The index of a feature.
      *
      * @param what a name, or a number from 0
-     * @throws ServingException INVALID_ARGUMENT when there is none
+     * @throws ServingException INVALID_ARGUMENT when the feature does not exist
      */
-    int place(Object what, String parameter) {
+    public int place(Object what, String parameter) {
         if (what instanceof Double number && number == Math.rint(number) && number >= 0 && number < count()) {
             return number.intValue();
         }
@@ -190,8 +194,8 @@ record Columns(List<TensorSpec> specs, boolean matrix, boolean single, List<Stri
             if (at >= 0) {
                 return at;
             }
-            Options.require(name, names, "feature in parameter '" + parameter + "':");
+            ExplainOptions.require(name, names, "feature in parameter '" + parameter + "':");
         }
-        throw Options.wrong(parameter, what, "names of features, or numbers from 0 to " + (count() - 1));
+        throw ExplainOptions.wrong(parameter, what, "names of features, or numbers from 0 to " + (count() - 1));
     }
 }

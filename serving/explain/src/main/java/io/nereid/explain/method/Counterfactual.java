@@ -1,8 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.Background;
+import io.nereid.explain.request.ExplainOptions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
@@ -16,25 +18,27 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The nearest rows that a model answers to as desired (Wachter, Mittelstadt, Russell 2017): a search from background rows and
- * random ones, by small changes, by steps back towards the row, and by taking changes back, as few features changed as can
- * be. Values stay within the background's. Distances are sums of the changes, each in median absolute deviations. Stateless.
+ * Counterfactual explanations: the nearest rows for which the model makes the desired prediction (Wachter, Mittelstadt,
+ * Russell 2017). An evolutionary search that starts from background rows and random rows, mutates them, moves them back
+ * towards the original row, and resets single features, so that as few features as possible change. Values stay within
+ * the range of the background's values. Distances are the sums of the changes, each divided by the feature's median
+ * absolute deviation. Stateless.
  */
-final class Counterfactual {
+public final class Counterfactual {
     private static final int SAMPLES = 2000;
     private static final int CROWD = 50;
     private static final int ELITE = 8;
-    /** Rounds without a better row after which the search ends. */
+    /** The number of rounds without an improvement after which the search ends. */
     private static final int PATIENCE = 10;
-    /** What a changed feature counts besides its distance. */
+    /** The cost of a changed feature in addition to its distance. */
     private static final double CHANGE = 0.5;
 
     private Counterfactual() {}
 
-    /** Explains every row of a question. */
-    static CompletableFuture<Question.Answer> explain(Question question) {
+    /** Explains every row of a task. */
+    public static CompletableFuture<ExplanationTask.Answer> explain(ExplanationTask question) {
         Background background = question.background();
-        Goal goal = Goal.of(question);
+        CounterfactualGoal goal = CounterfactualGoal.of(question);
         Space space = Space.of(question, background);
         int samples = (int) question.options().whole("nsamples", SAMPLES, CROWD, 1 << 20);
         int count = (int) question.options().whole("count", 1, 1, 100);
@@ -42,33 +46,33 @@ final class Counterfactual {
                 .check(
                         (long) samples * question.rows().length,
                         "the search for " + question.rows().length + " instances with " + samples + " samples");
-        List<Object> told = new ArrayList<>();
+        List<Object> results = new ArrayList<>();
         CompletableFuture<Void> before = CompletableFuture.completedFuture(null);
         for (int i = 0; i < question.rows().length; i++) {
             Search search = new Search(question, i, goal, space, background, samples, count);
-            before = before.thenCompose(done -> search.round()).thenRun(() -> told.add(search.told()));
+            before = before.thenCompose(done -> search.round()).thenRun(() -> results.add(search.result()));
         }
-        return before.thenApply(
-                done -> new Question.Answer(told, Map.of("algorithm", "counterfactual", "nsamples", samples)));
+        return before.thenApply(done ->
+                new ExplanationTask.Answer(results, Map.of("algorithm", "counterfactual", "nsamples", samples)));
     }
 
     /**
-     * Where values may be.
+     * The search space.
      *
-     * @param least by feature
-     * @param most by feature; a feature whose limits are equal does not move
-     * @param scale by feature, what distances are measured in
-     * @param whole by feature, whether it has whole numbers only
+     * @param least the lower limits by feature
+     * @param most the upper limits by feature; a feature with equal limits does not change
+     * @param scale the unit of distances by feature
+     * @param whole whether the feature has integer values
      */
     private record Space(double[] least, double[] most, double[] scale, boolean[] whole) {
-        static Space of(Question question, @Nullable Background background) {
+        static Space of(ExplanationTask question, @Nullable Background background) {
             int features = question.features();
             Space space =
                     new Space(new double[features], new double[features], new double[features], new boolean[features]);
             Map<?, ?> ranges = question.options().get("ranges") instanceof Map<?, ?> given ? given : Map.of();
             Object wrong = question.options().get("ranges");
             if (wrong != null && !(wrong instanceof Map)) {
-                throw Options.wrong("ranges", wrong, "an object of [least, most] by feature");
+                throw ExplainOptions.wrong("ranges", wrong, "an object of [least, most] by feature");
             }
             for (int f = 0; f < features; f++) {
                 Background.Spread spread = background == null ? null : background.spread(f);
@@ -85,7 +89,8 @@ final class Counterfactual {
             for (Map.Entry<?, ?> range : ranges.entrySet()) {
                 int f = question.columns().place(String.valueOf(range.getKey()), "ranges");
                 if (!(range.getValue() instanceof double[] limits) || limits.length != 2 || !(limits[0] <= limits[1])) {
-                    throw Options.wrong("ranges", range.getValue(), "[least, most] for feature " + range.getKey());
+                    throw ExplainOptions.wrong(
+                            "ranges", range.getValue(), "[least, most] for feature " + range.getKey());
                 }
                 space.least[f] = limits[0];
                 space.most[f] = limits[1];
@@ -94,7 +99,7 @@ final class Counterfactual {
                 }
             }
             if (background == null && ranges.isEmpty()) {
-                throw Background.missing("counterfactual", "which tell how far each feature may move, or 'ranges'");
+                throw Background.missing("counterfactual", "which show how far each feature may move, or 'ranges'");
             }
             for (Object name : list(question.options().get("immutable"))) {
                 int f = question.columns().place(name, "immutable");
@@ -120,7 +125,7 @@ final class Counterfactual {
             if (given instanceof String names) {
                 return List.of((Object[]) names.split(","));
             }
-            throw Options.wrong("immutable", given, "a list of features");
+            throw ExplainOptions.wrong("immutable", given, "a list of features");
         }
 
         boolean moves(int feature) {
@@ -134,7 +139,7 @@ final class Counterfactual {
         }
     }
 
-    /** A row that was asked about. */
+    /** A row with its prediction. */
     private record Candidate(double[] row, double[] prediction, double gap, double distance, BitSet changed) {
         double cost() {
             return distance + CHANGE * changed.cardinality();
@@ -144,12 +149,12 @@ final class Counterfactual {
     private static final Comparator<Candidate> BEST =
             Comparator.comparingDouble(Candidate::gap).thenComparingDouble(Candidate::cost);
 
-    /** The search for one row. Confined to one step after the other. */
+    /** The search for one row. Confined to one stage at a time. */
     private static final class Search {
-        private final Question question;
+        private final ExplanationTask question;
         private final double[] x;
         private final double[] prediction;
-        private final Goal goal;
+        private final CounterfactualGoal goal;
         private final Space space;
         private final @Nullable Background background;
         private final SplittableRandom random;
@@ -163,9 +168,9 @@ final class Counterfactual {
         private boolean first = true;
 
         Search(
-                Question question,
+                ExplanationTask question,
                 int row,
-                Goal goal,
+                CounterfactualGoal goal,
                 Space space,
                 @Nullable Background background,
                 int samples,
@@ -209,6 +214,7 @@ final class Counterfactual {
             });
         }
 
+        /** The first generation: background rows, half of them the nearest ones, and random rows. */
         private List<double[]> begin() {
             List<double[]> crowd = new ArrayList<>();
             if (background != null) {
@@ -246,6 +252,7 @@ final class Counterfactual {
             return space.within(f, space.least[f] + random.nextDouble() * (space.most[f] - space.least[f]));
         }
 
+        /** The next generation: the best valid candidate with each change undone once, then mutations of the elite. */
         private List<double[]> breed() {
             List<double[]> crowd = new ArrayList<>();
             Candidate best = elite.get(0);
@@ -266,6 +273,11 @@ final class Counterfactual {
             return crowd;
         }
 
+        /**
+         * Mutates a candidate: undoes a change, moves one or all changes towards the row, adds noise, crosses over with
+         * another candidate, draws a feature anew, or draws a random row. A candidate that is not valid yet only
+         * explores.
+         */
         private double[] child(Candidate parent) {
             double[] row = parent.row.clone();
             int[] changed = parent.changed.stream().toArray();
@@ -310,7 +322,7 @@ final class Counterfactual {
             return Double.isFinite(x[f]) ? within(f, value + part * (x[f] - value)) : value;
         }
 
-        /** As the space has it, but the row's own value always may be. */
+        /** Limits a value to the search space; the row's own value is always allowed. */
         private double within(int f, double value) {
             double low = Math.min(space.least[f], x[f]);
             double high = Math.max(space.most[f], x[f]);
@@ -327,6 +339,10 @@ final class Counterfactual {
             return sum;
         }
 
+        /**
+         * Selects the elite: first by the gap to the goal, then by cost. Keeps the best valid candidate for each set of
+         * changed features.
+         */
         private void select(double[][] rows, double[][] answers) {
             Candidate before = elite.isEmpty() ? null : elite.get(0);
             List<Candidate> all = new ArrayList<>(elite);
@@ -350,7 +366,7 @@ final class Counterfactual {
             idle = better || elite.get(0).gap > 0 ? 0 : idle + 1;
         }
 
-        Map<String, Object> told() {
+        Map<String, Object> result() {
             List<Candidate> all = new ArrayList<>(found.values());
             all.sort(BEST.thenComparing(c -> c.changed.toString()));
             List<Object> rows = new ArrayList<>();
@@ -365,24 +381,24 @@ final class Counterfactual {
                 }
                 Map<String, Object> one = new LinkedHashMap<>();
                 one.put("instance", c.row);
-                one.put("prediction", Shap.single(c.prediction));
+                one.put("prediction", ShapValues.single(c.prediction));
                 one.put("distance", c.distance);
                 one.put("changed", changes);
                 rows.add(one);
             }
-            Map<String, Object> told = new LinkedHashMap<>();
-            told.put("counterfactuals", rows);
+            Map<String, Object> result = new LinkedHashMap<>();
+            result.put("counterfactuals", rows);
             if (rows.isEmpty()) {
-                told.put(
+                result.put(
                         "message",
                         goal.gap(prediction) == 0
                                 ? "the prediction is the desired one already"
-                                : "no row with the desired prediction was found; try a larger nsamples, wider ranges or fewer"
-                                        + " immutable features");
+                                : "no row with the desired prediction was found; try a larger nsamples, wider ranges"
+                                        + " or fewer immutable features");
             }
-            told.put("prediction", Shap.single(prediction));
-            told.put("feature_names", question.columns().names());
-            return told;
+            result.put("prediction", ShapValues.single(prediction));
+            result.put("feature_names", question.columns().names());
+            return result;
         }
     }
 }

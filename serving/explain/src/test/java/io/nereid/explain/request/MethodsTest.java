@@ -1,10 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import io.nereid.explain.FunctionEngine;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -97,17 +98,17 @@ class MethodsTest {
     void metricsAreWhatTheirNamesSay() {
         double[][] one = {{0.2}, {0.9}, {0.6}, {0.4}};
         double[] truth = {0, 1, 0, 1};
-        assertThat(Metric.ACCURACY.score(one, truth, -1)).isEqualTo(0.5);
-        assertThat(Metric.AUC.score(one, truth, -1)).isEqualTo(0.75);
-        assertThat(Metric.LOG_LOSS.score(one, truth, -1))
+        assertThat(ScoringMetric.ACCURACY.score(one, truth, -1)).isEqualTo(0.5);
+        assertThat(ScoringMetric.AUC.score(one, truth, -1)).isEqualTo(0.75);
+        assertThat(ScoringMetric.LOG_LOSS.score(one, truth, -1))
                 .isCloseTo(-(Math.log(0.8) + Math.log(0.9) + Math.log(0.4) + Math.log(0.4)) / 4, within(1e-12));
-        assertThat(Metric.MAE.score(one, truth, -1)).isCloseTo((0.2 + 0.1 + 0.6 + 0.6) / 4, within(1e-12));
-        assertThat(Metric.MSE.score(one, truth, -1)).isCloseTo((0.04 + 0.01 + 0.36 + 0.36) / 4, within(1e-12));
-        assertThat(Metric.RMSE.score(one, truth, -1)).isCloseTo(Math.sqrt(0.77 / 4), within(1e-12));
-        assertThat(Metric.R2.score(one, truth, -1)).isCloseTo(1 - 0.77, within(1e-12));
+        assertThat(ScoringMetric.MAE.score(one, truth, -1)).isCloseTo((0.2 + 0.1 + 0.6 + 0.6) / 4, within(1e-12));
+        assertThat(ScoringMetric.MSE.score(one, truth, -1)).isCloseTo((0.04 + 0.01 + 0.36 + 0.36) / 4, within(1e-12));
+        assertThat(ScoringMetric.RMSE.score(one, truth, -1)).isCloseTo(Math.sqrt(0.77 / 4), within(1e-12));
+        assertThat(ScoringMetric.R2.score(one, truth, -1)).isCloseTo(1 - 0.77, within(1e-12));
         double[][] three = {{0.1, 0.7, 0.2}, {0.5, 0.3, 0.2}};
-        assertThat(Metric.ACCURACY.score(three, new double[] {1, 2}, -1)).isEqualTo(0.5);
-        assertThat(Metric.LOG_LOSS.score(three, new double[] {1, 2}, -1))
+        assertThat(ScoringMetric.ACCURACY.score(three, new double[] {1, 2}, -1)).isEqualTo(0.5);
+        assertThat(ScoringMetric.LOG_LOSS.score(three, new double[] {1, 2}, -1))
                 .isCloseTo(-(Math.log(0.7) + Math.log(0.2)) / 2, within(1e-12));
     }
 

@@ -1,8 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
-/** Weighted least squares by the normal equations. Confined to one thread. */
+/** Weighted linear least squares with several right sides, solved by the normal equations. Confined to one thread. */
 final class LeastSquares {
     private final int size;
     private final int outputs;
@@ -16,7 +16,7 @@ final class LeastSquares {
         this.right = new double[size][outputs];
     }
 
-    /** Takes a row with its weight and what is wanted of it, by output. */
+    /** Adds a row with its weight and its desired values by output. */
     void add(double[] row, double weight, double[] wanted) {
         for (int i = 0; i < size; i++) {
             double x = weight * row[i];
@@ -32,12 +32,15 @@ final class LeastSquares {
         }
     }
 
-    /** Draws an unknown towards zero. */
+    /** Adds a ridge penalty to an unknown, which draws it towards zero. */
     void penalise(int unknown, double strength) {
         matrix[unknown][unknown] += strength;
     }
 
-    /** The unknowns by output; one that nothing is known of is zero. */
+    /**
+     * Solves by a Cholesky decomposition; returns the unknowns by output. An unknown that the rows do not determine has
+     * a pivot of (nearly) zero and becomes zero.
+     */
     double[][] solve() {
         double greatest = 0;
         for (int i = 0; i < size; i++) {

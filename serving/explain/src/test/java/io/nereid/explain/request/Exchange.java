@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -14,31 +14,31 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** An exchange without a socket, whose answer can be waited for. Confined to a test. */
-final class Exchange extends MemoryExchange {
+public final class Exchange extends MemoryExchange {
     private final CountDownLatch done = new CountDownLatch(1);
 
-    Exchange(String body, String... parameters) {
+    public Exchange(String body, String... parameters) {
         super("POST", "/", List.of(parameters), region(body));
         headers.put("content-type", "application/json");
     }
 
     /** Whether there is an answer in time. */
-    boolean await(Duration time) throws InterruptedException {
+    public boolean await(Duration time) throws InterruptedException {
         return done.await(time.toNanos(), TimeUnit.NANOSECONDS);
     }
 
-    boolean answered() {
+    public boolean answered() {
         return replied() != null;
     }
 
     /** The answer as a tree. */
-    Map<?, ?> tree() {
+    public Map<?, ?> tree() {
         assertThat(status()).as(text()).isEqualTo(200);
-        return (Map<?, ?>) JsonTree.read(text().getBytes(StandardCharsets.UTF_8));
+        return (Map<?, ?>) JsonValues.read(text().getBytes(StandardCharsets.UTF_8));
     }
 
     /** The only, or the first, explanation. */
-    Map<?, ?> first() {
+    public Map<?, ?> first() {
         return (Map<?, ?>) ((List<?>) tree().get("explanations")).get(0);
     }
 

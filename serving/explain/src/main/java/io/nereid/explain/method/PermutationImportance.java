@@ -1,8 +1,10 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.method;
 
 import io.nereid.base.ServingException;
+import io.nereid.explain.request.ExplainOptions;
+import io.nereid.explain.request.ScoringMetric;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,18 +13,20 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 
 /**
- * How much worse a model's predictions get when the values of one feature are shuffled among the rows (Breiman 2001; Fisher,
- * Rudin, Dominici 2019): an explanation of the model rather than of rows, which come with what is true of them. Stateless.
+ * Permutation importance: how much a model's score drops when the values of one feature are shuffled among the rows
+ * (Breiman 2001; Fisher, Rudin, Dominici 2019). It explains the model rather than single rows, and needs the true
+ * values of the rows. Stateless.
  */
-final class Permutation {
-    private Permutation() {}
+public final class PermutationImportance {
+    private PermutationImportance() {}
 
-    /** Explains the model of a question. */
-    static CompletableFuture<Question.Answer> explain(Question question) {
+    /** Explains the model of a task. */
+    public static CompletableFuture<ExplanationTask.Answer> explain(ExplanationTask question) {
         int rows = question.rows().length;
         if (!(question.options().get("targets") instanceof double[] truth)) {
             throw ServingException.invalidArgument(
-                    "method 'permutation' needs parameter 'targets', what is true of each instance (expected: a list of "
+                    "method 'permutation' needs parameter 'targets', the true value of each instance (expected: a list"
+                            + " of "
                             + rows + " numbers)",
                     "send \"parameters\": {\"method\": \"permutation\", \"targets\": […]}");
         }
@@ -31,10 +35,10 @@ final class Permutation {
                     + " instances (expected: one number for each, and at least 2)");
         }
         int repeats = (int) question.options().whole("repeats", 5, 1, 1000);
-        Metric metric =
-                Metric.of(question.options().word("metric", question.width() > 1 ? "accuracy" : "r2", Metric.NAMES));
+        ScoringMetric metric = ScoringMetric.of(
+                question.options().word("metric", question.width() > 1 ? "accuracy" : "r2", ScoringMetric.NAMES));
         if ("top".equals(question.options().get("target"))) {
-            throw Options.wrong("target", "top", "a number, for which number of a prediction is scored");
+            throw ExplainOptions.wrong("target", "top", "a number, for which number of a prediction is scored");
         }
         int target = question.target(question.predictions()[0]);
         int features = question.features();
@@ -63,7 +67,7 @@ final class Permutation {
                                 losses[feature][repeat] = metric.loss(baseline, metric.score(answers, truth, target)));
             });
         }
-        return before.thenApply(done -> told(question, metric, baseline, losses, repeats));
+        return before.thenApply(done -> result(question, metric, baseline, losses, repeats));
     }
 
     private static int[] shuffled(int size, SplittableRandom random) {
@@ -76,8 +80,8 @@ final class Permutation {
         return order;
     }
 
-    private static Question.Answer told(
-            Question question, Metric metric, double baseline, double[][] losses, int repeats) {
+    private static ExplanationTask.Answer result(
+            ExplanationTask question, ScoringMetric metric, double baseline, double[][] losses, int repeats) {
         double[] means = new double[losses.length];
         double[] deviations = new double[losses.length];
         for (int f = 0; f < losses.length; f++) {
@@ -86,13 +90,13 @@ final class Permutation {
             deviations[f] = Math.sqrt(
                     Arrays.stream(losses[f]).map(l -> (l - mean) * (l - mean)).sum() / repeats);
         }
-        Map<String, Object> told = new LinkedHashMap<>();
-        told.put("importances", means);
-        told.put("importances_std", deviations);
-        told.put("baseline_score", baseline);
-        told.put("metric", metric.name().toLowerCase(java.util.Locale.ROOT));
-        told.put("repeats", repeats);
-        told.put("feature_names", question.columns().names());
-        return new Question.Answer(List.of(told), Map.of("algorithm", "permutation_importance"));
+        Map<String, Object> result = new LinkedHashMap<>();
+        result.put("importances", means);
+        result.put("importances_std", deviations);
+        result.put("baseline_score", baseline);
+        result.put("metric", metric.name().toLowerCase(java.util.Locale.ROOT));
+        result.put("repeats", repeats);
+        result.put("feature_names", question.columns().names());
+        return new ExplanationTask.Answer(List.of(result), Map.of("algorithm", "permutation_importance"));
     }
 }

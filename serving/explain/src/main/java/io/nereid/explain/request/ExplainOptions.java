@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.explain;
+package io.nereid.explain.request;
 
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
@@ -11,9 +11,9 @@ import java.util.Map;
 import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
-/** What a request, or the settings of a service, say of an explanation, by name. Immutable. */
-final class Options {
-    /** Everything that can be said. */
+/** The parameters of an explanation by name, from a request or from the settings of a service. Immutable. */
+public final class ExplainOptions {
+    /** The names of all parameters. */
     static final List<String> NAMES = List.of(
             "method",
             "background",
@@ -37,38 +37,42 @@ final class Options {
 
     private final Map<String, Object> values;
 
-    private Options(Map<String, Object> values) {
+    private ExplainOptions(Map<String, Object> values) {
         this.values = values;
     }
 
-    /** Nothing said. */
-    static Options none() {
-        return new Options(Map.of());
+    /** No parameters. */
+    static ExplainOptions none() {
+        return new ExplainOptions(Map.of());
     }
 
     /**
-     * Of names and values.
+     * Wraps parameters; ignores nulls.
      *
-     * @throws ServingException INVALID_ARGUMENT for a name that there is not
+     * @throws ServingException INVALID_ARGUMENT for an unknown name
      */
-    static Options of(Map<String, ?> given) {
+    public static ExplainOptions of(Map<String, ?> given) {
         Map<String, Object> values = new LinkedHashMap<>();
         given.forEach((name, value) -> {
             require(name, NAMES, "parameter");
-            if (value != JsonTree.NULL) {
+            if (value != JsonValues.NULL) {
                 values.put(name, value);
             }
         });
-        return new Options(values);
+        return new ExplainOptions(values);
     }
 
-    /** Values whose names are known to be good. */
-    static Options limits(Map<String, Object> values) {
-        return new Options(values);
+    /** Wraps values without a check of their names. */
+    static ExplainOptions limits(Map<String, Object> values) {
+        return new ExplainOptions(values);
     }
 
-    /** @throws ServingException INVALID_ARGUMENT, with the nearest names, for a name that there is not */
-    static void require(String name, Collection<String> known, String what) {
+    /**
+     * Checks that a name is known.
+     *
+     * @throws ServingException INVALID_ARGUMENT with the most similar names
+     */
+    public static void require(String name, Collection<String> known, String what) {
         if (!known.contains(name)) {
             List<String> near = NameSuggestions.nearest(name, known);
             throw ServingException.invalidArgument(
@@ -79,27 +83,26 @@ final class Options {
         }
     }
 
-    static String shortened(String text) {
+    public static String shortened(String text) {
         return text.length() > 60 ? text.substring(0, 60) + "…" : text;
     }
 
-    /** These, and where they say nothing, others. */
-    Options over(Options others) {
+    /** These parameters, with others as defaults. */
+    public ExplainOptions over(ExplainOptions others) {
         Map<String, Object> all = new LinkedHashMap<>(others.values);
         all.putAll(values);
-        return new Options(all);
+        return new ExplainOptions(all);
     }
 
-    boolean has(String name) {
+    public boolean has(String name) {
         return values.containsKey(name);
     }
 
-    @Nullable
-    Object get(String name) {
+    public @Nullable Object get(String name) {
         return values.get(name);
     }
 
-    String text(String name, String otherwise) {
+    public String text(String name, String otherwise) {
         Object value = values.get(name);
         if (value == null) {
             return otherwise;
@@ -110,8 +113,8 @@ final class Options {
         throw wrong(name, value, "a text");
     }
 
-    /** One of some words. */
-    String word(String name, String otherwise, List<String> words) {
+    /** A parameter that is one of some words. */
+    public String word(String name, String otherwise, List<String> words) {
         String text = text(name, otherwise);
         if (!words.contains(text)) {
             throw wrong(name, text, String.join(", ", words));
@@ -119,7 +122,7 @@ final class Options {
         return text;
     }
 
-    double number(String name, double otherwise, double least, double most) {
+    public double number(String name, double otherwise, double least, double most) {
         Object value = values.get(name);
         if (value == null) {
             return otherwise;
@@ -131,7 +134,7 @@ final class Options {
             try {
                 number = Double.parseDouble(text.strip());
             } catch (NumberFormatException e) {
-                // Refused below.
+                // Rejected below.
             }
         }
         if (!(number >= least && number <= most)) {
@@ -140,7 +143,7 @@ final class Options {
         return number;
     }
 
-    long whole(String name, long otherwise, long least, long most) {
+    public long whole(String name, long otherwise, long least, long most) {
         double number = number(name, otherwise, least, most);
         if (number != Math.rint(number)) {
             throw wrong(name, number, "a whole number from " + least + " to " + most);
@@ -148,8 +151,12 @@ final class Options {
         return (long) number;
     }
 
-    /** Refuses values that no request could mean, whatever the method. */
-    Options checked() {
+    /**
+     * Rejects values that are invalid for every method.
+     *
+     * @throws ServingException INVALID_ARGUMENT
+     */
+    public ExplainOptions checked() {
         List<Object> values = List.of(
                 whole("seed", 0, Long.MIN_VALUE / 2048, Long.MAX_VALUE / 2048),
                 whole("nsamples", 0, 0, 1 << 20),
@@ -160,7 +167,7 @@ final class Options {
                 number("ridge", 1, 0, 1e12),
                 number("tolerance", 0, 0, Double.MAX_VALUE),
                 word("link", "identity", List.of("identity", "logit")),
-                word("metric", "r2", Metric.NAMES),
+                word("metric", "r2", ScoringMetric.NAMES),
                 word("method", "shap", ExplainSettings.METHODS));
         return values.isEmpty() ? none() : this;
     }
@@ -171,12 +178,12 @@ final class Options {
                 : String.valueOf(value);
     }
 
-    static ServingException wrong(String name, Object value, String expected) {
+    public static ServingException wrong(String name, Object value, String expected) {
         return ServingException.invalidArgument(
                 "parameter '" + name + "' is " + describe(value) + " (expected: " + expected + ")");
     }
 
-    static String describe(@Nullable Object value) {
+    public static String describe(@Nullable Object value) {
         if (value instanceof String text) {
             return "'" + shortened(text) + "'";
         }
@@ -189,6 +196,6 @@ final class Options {
         if (value instanceof List || value instanceof double[]) {
             return "a list";
         }
-        return value == JsonTree.NULL ? "null" : String.valueOf(value);
+        return value == JsonValues.NULL ? "null" : String.valueOf(value);
     }
 }
