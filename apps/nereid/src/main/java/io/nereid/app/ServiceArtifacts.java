@@ -11,7 +11,7 @@ import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.local.Artifacts;
-import io.nereid.payload.BlobSink;
+import io.nereid.payload.ObjectStore;
 import io.nereid.payload.PayloadOrigin;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.storage.Bucket;
@@ -36,10 +36,10 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Fetches the files of services, and writes their logs, with the secrets that their namespaces hold, and what else these hold.
- * Thread-safe.
+ * Fetches the artifacts of services and opens the object stores of their payload logs, with credentials from the
+ * secrets and service accounts of their namespaces. Thread-safe.
  */
-final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
+final class ServiceArtifacts implements Artifacts, ObjectStore.Opener {
     private static final ResourceStore.Type SECRETS = new ResourceStore.Type("", "secrets");
     private static final ResourceStore.Type CONFIG_MAPS = new ResourceStore.Type("", "configmaps");
     private static final ResourceStore.Type ACCOUNTS = new ResourceStore.Type("", "serviceaccounts");
@@ -49,7 +49,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
     private final ResourceStore store;
     private final Function<String, ServiceConfig> configs;
 
-    /** @param configs the settings of a namespace */
+    /** @param configs returns the settings of a namespace */
     ServiceArtifacts(Storage storage, ResourceStore store, Function<String, ServiceConfig> configs) {
         this.storage = storage;
         this.store = store;
@@ -86,7 +86,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
                 artifact.uri(), StorageCredentials.settings(account.secrets, account.annotations, names(names)));
     }
 
-    /** What a service account lends. */
+    /** The secrets and annotations of a service account. */
     private record Account(List<Secret> secrets, Map<String, String> annotations) {}
 
     private Account account(String namespace, @Nullable String named) {
@@ -96,7 +96,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "there is no ServiceAccount '" + account + "' in namespace '" + namespace + "'",
-                    "apply it, or leave serviceAccountName out");
+                    "apply it, or omit serviceAccountName");
         }
         List<Secret> secrets = new ArrayList<>();
         if (tree != null) {
@@ -117,17 +117,20 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
     }
 
     /**
-     * A place in an object store that a service's logger writes to; the secrets of the service's namespace are read at each
-     * write.
+     * Opens the object store of a service's payload logger. Secrets are read at each write, so that rotated ones take
+     * effect.
      */
     @Override
-    public BlobSink open(String url, PayloadSettings.Storage where, PayloadOrigin origin) {
+    public ObjectStore open(String url, PayloadSettings.Storage where, PayloadOrigin origin) {
         StorageCredentials.checkWriting(url, where.parameters());
         Bucket bucket = storage.bucket(url, () -> writing(url, where, origin.namespace()));
         return bucket::put;
     }
 
-    /** The key is an entry of the common secret or a secret by itself, as KServe's examples have both; else the account's. */
+    /**
+     * Returns the credentials for writing. The key names an entry of the common secret or a secret of its own, for
+     * KServe's examples use both; without a key, the service account's secrets apply.
+     */
     private Map<String, String> writing(String url, PayloadSettings.Storage where, String namespace) {
         ServiceConfig.Credentials names = configs.apply(namespace).credentials();
         String key = where.key();
@@ -182,7 +185,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
                 throw ServingException.of(
                         ErrorCode.FAILED_PRECONDITION,
                         "data." + entry.getKey() + " of Secret '" + name + "' is not base64",
-                        "write plain text under stringData instead");
+                        "put plain text under stringData instead");
             }
         });
         return new Secret(name, data, texts(tree.path("metadata").path("annotations")));
@@ -216,7 +219,7 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
                     ErrorCode.FAILED_PRECONDITION,
                     "there is no " + source.kind() + " '" + source.object() + "'"
                             + (all == null ? "" : " with the key '" + key + "'")
-                            + (key == null ? ", which has variables" : ", which has the variable " + source.variable())
+                            + (key == null ? " for environment variables" : " for the variable " + source.variable())
                             + " of a container",
                     "apply it in namespace '" + namespace + "', or mark it optional");
         }
@@ -235,12 +238,12 @@ final class ServiceArtifacts implements Artifacts, BlobSink.Opener {
             case UNPACKING -> log.accept("unpacking");
             case DONE -> log.accept("fetched");
             case LISTING, STORING -> {
-                // Too short to be worth a line.
+                // Progress is logged at most every few seconds.
             }
         }
     }
 
-    /** A lease of the storage. */
+    /** A lease on files in the storage cache. */
     private record Held(StorageLease stored) implements Lease {
         @Override
         public Path path() {

@@ -13,7 +13,7 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.store.DiskStore;
-import io.nereid.payload.BlobSink;
+import io.nereid.payload.ObjectStore;
 import io.nereid.payload.PayloadOrigin;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.storage.Storage;
@@ -90,7 +90,7 @@ class LogStoresTest {
             throws Exception {
         PayloadOrigin origin =
                 new PayloadOrigin("team", "iris", "predictor", "iris-predictor-00001", "", "x", Map.of());
-        BlobSink sink =
+        ObjectStore sink =
                 artifacts.open("s3://logs/here", new PayloadSettings.Storage("", key, account, parameters), origin);
         sink.put("a/1-request.json", "{}".getBytes(StandardCharsets.UTF_8));
         Put last = puts.get(puts.size() - 1);

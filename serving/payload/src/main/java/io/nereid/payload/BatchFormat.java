@@ -11,37 +11,38 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.List;
 
-/** How events are written into objects. Immutable. */
+/** The formats of objects that contain events. Immutable. */
 public enum BatchFormat {
-    /** An object alone; an array of them for a batch. */
+    /** A JSON object for each event; an array of them for a batch. */
     JSON("json") {
         @Override
-        byte[] write(List<Outgoing> events, boolean alone) {
-            ArrayNode all = Trees.MAPPER.createArrayNode();
+        byte[] write(List<RedactedEvent> events, boolean alone) {
+            ArrayNode all = JsonDocuments.MAPPER.createArrayNode();
             events.forEach(e -> all.add(tree(e)));
             try {
-                return Trees.MAPPER.writeValueAsBytes(alone && all.size() == 1 ? all.get(0) : all);
+                return JsonDocuments.MAPPER.writeValueAsBytes(alone && all.size() == 1 ? all.get(0) : all);
             } catch (JsonProcessingException e) {
                 throw new UncheckedIOException(e);
             }
         }
     },
-    /** A line with the columns' names, then one for each event. */
+    /** A header line, then one line for each event. */
     CSV("csv") {
         @Override
-        byte[] write(List<Outgoing> events, boolean alone) {
+        byte[] write(List<RedactedEvent> events, boolean alone) {
             StringBuilder lines = new StringBuilder();
-            line(lines, Outgoing.COLUMNS);
+            line(lines, RedactedEvent.COLUMNS);
             events.forEach(e -> line(lines, e.row()));
             return lines.toString().getBytes(StandardCharsets.UTF_8);
         }
     },
-    /** A table of texts. */
+    /** A Parquet table whose columns are strings. */
     PARQUET("parquet") {
         @Override
-        byte[] write(List<Outgoing> events, boolean alone) {
-            return ParquetTable.write(
-                    Outgoing.COLUMNS, events.stream().map(Outgoing::row).toList());
+        byte[] write(List<RedactedEvent> events, boolean alone) {
+            return ParquetWriter.write(
+                    RedactedEvent.COLUMNS,
+                    events.stream().map(RedactedEvent::row).toList());
         }
     };
 
@@ -56,17 +57,18 @@ public enum BatchFormat {
     }
 
     /**
-     * The bytes of an object.
+     * Writes events as the content of one object.
      *
-     * @param alone whether events are never written together
+     * @param events the events, at least one
+     * @param alone whether the logger never batches events; then JSON is an object instead of an array
      */
-    abstract byte[] write(List<Outgoing> events, boolean alone);
+    abstract byte[] write(List<RedactedEvent> events, boolean alone);
 
-    private static ObjectNode tree(Outgoing e) {
-        ObjectNode tree = Trees.MAPPER.createObjectNode();
+    private static ObjectNode tree(RedactedEvent e) {
+        ObjectNode tree = JsonDocuments.MAPPER.createObjectNode();
         tree.put("specversion", "1.0");
         e.attributes().forEach((name, value) -> {
-            JsonNode json = name.equals("metadata") || name.equals("annotations") ? Trees.read(value) : null;
+            JsonNode json = name.equals("metadata") || name.equals("annotations") ? JsonDocuments.read(value) : null;
             if (json == null) {
                 tree.put(name, value);
             } else {
@@ -77,7 +79,7 @@ public enum BatchFormat {
             tree.put("datacontenttype", e.event().contentType());
         }
         String text = e.text();
-        JsonNode json = text != null && e.isJson() ? Trees.read(text) : null;
+        JsonNode json = text != null && e.isJson() ? JsonDocuments.read(text) : null;
         if (json != null) {
             tree.set("data", json);
         } else if (text != null) {

@@ -5,7 +5,7 @@ package io.nereid.payload;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.payload.Figures.Loss;
+import io.nereid.payload.PayloadMetrics.Loss;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.UpstreamClient.Header;
@@ -36,24 +36,34 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The log of one revision's requests and answers. What hears of a request copies its bodies and goes on; everything else
- * happens on other threads. What waits is bounded in number and bytes: beyond that, events are dropped and counted.
- * Thread-safe.
+ * The payload log of one revision. The request path only copies the bodies and queues them; redaction, encoding and
+ * sending happen on other threads. The queue is bounded in events and bytes: beyond that, events are dropped and
+ * counted, and requests are never delayed. Thread-safe.
+ *
+ * <pre>{@code
+ * PayloadLog log = logs.open(settings, origin);
+ * PayloadLog.Heard request = log.begin("http", "POST", exchange::header, () -> headers);
+ * if (request != null) {
+ *     request.request("application/json", body);
+ *     request.response("application/json", responseBody);
+ *     request.end(200, 0);
+ * }
+ * }</pre>
  */
 public final class PayloadLog implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(PayloadLog.class);
     private static final int MOST_UNDER_WAY = 5;
     private static final long FIRST_PAUSE_MILLIS = 200;
     private static final long LONGEST_PAUSE_MILLIS = 10_000;
-    private static final long COMPLAINT_MILLIS = 60_000;
+    private static final long WARNING_INTERVAL_MILLIS = 60_000;
     private static final byte[] NOTHING = {};
-    /** Sending the same again is answered the same. */
-    private static final Set<ErrorCode> USELESS = Set.of(
+    /** Errors after which a retry cannot succeed. */
+    private static final Set<ErrorCode> PERMANENT = Set.of(
             ErrorCode.INVALID_ARGUMENT, ErrorCode.UNAUTHENTICATED, ErrorCode.PERMISSION_DENIED, ErrorCode.NOT_FOUND);
 
     private final PayloadSettings settings;
     private final PayloadOrigin origin;
-    private final Sink sink;
+    private final EventSink sink;
     private final Clock clock;
     private final Executor pool;
     private final ScheduledExecutorService timer;
@@ -61,27 +71,29 @@ public final class PayloadLog implements AutoCloseable {
     private final Redaction redaction;
     private final String annotations;
     private final int mostEvents;
-    private final Figures figures;
+    private final PayloadMetrics metrics;
     private final CompletableFuture<Void> drained = new CompletableFuture<>();
 
     private final Object lock = new Object();
-    private final ArrayDeque<Event> queue = new ArrayDeque<>();
-    /** Deliveries that are under way or wait to be tried again. */
+    private final ArrayDeque<PayloadEvent> queue = new ArrayDeque<>();
+    /** Deliveries that are under way or wait for a retry. */
     private int underWay;
-    /** Events that wait or are under way, and the bytes of their bodies and of those that are still being heard. */
+    /** Events that are queued or under way. */
     private int events;
 
+    /** Bytes of the bodies of those events, and of responses that are still being received. */
     private long bytes;
+
     private boolean flush;
     private boolean closed;
     private @Nullable Future<?> due;
-    private long complained = Long.MIN_VALUE;
+    private long warnedAt = Long.MIN_VALUE;
 
     PayloadLog(
             PayloadSettings settings,
             PayloadOrigin origin,
-            Sink sink,
-            Figures figures,
+            EventSink sink,
+            PayloadMetrics metrics,
             Clock clock,
             Executor pool,
             ScheduledExecutorService timer,
@@ -89,7 +101,7 @@ public final class PayloadLog implements AutoCloseable {
         this.settings = settings;
         this.origin = origin;
         this.sink = sink;
-        this.figures = figures;
+        this.metrics = metrics;
         this.clock = clock;
         this.pool = pool;
         this.timer = timer;
@@ -114,13 +126,13 @@ public final class PayloadLog implements AutoCloseable {
     }
 
     /**
-     * A request is about to be answered. Any thread; never waits.
+     * Begins to log a request. Any thread; never blocks.
      *
      * @param transport {@code http} or {@code grpc}
      * @param method the verb; requests other than {@code POST} are not logged
      * @param header the first value of a header by lower-case name
-     * @param headers all of them, names in lower case
-     * @return what hears of it; null when it is not logged
+     * @param headers all headers, with names in lower case
+     * @return receives the bodies; null when the request is not logged
      */
     public @Nullable Heard begin(
             String transport,
@@ -131,7 +143,7 @@ public final class PayloadLog implements AutoCloseable {
             return null;
         }
         if (settings.samplingRate() < 1 && random.getAsDouble() >= settings.samplingRate()) {
-            figures.sampledOut.increment();
+            metrics.sampledOut.increment();
             return null;
         }
         String given = header.apply("ce-id");
@@ -162,7 +174,7 @@ public final class PayloadLog implements AutoCloseable {
         return json.isEmpty() ? "" : json.append('}').toString();
     }
 
-    // ---- what waits ----
+    // ---- the queue ----
 
     private boolean reserve(int size) {
         synchronized (lock) {
@@ -170,6 +182,7 @@ public final class PayloadLog implements AutoCloseable {
                 bytes += size;
                 return true;
             }
+            // A batch that waits for more events holds memory that new events need: send it now.
             flush = !queue.isEmpty();
         }
         pump();
@@ -182,8 +195,8 @@ public final class PayloadLog implements AutoCloseable {
         }
     }
 
-    /** Takes an event whose bytes are reserved. */
-    private void offer(Event event) {
+    /** Queues an event whose bytes are reserved. */
+    private void offer(PayloadEvent event) {
         Loss loss = null;
         synchronized (lock) {
             if (closed) {
@@ -205,14 +218,15 @@ public final class PayloadLog implements AutoCloseable {
         }
     }
 
+    /** Counts lost events, and logs a warning at most once a minute. */
     private void lost(Loss loss, int count, @Nullable Throwable cause) {
-        figures.lost(loss).add(count);
+        metrics.lost(loss).add(count);
         long now = clock.millis();
         synchronized (lock) {
-            if (complained != Long.MIN_VALUE && now - complained < COMPLAINT_MILLIS) {
+            if (warnedAt != Long.MIN_VALUE && now - warnedAt < WARNING_INTERVAL_MILLIS) {
                 return;
             }
-            complained = now;
+            warnedAt = now;
         }
         LOG.warn(
                 "payload log of {}/{} to {}: lost {} event(s) ({}){}; {} lost so far",
@@ -220,17 +234,17 @@ public final class PayloadLog implements AutoCloseable {
                 origin.revision(),
                 settings.url(),
                 count,
-                Figures.label(loss),
+                PayloadMetrics.label(loss),
                 cause == null ? "" : ": " + cause.getMessage(),
-                figures.lost());
+                metrics.lost());
     }
 
-    /** Sends what can be sent now. Any thread. */
+    /** Starts as many deliveries as are allowed at once. Any thread. */
     private void pump() {
         while (true) {
             Delivery next;
             synchronized (lock) {
-                List<Event> batch = underWay < MOST_UNDER_WAY ? batch() : List.of();
+                List<PayloadEvent> batch = underWay < MOST_UNDER_WAY ? batch() : List.of();
                 if (batch.isEmpty()) {
                     return;
                 }
@@ -249,8 +263,11 @@ public final class PayloadLog implements AutoCloseable {
         }
     }
 
-    /** The events to send next, or none; under the lock. */
-    private List<Event> batch() {
+    /**
+     * Takes the next batch from the queue. Empty while a batch is incomplete, unless a flush or {@link #close} sends
+     * incomplete batches. Call with the lock held.
+     */
+    private List<PayloadEvent> batch() {
         int most = sink.batches() ? settings.batchSize() : 1;
         if (queue.isEmpty()) {
             flush = false;
@@ -262,7 +279,7 @@ public final class PayloadLog implements AutoCloseable {
             }
             return List.of();
         }
-        List<Event> batch = new ArrayList<>();
+        List<PayloadEvent> batch = new ArrayList<>();
         while (batch.size() < most && !queue.isEmpty()) {
             batch.add(queue.remove());
         }
@@ -274,7 +291,7 @@ public final class PayloadLog implements AutoCloseable {
         return batch;
     }
 
-    /** Runs something later; null when the server ends and there is no later. */
+    /** Schedules a task; null when the timer has been shut down. */
     private @Nullable Future<?> later(Runnable then, long millis) {
         try {
             return timer.schedule(then, millis, TimeUnit.MILLISECONDS);
@@ -291,7 +308,7 @@ public final class PayloadLog implements AutoCloseable {
         pump();
     }
 
-    /** Sends what waits, and takes no more; returns at once. */
+    /** Stops accepting events and sends the queued ones. Returns at once. */
     @Override
     public void close() {
         synchronized (lock) {
@@ -303,15 +320,15 @@ public final class PayloadLog implements AutoCloseable {
         pump();
     }
 
-    /** Completes when everything has been sent or lost after {@link #close}. */
+    /** Completes after {@link #close}, when every event has been sent or lost. */
     CompletionStage<Void> drained() {
         return drained;
     }
 
-    // ---- figures ----
+    // ---- metrics ----
 
-    Figures figures() {
-        return figures;
+    PayloadMetrics metrics() {
+        return metrics;
     }
 
     PayloadOrigin origin() {
@@ -332,7 +349,7 @@ public final class PayloadLog implements AutoCloseable {
 
     // ---- sending ----
 
-    private Outgoing outgoing(Event event) {
+    private RedactedEvent outgoing(PayloadEvent event) {
         Map<String, String> attributes = new LinkedHashMap<>();
         attributes.put("id", event.id());
         attributes.put("type", "org.kubeflow.serving.inference." + event.kind());
@@ -351,10 +368,10 @@ public final class PayloadLog implements AutoCloseable {
         }
         byte[] clean = redaction.clean(event.data());
         if (clean == null) {
-            figures.withheld.increment();
+            metrics.withheld.increment();
             attributes.put("withheld", "unreadable");
         }
-        return new Outgoing(event, attributes, clean == null ? NOTHING : clean);
+        return new RedactedEvent(event, attributes, clean == null ? NOTHING : clean);
     }
 
     private static void put(Map<String, String> attributes, String name, String value) {
@@ -363,13 +380,13 @@ public final class PayloadLog implements AutoCloseable {
         }
     }
 
-    /** Some events on their way, until they are sent or lost. Confined to one thread at a time. */
+    /** A batch that is being sent, until it is sent or lost. Confined to one thread at a time. */
     private final class Delivery {
-        private final List<Event> batch;
-        private List<Outgoing> made = List.of();
+        private final List<PayloadEvent> batch;
+        private List<RedactedEvent> made = List.of();
         private int tries;
 
-        Delivery(List<Event> batch) {
+        Delivery(List<PayloadEvent> batch) {
             this.batch = batch;
         }
 
@@ -396,19 +413,20 @@ public final class PayloadLog implements AutoCloseable {
             });
         }
 
+        /** Schedules a retry with exponential backoff and jitter, or gives the batch up. */
         private void failed(Throwable failure) {
             if (failure instanceof RejectedExecutionException) {
                 end(Loss.CLOSED, failure);
                 return;
             }
-            boolean useless = !(failure instanceof ServingException e) || USELESS.contains(e.code());
-            if (useless || tries >= settings.retries()) {
-                end(useless ? Loss.REFUSED : Loss.UNDELIVERED, failure);
+            boolean permanent = !(failure instanceof ServingException e) || PERMANENT.contains(e.code());
+            if (permanent || tries >= settings.retries()) {
+                end(permanent ? Loss.REFUSED : Loss.UNDELIVERED, failure);
                 return;
             }
             long pause = Math.min(LONGEST_PAUSE_MILLIS, FIRST_PAUSE_MILLIS << Math.min(tries, 16));
             tries++;
-            figures.retries.increment();
+            metrics.retries.increment();
             long jittered = pause / 2 + ThreadLocalRandom.current().nextLong(pause / 2 + 1);
             if (later(() -> execute(this), jittered) == null) {
                 end(Loss.CLOSED, failure);
@@ -417,12 +435,12 @@ public final class PayloadLog implements AutoCloseable {
 
         void end(@Nullable Loss loss, @Nullable Throwable cause) {
             long size = 0;
-            for (Event event : batch) {
+            for (PayloadEvent event : batch) {
                 size += event.data().length;
             }
             if (loss == null) {
-                figures.sent.add(batch.size());
-                figures.sentBytes.add(size);
+                metrics.sent.add(batch.size());
+                metrics.sentBytes.add(size);
             } else {
                 lost(loss, batch.size(), cause);
             }
@@ -441,11 +459,12 @@ public final class PayloadLog implements AutoCloseable {
         }
     }
 
-    // ---- hearing ----
+    // ---- recording ----
 
     /**
-     * Hears of one request; one call at a time, the end last and once. An HTTP answer that comes in pieces is one event; each
-     * message of a gRPC stream is one of its own, whose status the last one has.
+     * Records one request. Call it from one thread at a time; call {@link #end} last and once. An HTTP response that
+     * arrives in pieces is one event; each message of a gRPC stream is an event of its own, and the last one has the
+     * status.
      */
     public final class Heard {
         private final String id;
@@ -465,26 +484,27 @@ public final class PayloadLog implements AutoCloseable {
             this.metadata = metadata;
         }
 
-        /** The body of the request, or a message of it; takes the body over. */
+        /** Records the body of the request, or one message of it. Takes over the body's ownership. */
         public void request(String contentType, MemoryRegion body) {
             int size = body.size();
             if (!settings.requests()) {
                 body.release();
             } else if (reserve(size)) {
                 byte[] copy = copy(body, NOTHING, 0);
-                offer(new Event(id, true, requests++, now(), contentType, copy, metadata, "", grpc));
+                offer(new PayloadEvent(id, true, requests++, now(), contentType, copy, metadata, "", grpc));
             } else {
                 body.release();
                 lost(Loss.QUEUE_BYTES, 1, null);
             }
         }
 
-        /** A piece or a message of the answer; takes the body over. */
+        /** Records a piece or a message of the response. Takes over the body's ownership. */
         public void response(String contentType, MemoryRegion body) {
             if (!settings.responses() || lost) {
                 body.release();
                 return;
             }
+            // Only the last message has the status, so each message is kept until the next one or the end.
             if (grpc && any) {
                 emit("");
             }
@@ -505,7 +525,7 @@ public final class PayloadLog implements AutoCloseable {
         }
 
         /**
-         * The answer is complete.
+         * Ends the response.
          *
          * @param status of HTTP; 0 for gRPC, and when the client went away before there was one
          * @param code of gRPC
@@ -521,14 +541,16 @@ public final class PayloadLog implements AutoCloseable {
             held = NOTHING;
             length = 0;
             any = false;
-            offer(new Event(id, false, responses++, now(), type, data, metadata, status, grpc));
+            offer(new PayloadEvent(id, false, responses++, now(), type, data, metadata, status, grpc));
         }
 
         private Instant now() {
             return Instant.ofEpochMilli(clock.millis());
         }
 
-        /** The bytes behind the first {@code used} of an array, which grows where it must. Drops the body. */
+        /**
+         * Appends a body to the first {@code used} bytes of an array, which grows when necessary. Releases the body.
+         */
         private static byte[] copy(MemoryRegion body, byte[] into, int used) {
             int size = body.size();
             byte[] target = into;

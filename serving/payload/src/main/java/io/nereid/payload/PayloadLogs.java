@@ -5,7 +5,7 @@ package io.nereid.payload;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.payload.Figures.Loss;
+import io.nereid.payload.PayloadMetrics.Loss;
 import io.nereid.transport.api.UpstreamClient;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -24,44 +24,55 @@ import java.util.function.ToLongFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The payload logs of a server: what they share, and their figures. Thread-safe. */
+/**
+ * The payload logs of a server: their shared threads and their metrics. Thread-safe.
+ *
+ * <pre>{@code
+ * try (PayloadLogs logs = new PayloadLogs(clock, upstream, ObjectStore.Opener.NONE)) {
+ *     PayloadLog log = logs.open(PayloadSettings.read(url, "all", specification, Map.of()), origin);
+ *     ...
+ *     log.close();
+ * }
+ * }</pre>
+ */
 public final class PayloadLogs implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(PayloadLogs.class);
     private static final int THREADS = 4;
-    /** Writing waits for a disk or a store; three of these that hang leave room for others. */
+    /** Writing blocks on a disk or a store. With this many threads, a few that hang do not stop the other logs. */
     private static final int WRITERS = 16;
 
     private static final int CLOSE_SECONDS = 5;
 
     private final Clock clock;
     private final UpstreamClient upstream;
-    private final BlobSink.Opener stores;
+    private final ObjectStore.Opener stores;
     private final ThreadPoolExecutor pool = Threads.pool("payload-log", THREADS);
     private final ThreadPoolExecutor writers = Threads.pool("payload-write", WRITERS);
     private final ScheduledThreadPoolExecutor timer = Threads.timer("payload-timer");
     private final List<PayloadLog> logs = new CopyOnWriteArrayList<>();
 
     /**
-     * Sends over {@code upstream}, which stays the caller's.
+     * Creates the logs of a server.
      *
-     * @param stores opens object stores; {@link BlobSink.Opener#NONE} for none
+     * @param upstream sends to HTTP receivers; stays the caller's
+     * @param stores opens object stores; {@link ObjectStore.Opener#NONE} for none
      */
-    public PayloadLogs(Clock clock, UpstreamClient upstream, BlobSink.Opener stores) {
+    public PayloadLogs(Clock clock, UpstreamClient upstream, ObjectStore.Opener stores) {
         this.clock = clock;
         this.upstream = upstream;
         this.stores = stores;
     }
 
     /**
-     * Begins a log; whoever asked for it closes it.
+     * Opens a log. The caller closes it.
      *
-     * @throws ServingException INVALID_ARGUMENT for a place that nothing can be written to
+     * @throws ServingException INVALID_ARGUMENT for a URL that cannot be written to
      */
     public PayloadLog open(PayloadSettings settings, PayloadOrigin origin) {
         return open(settings, origin, upstream);
     }
 
-    /** As the other one, over connections of another kind. */
+    /** Opens a log that sends over other connections. */
     public PayloadLog open(PayloadSettings settings, PayloadOrigin origin, UpstreamClient over) {
         return open(settings, origin, over, () -> ThreadLocalRandom.current().nextDouble());
     }
@@ -72,13 +83,14 @@ public final class PayloadLogs implements AutoCloseable {
 
     private PayloadLog open(
             PayloadSettings settings, PayloadOrigin origin, UpstreamClient over, DoubleSupplier random) {
-        Sink sink = sink(settings, origin, over);
+        EventSink sink = sink(settings, origin, over);
         PayloadLog log;
         synchronized (logs) {
-            // a log that takes the place of another one of the revision goes on counting
+            // A log that replaces another one of the same revision continues its counters.
             List<PayloadLog> same = byRevision().getOrDefault(labels(origin), List.of());
-            Figures figures = same.isEmpty() ? new Figures() : same.get(0).figures();
-            log = new PayloadLog(settings, origin, sink, figures, clock, pool, timer, random);
+            PayloadMetrics metrics =
+                    same.isEmpty() ? new PayloadMetrics() : same.get(0).metrics();
+            log = new PayloadLog(settings, origin, sink, metrics, clock, pool, timer, random);
             logs.add(log);
         }
         log.drained().whenComplete((v, e) -> logs.remove(log));
@@ -98,51 +110,51 @@ public final class PayloadLogs implements AutoCloseable {
         return all;
     }
 
-    private Sink sink(PayloadSettings settings, PayloadOrigin origin, UpstreamClient over) {
+    private EventSink sink(PayloadSettings settings, PayloadOrigin origin, UpstreamClient over) {
         String url = settings.url();
         int scheme = url.indexOf(':');
         return switch (scheme < 0 ? "" : url.substring(0, scheme)) {
-            case "http", "https" -> new HttpSink(over, url);
-            case "file" -> new BlobBatches(FileSink.of(url), settings, origin, over, writers);
+            case "http", "https" -> new HttpEventSink(over, url);
+            case "file" -> new ObjectEventSink(FileObjectStore.of(url), settings, origin, over, writers);
             case "s3", "gs", "abfs", "abfss" ->
-                new BlobBatches(stores.open(url, settings.storage(), origin), settings, origin, over, writers);
+                new ObjectEventSink(stores.open(url, settings.storage(), origin), settings, origin, over, writers);
             default ->
                 throw ServingException.invalidArgument("the logger's url is '" + url
                         + "' (expected: http://, https://, file://, s3://, gs:// or abfs://)");
         };
     }
 
-    /** The figures of all open logs in Prometheus' text format; empty while there is none. */
+    /** The metrics of all open logs in Prometheus' text format; empty without logs. */
     public String metrics() {
         Map<String, List<PayloadLog>> all = byRevision();
         if (all.isEmpty()) {
             return "";
         }
         StringBuilder page = new StringBuilder();
-        counter(page, all, "events_sent_total", "Events that a sink took.", f -> f.sent.sum());
-        counter(page, all, "bytes_sent_total", "Bytes of the bodies of those.", f -> f.sentBytes.sum());
+        counter(page, all, "events_sent_total", "Events that a sink accepted.", f -> f.sent.sum());
+        counter(page, all, "bytes_sent_total", "Bytes of the bodies of these events.", f -> f.sentBytes.sum());
         counter(page, all, "retries_total", "Deliveries that were tried again.", f -> f.retries.sum());
         counter(
                 page,
                 all,
                 "requests_sampled_out_total",
-                "Requests that the sampling rate left out.",
+                "Requests that were not logged because of the sampling rate.",
                 f -> f.sampledOut.sum());
         counter(
                 page,
                 all,
                 "bodies_withheld_total",
-                "Bodies that did not leave because what is to be redacted could not be looked for.",
+                "Bodies that were not sent because they could not be parsed for redaction.",
                 f -> f.withheld.sum());
         head(page, "events_lost_total", "counter", "Events that were dropped, by reason.");
         all.forEach((labels, open) -> {
             for (Loss loss : Loss.values()) {
-                long lost = open.get(0).figures().lost(loss).sum();
-                line(page, "events_lost_total", labels + ",reason=\"" + Figures.label(loss) + "\"", lost);
+                long lost = open.get(0).metrics().lost(loss).sum();
+                line(page, "events_lost_total", labels + ",reason=\"" + PayloadMetrics.label(loss) + "\"", lost);
             }
         });
-        gauge(page, all, "queue_events", "Events that wait or are under way.", PayloadLog::waitingEvents);
-        gauge(page, all, "queue_bytes", "Bytes of the bodies of those.", PayloadLog::waitingBytes);
+        gauge(page, all, "queue_events", "Events that are queued or being sent.", PayloadLog::waitingEvents);
+        gauge(page, all, "queue_bytes", "Bytes of the bodies of these events.", PayloadLog::waitingBytes);
         return page.toString();
     }
 
@@ -151,10 +163,10 @@ public final class PayloadLogs implements AutoCloseable {
             Map<String, List<PayloadLog>> all,
             String name,
             String help,
-            ToLongFunction<Figures> value) {
+            ToLongFunction<PayloadMetrics> value) {
         head(page, name, "counter", help);
         all.forEach((labels, open) ->
-                line(page, name, labels, value.applyAsLong(open.get(0).figures())));
+                line(page, name, labels, value.applyAsLong(open.get(0).metrics())));
     }
 
     private static void gauge(
@@ -191,7 +203,7 @@ public final class PayloadLogs implements AutoCloseable {
                 .append('\n');
     }
 
-    /** Closes every log, waits a little for what is under way, and gives the rest up. */
+    /** Closes every log, waits a few seconds for the events that are queued, and drops the rest. */
     @Override
     public void close() {
         List<PayloadLog> open = List.copyOf(logs);

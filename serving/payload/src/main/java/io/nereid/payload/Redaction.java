@@ -21,14 +21,14 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What must not leave: values at some paths of JSON bodies, and some headers. A body in which paths cannot be looked for does
- * not leave at all. Immutable.
+ * Removes sensitive values from events: values at some paths of JSON bodies, and some headers. A body that cannot be
+ * parsed is not sent at all, because the paths cannot be found in it. Immutable.
  */
 final class Redaction {
-    /** Stands in the place of what was there. */
+    /** Replaces removed values. */
     static final String REDACTED = "[redacted]";
 
-    /** Removes nothing. */
+    /** Redacts nothing. */
     static final Redaction NONE = new Redaction(List.of(), Set.of());
 
     private static final Pattern STEP =
@@ -44,9 +44,10 @@ final class Redaction {
     }
 
     /**
-     * Reads {@code $.instances[*].name, authorization}: paths begin with {@code $}, everything else is a header's name.
+     * Parses a list such as {@code $.instances[*].name, authorization}: paths begin with {@code $}, other items are
+     * names of headers.
      *
-     * @throws ServingException INVALID_ARGUMENT for a path that cannot be read
+     * @throws ServingException INVALID_ARGUMENT for an item that is neither
      */
     static Redaction of(String text) {
         List<List<Step>> paths = new ArrayList<>();
@@ -86,7 +87,7 @@ final class Redaction {
 
     private static ServingException unreadable(String item) {
         return ServingException.invalidArgument(
-                "'" + item + "' names nothing that a logger could redact",
+                "'" + item + "' is neither a path nor the name of a header",
                 "write paths such as $.instances[*].name, and headers such as authorization, separated by commas");
     }
 
@@ -94,7 +95,11 @@ final class Redaction {
         return headers.contains(lowerCaseName);
     }
 
-    /** The body without what must not leave; the same array when nothing is in it, null when that cannot be known. */
+    /**
+     * Redacts a body.
+     *
+     * @return the same array when none of the paths is found; null when the body cannot be parsed and must not be sent
+     */
     byte @Nullable [] clean(byte[] body) {
         if (paths.isEmpty() || body.length == 0) {
             return body;
@@ -108,7 +113,7 @@ final class Redaction {
         } catch (CharacterCodingException e) {
             return null;
         }
-        JsonNode tree = Trees.read(text);
+        JsonNode tree = JsonDocuments.read(text);
         if (tree == null) {
             return null;
         }
@@ -126,7 +131,7 @@ final class Redaction {
             return body;
         }
         try {
-            return Trees.MAPPER.writeValueAsBytes(whole);
+            return JsonDocuments.MAPPER.writeValueAsBytes(whole);
         } catch (JsonProcessingException e) {
             return null;
         }
@@ -165,6 +170,6 @@ final class Redaction {
         return found;
     }
 
-    /** A name, an index, or all of them. Immutable. */
+    /** One step of a path: a name, an index, or all of them. Immutable. */
     private record Step(String name, boolean any, boolean index) {}
 }

@@ -44,7 +44,7 @@ class PayloadLogTest {
     };
 
     private final FakeUpstream upstream = new FakeUpstream();
-    private final PayloadLogs logs = new PayloadLogs(CLOCK, upstream, BlobSink.Opener.NONE);
+    private final PayloadLogs logs = new PayloadLogs(CLOCK, upstream, ObjectStore.Opener.NONE);
     private final Map<String, String> annotations = new HashMap<>(Map.of("team", "blue"));
     private double random;
 
@@ -61,7 +61,7 @@ class PayloadLogTest {
     }
 
     private PayloadLog log(PayloadLogs in, String url, String mode, String specification) throws Exception {
-        JsonNode tree = Trees.MAPPER.readTree(specification);
+        JsonNode tree = JsonDocuments.MAPPER.readTree(specification);
         PayloadOrigin origin = new PayloadOrigin(
                 "default", "iris", "predictor", "iris-predictor-00001", "", "http://localhost:9081/", annotations);
         return in.open(PayloadSettings.read(url, mode, tree, annotations), origin, () -> random);
@@ -89,12 +89,12 @@ class PayloadLogTest {
     }
 
     private static void exchange(PayloadLog log, String request, String response, int status, String... headers) {
-        PayloadLog.Heard heard = Objects.requireNonNull(begin(log, headers));
-        heard.request("application/json", bytes(request));
+        PayloadLog.Heard recorder = Objects.requireNonNull(begin(log, headers));
+        recorder.request("application/json", bytes(request));
         if (!response.isEmpty()) {
-            heard.response("text/plain", bytes(response));
+            recorder.response("text/plain", bytes(response));
         }
-        heard.end(status, 0);
+        recorder.end(status, 0);
     }
 
     private static void drain(PayloadLog log) throws Exception {
@@ -196,7 +196,7 @@ class PayloadLogTest {
     }
 
     @Test
-    void sampledOutRequestsAreCountedAndNotHeard() throws Exception {
+    void sampledOutRequestsAreCountedAndNotLogged() throws Exception {
         annotations.put("nereid.io/logger-sampling", "0.25");
         PayloadLog log = log("http://sink/", "request", "{}");
         random = 0.24;
@@ -204,11 +204,11 @@ class PayloadLogTest {
         random = 0.25;
         assertThat(begin(log)).isNull();
         assertThat(upstream.next().text()).isEqualTo("in");
-        assertThat(log.figures().sampledOut.sum()).isEqualTo(1);
+        assertThat(log.metrics().sampledOut.sum()).isEqualTo(1);
     }
 
     @Test
-    void whatIsRedactedNeverLeaves() throws Exception {
+    void redactedValuesAreNeverSent() throws Exception {
         annotations.put("nereid.io/logger-redact", "$.instances[*].name, authorization");
         PayloadLog log = log("http://sink/", "request", "{\"metadataHeaders\":[\"Authorization\"]}");
         exchange(log, "{\"instances\":[{\"name\":\"Ann\",\"age\":3}]}", "", 200, "authorization", "Bearer s3cret");
@@ -219,11 +219,11 @@ class PayloadLogTest {
         FakeUpstream.Sent withheld = upstream.next();
         assertThat(withheld.body()).isEmpty();
         assertThat(withheld.header("ce-withheld")).isEqualTo("unreadable");
-        assertThat(log.figures().withheld.sum()).isEqualTo(1);
+        assertThat(log.metrics().withheld.sum()).isEqualTo(1);
     }
 
     @Test
-    void aFailedDeliveryIsTriedAgainAndARefusedOneIsNot() throws Exception {
+    void aFailedDeliveryIsRetriedAndARejectedOneIsNot() throws Exception {
         PayloadLog log = log("http://sink/", "request", "{}");
         upstream.answers(0, 503, 200);
         exchange(log, "a", "", 200, "ce-id", "1");
@@ -237,24 +237,24 @@ class PayloadLogTest {
         drain(log);
         assertThat(upstream.next().text()).isEqualTo("b");
         assertThat(upstream.nothing()).isTrue();
-        assertThat(log.figures().retries.sum()).isEqualTo(2);
-        assertThat(log.figures().sent.sum()).isEqualTo(1);
-        assertThat(log.figures().lost(Figures.Loss.REFUSED).sum()).isEqualTo(1);
+        assertThat(log.metrics().retries.sum()).isEqualTo(2);
+        assertThat(log.metrics().sent.sum()).isEqualTo(1);
+        assertThat(log.metrics().lost(PayloadMetrics.Loss.REFUSED).sum()).isEqualTo(1);
     }
 
     @Test
-    void anEventIsLostWhenItWasTriedOftenEnough() throws Exception {
+    void anEventIsLostAfterItsLastRetry() throws Exception {
         annotations.put("nereid.io/logger-retries", "1");
         PayloadLog log = log("http://sink/", "request", "{}");
         upstream.answers(0, 0);
         exchange(log, "a", "", 200);
         drain(log);
-        assertThat(log.figures().lost(Figures.Loss.UNDELIVERED).sum()).isEqualTo(1);
+        assertThat(log.metrics().lost(PayloadMetrics.Loss.UNDELIVERED).sum()).isEqualTo(1);
         assertThat(log.waitingBytes()).isZero();
     }
 
     @Test
-    void whatWaitsIsBoundedInNumber() throws Exception {
+    void theQueueIsBoundedInEvents() throws Exception {
         annotations.put("nereid.io/logger-queue-events", "7");
         PayloadLog log = log("http://sink/", "request", "{}");
         CompletableFuture<Answer> stuck = new CompletableFuture<>();
@@ -265,7 +265,7 @@ class PayloadLogTest {
             exchange(log, "body" + i, "", 200);
         }
         assertThat(log.waitingEvents()).isEqualTo(7);
-        assertThat(log.figures().lost(Figures.Loss.QUEUE_FULL).sum()).isEqualTo(3);
+        assertThat(log.metrics().lost(PayloadMetrics.Loss.QUEUE_FULL).sum()).isEqualTo(3);
         assertThat(logs.metrics())
                 .contains(
                         "# TYPE nereid_payload_events_lost_total counter\n",
@@ -275,16 +275,16 @@ class PayloadLogTest {
                                 + "revision=\"iris-predictor-00001\"} 7\n");
         stuck.complete(FakeUpstream.answer(200, List.of(), ""));
         drain(log);
-        assertThat(log.figures().sent.sum()).isEqualTo(7);
+        assertThat(log.metrics().sent.sum()).isEqualTo(7);
         assertThat(log.waitingEvents()).isZero();
         assertThat(log.waitingBytes()).isZero();
         assertThat(logs.metrics()).as("a log that has ended is gone").isEmpty();
         exchange(log, "late", "", 200);
-        assertThat(log.figures().lost(Figures.Loss.CLOSED).sum()).isEqualTo(1);
+        assertThat(log.metrics().lost(PayloadMetrics.Loss.CLOSED).sum()).isEqualTo(1);
     }
 
     @Test
-    void aLogThatTakesTheOthersPlaceGoesOnCountingAndTheFiguresAreOnce() throws Exception {
+    void aLogThatReplacesAnotherContinuesItsCounters() throws Exception {
         PayloadLog first = log("http://sink/", "request", "{}");
         upstream.answers(new CompletableFuture<>());
         exchange(first, "stuck", "", 200);
@@ -298,7 +298,7 @@ class PayloadLogTest {
         assertThat(upstream.next().url()).isEqualTo("http://other/");
         drain(second);
         PayloadLog third = log("http://other/", "request", "{}");
-        assertThat(third.figures()).isSameAs(first.figures());
+        assertThat(third.metrics()).isSameAs(first.metrics());
         assertThat(logs.metrics().lines().filter(l -> l.startsWith("nereid_payload_queue_events{")))
                 .singleElement()
                 .asString()
@@ -310,16 +310,16 @@ class PayloadLogTest {
     }
 
     @Test
-    void whatWaitsIsBoundedInBytesAndPiecesCountAsTheyCome() throws Exception {
+    void theQueueIsBoundedInBytesIncludingPartialResponses() throws Exception {
         annotations.put("nereid.io/logger-queue-bytes", "10");
         PayloadLog log = log("http://sink/", "all", "{}");
-        PayloadLog.Heard heard = Objects.requireNonNull(begin(log));
-        heard.request("", bytes("12345678901"));
-        heard.response("", bytes("12345678"));
-        heard.response("", bytes("123"));
-        heard.response("", bytes("1"));
-        heard.end(200, 0);
-        assertThat(log.figures().lost(Figures.Loss.QUEUE_BYTES).sum()).isEqualTo(2);
+        PayloadLog.Heard recorder = Objects.requireNonNull(begin(log));
+        recorder.request("", bytes("12345678901"));
+        recorder.response("", bytes("12345678"));
+        recorder.response("", bytes("123"));
+        recorder.response("", bytes("1"));
+        recorder.end(200, 0);
+        assertThat(log.metrics().lost(PayloadMetrics.Loss.QUEUE_BYTES).sum()).isEqualTo(2);
         assertThat(log.waitingBytes()).isZero();
         assertThat(upstream.nothing()).isTrue();
         exchange(log, "1234567890", "", 200);
@@ -368,7 +368,7 @@ class PayloadLogTest {
     }
 
     @Test
-    void aBatchByTimeDoesNotWaitForEver() throws Exception {
+    void aTimedBatchIsSentAfterItsInterval() throws Exception {
         PayloadLog log = log(
                 directory.toUri().toString(),
                 "all",
@@ -378,7 +378,7 @@ class PayloadLogTest {
         exchange(log, "1", "2", 200, "ce-id", "x");
         FakeUpstream.Sent sent = upstream.next();
         assertThat(sent.url()).isEqualTo("http://marshal/");
-        assertThat(Trees.MAPPER.readTree(sent.body())).hasSize(1);
+        assertThat(JsonDocuments.MAPPER.readTree(sent.body())).hasSize(1);
         upstream.next();
         drain(log);
         assertThat(files())
@@ -387,18 +387,18 @@ class PayloadLogTest {
     }
 
     @Test
-    void aBatchThatCanNeverBeFullGoesWhenTheBytesAreUsedUp() throws Exception {
+    void aBatchThatCannotBecomeFullIsSentWhenTheBytesAreUsedUp() throws Exception {
         annotations.put("nereid.io/logger-queue-bytes", "10");
         PayloadLog log = log(directory.toUri().toString(), "request", "{\"batchSize\":100}");
         exchange(log, "12345678", "", 200, "ce-id", "a");
         exchange(log, "12345678", "", 200, "ce-id", "b");
         drain(log);
         assertThat(files()).containsExactly("default/iris/predictor/a-request.json");
-        assertThat(log.figures().lost(Figures.Loss.QUEUE_BYTES).sum()).isEqualTo(1);
+        assertThat(log.metrics().lost(PayloadMetrics.Loss.QUEUE_BYTES).sum()).isEqualTo(1);
     }
 
     @Test
-    void aStoreIsOpenedForItsServiceAndAFailedWriteIsTriedAgain() throws Exception {
+    void aStoreIsOpenedForItsServiceAndAFailedWriteIsRetried() throws Exception {
         Map<String, byte[]> objects = new ConcurrentHashMap<>();
         List<String> opened = new ArrayList<>();
         AtomicInteger tries = new AtomicInteger();
@@ -414,15 +414,15 @@ class PayloadLogTest {
             PayloadLog log = log(stores, "s3://bucket/logs", "request", "{\"storage\":{\"key\":\"mine\"}}");
             exchange(log, "1", "", 200, "ce-id", "a");
             drain(log);
-            assertThat(log.figures().retries.sum()).isEqualTo(1);
-            assertThat(log.figures().sent.sum()).isEqualTo(1);
+            assertThat(log.metrics().retries.sum()).isEqualTo(1);
+            assertThat(log.metrics().sent.sum()).isEqualTo(1);
         }
         assertThat(opened).containsExactly("s3://bucket/logs mine default");
         assertThat(objects).containsOnlyKeys("default/iris/predictor/a-request.json");
     }
 
     @Test
-    void aWriteThatTheStoreForbidsIsNotTriedAgain() throws Exception {
+    void aForbiddenWriteIsNotRetried() throws Exception {
         for (ErrorCode code : List.of(
                 ErrorCode.PERMISSION_DENIED,
                 ErrorCode.UNAUTHENTICATED,
@@ -434,16 +434,16 @@ class PayloadLogTest {
                 PayloadLog log = log(stores, "gs://bucket", "request", "{}");
                 exchange(log, "1", "", 200, "ce-id", "a");
                 drain(log);
-                assertThat(log.figures().lost(Figures.Loss.REFUSED).sum())
+                assertThat(log.metrics().lost(PayloadMetrics.Loss.REFUSED).sum())
                         .as("%s", code)
                         .isEqualTo(1);
-                assertThat(log.figures().retries.sum()).isZero();
+                assertThat(log.metrics().retries.sum()).isZero();
             }
         }
     }
 
     @Test
-    void aStoreThatHangsHoldsUpNeitherRequestsNorOtherLogs() throws Exception {
+    void aStoreThatHangsDelaysNeitherRequestsNorOtherLogs() throws Exception {
         CountDownLatch release = new CountDownLatch(1);
         try (PayloadLogs stores = new PayloadLogs(CLOCK, upstream, (url, storage, origin) -> (key, bytes) -> {
             try {
@@ -458,20 +458,21 @@ class PayloadLogTest {
                 exchange(hanging, "1", "", 200);
             }
             assertThat(hanging.waitingEvents()).isEqualTo(7);
-            assertThat(hanging.figures().lost(Figures.Loss.QUEUE_FULL).sum()).isEqualTo(13);
+            assertThat(hanging.metrics().lost(PayloadMetrics.Loss.QUEUE_FULL).sum())
+                    .isEqualTo(13);
             PayloadLog other = log(stores, directory.toUri().toString(), "request", "{}");
             exchange(other, "1", "", 200, "ce-id", "x");
             drain(other);
             assertThat(files()).containsExactly("default/iris/predictor/x-request.json");
             release.countDown();
             drain(hanging);
-            // Both are of one revision, whose figures they share.
-            assertThat(hanging.figures().sent.sum()).isEqualTo(7 + 1);
+            // Both are of one revision, whose metrics they share.
+            assertThat(hanging.metrics().sent.sum()).isEqualTo(7 + 1);
         }
     }
 
     @Test
-    void aStoreThatIsNotThereIsRefusedWithWhatToDo() {
+    void anUnsupportedStoreIsRejectedWithARemedy() {
         for (String url : List.of("s3://bucket/x", "gs://bucket", "abfs://c@a/x")) {
             assertThat(refusal(url)).contains("'" + url + "'").contains("file:///");
         }

@@ -19,12 +19,12 @@ class SettingsTest {
         return PayloadSettings.read(
                 url,
                 "",
-                Trees.MAPPER.readTree(specification),
+                JsonDocuments.MAPPER.readTree(specification),
                 annotation.length == 0 ? Map.of() : Map.of(annotation[0], annotation[1]));
     }
 
     @Test
-    void aLoggerThatSaysNothingLogsAllToTheBroker() throws Exception {
+    void defaultsLogEverythingToTheBroker() throws Exception {
         PayloadSettings settings = read("", "{}", "other/annotation", "x");
         assertThat(settings.url()).isEqualTo("http://default-broker");
         assertThat(settings.requests()).isTrue();
@@ -59,7 +59,7 @@ class SettingsTest {
         file:///x | {"batchSize":0}                                    | logger.batchSize is '0'
         file:///x | {"batchInterval":"soon"}                           | logger.batchInterval is 'soon'
         """)
-    void whatIsNotUnderstoodIsRefusedByName(String url, String specification, String text) {
+    void unknownSettingsAreRejectedByName(String url, String specification, String text) {
         assertThatThrownBy(() -> read(url, specification)).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             assertThat(e.describe()).contains(text.strip());
@@ -79,7 +79,7 @@ class SettingsTest {
     }
 
     @Test
-    void oneThingSaidTwiceMustBeTheSame() throws Exception {
+    void aSettingThatIsGivenTwiceMustBeTheSame() throws Exception {
         String specification = "{\"storage\":{\"parameters\":{\"samplingRate\":\"0.5\"}}}";
         assertThat(read("file:///x", specification, "nereid.io/logger-sampling", "0.5")
                         .samplingRate())

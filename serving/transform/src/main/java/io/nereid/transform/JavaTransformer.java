@@ -136,7 +136,8 @@ public final class JavaTransformer implements AutoCloseable {
 
     /** The endpoint of a JSON transformer in front of a predictor. Requires {@link #ofJson}. */
     public ProtocolCodec json(Predictor predictor) {
-        return new JsonCodec((JsonTransformer) transformer, new Faults(classes.loader(), modelName), pool, predictor);
+        return new JsonTransformerCodec(
+                (JsonTransformer) transformer, new UserCodeErrors(classes.loader(), modelName), pool, predictor);
     }
 
     /**
@@ -153,7 +154,7 @@ public final class JavaTransformer implements AutoCloseable {
             Duration timeout,
             BiFunction<InferenceEngine, ModelControl, T> views) {
         TransformedModels models = new TransformedModels(
-                new Steps((Transformer) transformer, modelName), pool, engine, control, timeout.toNanos());
+                new TransformerSteps((Transformer) transformer, modelName), pool, engine, control, timeout.toNanos());
         return views.apply(models, models);
     }
 

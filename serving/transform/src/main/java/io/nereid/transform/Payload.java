@@ -15,103 +15,111 @@ import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Named tensors, and the parameters beside them. Immutable; those that the server gives are valid during the step that they
- * were given for, and what is read of them is a copy.
+ * Named tensors with the parameters of a request or response. Immutable. The payloads that the server passes are valid
+ * only during the step that they are passed to; the arrays that the getters return are copies.
  *
- * <p>What is asked for and not there, or of another type, is an {@link IllegalArgumentException} that says so: the client's
- * fault in {@link Transformer#preprocess}.
+ * <p>A getter throws an {@link IllegalArgumentException} for a tensor that is missing or has another type. In
+ * {@link Transformer#preprocess} that makes it the client's error.
+ *
+ * <pre>{@code
+ * Payload payload = Payload.of("input", new float[][] {{1, 2}, {3, 4}}).withParameter("seed", 7L);
+ * float[][] rows = payload.floatRows("input");
+ * }</pre>
  */
 public final class Payload {
     private static final Payload EMPTY = new Payload(Map.of(), Map.of());
 
-    private final Map<String, Field> fields;
+    private final Map<String, PayloadTensor> fields;
     private final Map<String, Object> parameters;
 
-    private Payload(Map<String, Field> fields, Map<String, Object> parameters) {
+    private Payload(Map<String, PayloadTensor> fields, Map<String, Object> parameters) {
         this.fields = fields;
         this.parameters = parameters;
     }
 
-    /** What a client sent, or a predictor answered; the tensors stay the caller's. */
-    static Payload of(List<Tensor> tensors, Map<String, Object> parameters, Field.Scope scope) {
-        Map<String, Field> fields = new LinkedHashMap<>();
+    /** Wraps the tensors of a request or of a predictor's response; the caller keeps their ownership. */
+    static Payload of(List<Tensor> tensors, Map<String, Object> parameters, PayloadTensor.Scope scope) {
+        Map<String, PayloadTensor> fields = new LinkedHashMap<>();
         for (Tensor tensor : tensors) {
-            fields.put(tensor.name(), Field.of(tensor, scope));
+            fields.put(tensor.name(), PayloadTensor.of(tensor, scope));
         }
         return new Payload(Collections.unmodifiableMap(fields), parameters);
     }
 
-    /** Nothing. */
+    /** The payload without tensors and parameters. */
     public static Payload empty() {
         return EMPTY;
     }
 
-    /** One tensor, as {@link #with(String, Object)} makes it. */
+    /** A payload of one tensor, created as by {@link #with(String, Object)}. */
     public static Payload of(String name, Object values) {
         return EMPTY.with(name, values);
     }
 
     /**
-     * This and one more tensor, or another one of the same name. Arrays are not copied; leave them as they are.
+     * Returns this payload with one more tensor; replaces a tensor of the same name. Arrays are not copied: do not
+     * change them afterwards.
      *
-     * @param values an array, of one dimension or more, of float (FP32), double (FP64), long (INT64), int (INT32), short
-     *     (INT16), byte (INT8), boolean (BOOL) or String (BYTES, as UTF-8); or one such value, for a tensor of shape [1]
-     * @throws IllegalArgumentException for anything else, and for rows of different lengths
+     * @param values an array, of one dimension or more, of float (FP32), double (FP64), long (INT64), int (INT32),
+     *     short (INT16), byte (INT8), boolean (BOOL) or String (BYTES, as UTF-8); or one such value, for a tensor of
+     *     shape [1]
+     * @throws IllegalArgumentException for any other type, and for rows of different lengths
      */
     public Payload with(String name, Object values) {
-        return put(name, Field.of(values));
+        return put(name, PayloadTensor.of(values));
     }
 
     /**
-     * This and one more tensor, of any type.
+     * Returns this payload with one more tensor, of any type.
      *
      * @param values as many as the shape has: an array of the Java type of the same size ({@code byte[]} for UINT8 and
-     *     {@code short[]} for the bits of FP16 and BF16, for example), or {@code byte[][]} or {@code String[]} for BYTES
-     * @throws IllegalArgumentException when these do not fit
+     *     {@code short[]} for the bits of FP16 and BF16, for example), or {@code byte[][]} or {@code String[]} for
+     *     BYTES
+     * @throws IllegalArgumentException when type, shape and values do not match
      */
     public Payload with(String name, DataType type, Shape shape, Object values) {
-        return put(name, Field.of(type, shape, values));
+        return put(name, PayloadTensor.of(type, shape, values));
     }
 
-    private Payload put(String name, Field field) {
-        Map<String, Field> next = new LinkedHashMap<>(fields);
+    private Payload put(String name, PayloadTensor field) {
+        Map<String, PayloadTensor> next = new LinkedHashMap<>(fields);
         next.put(name, field);
         return new Payload(Collections.unmodifiableMap(next), parameters);
     }
 
-    /** This without a tensor. */
+    /** Returns this payload without a tensor. */
     public Payload without(String name) {
-        Map<String, Field> next = new LinkedHashMap<>(fields);
+        Map<String, PayloadTensor> next = new LinkedHashMap<>(fields);
         next.remove(name);
         return new Payload(Collections.unmodifiableMap(next), parameters);
     }
 
-    /** This with a tensor under another name; its values are not copied. */
+    /** Returns this payload with a tensor under another name; its values are not copied. */
     public Payload renamed(String from, String to) {
-        Field field = field(from);
-        Map<String, Field> next = new LinkedHashMap<>();
+        PayloadTensor field = field(from);
+        Map<String, PayloadTensor> next = new LinkedHashMap<>();
         fields.forEach((name, each) -> next.put(name.equals(from) ? to : name, name.equals(from) ? field : each));
         return new Payload(Collections.unmodifiableMap(next), parameters);
     }
 
-    /** This with a parameter: a Boolean, Long, Double or String. */
+    /** Returns this payload with one more parameter: a Boolean, Long, Double or String. */
     public Payload withParameter(String name, Object value) {
         Map<String, Object> next = new LinkedHashMap<>(parameters);
         next.put(name, value);
         return new Payload(fields, Collections.unmodifiableMap(next));
     }
 
-    /** The parameters of the request or the answer; values are Boolean, Long, Double or String. */
+    /** The parameters of the request or response; values are Boolean, Long, Double or String. */
     public Map<String, Object> parameters() {
         return parameters;
     }
 
-    /** The names of the tensors, in their order. */
+    /** The names of the tensors, in order. */
     public List<String> names() {
         return List.copyOf(fields.keySet());
     }
 
-    /** Whether there is a tensor of this name. */
+    /** Whether a tensor of this name exists. */
     public boolean has(String name) {
         return fields.containsKey(name);
     }
@@ -126,12 +134,12 @@ public final class Payload {
         return field(name).shape();
     }
 
-    /** The values of a tensor of numbers, row by row. */
+    /** The values of a numeric tensor, in row-major order. */
     public float[] floats(String name) {
         return field(name).floats(name);
     }
 
-    /** The values of a tensor of numbers as rows: its first dimension, and all others together. */
+    /** The values of a numeric tensor as rows: by its first dimension, with all others flattened. */
     public float[][] floatRows(String name) {
         float[] all = floats(name);
         Shape shape = shape(name);
@@ -148,62 +156,71 @@ public final class Payload {
         return rows;
     }
 
-    /** The values of a tensor of numbers, row by row. */
+    /** The values of a numeric tensor, in row-major order. */
     public double[] doubles(String name) {
         return field(name).doubles(name);
     }
 
-    /** The values of a tensor of whole numbers, row by row; UINT64 above the greatest long are negative. */
+    /**
+     * The values of an integer tensor, in row-major order. UINT64 values above {@link Long#MAX_VALUE} become negative.
+     */
     public long[] longs(String name) {
         return field(name).longs(name);
     }
 
-    /** The values of a tensor of whole numbers that fit, row by row. */
+    /**
+     * The values of an integer tensor, in row-major order.
+     *
+     * @throws IllegalArgumentException also for a value outside the range of int
+     */
     public int[] ints(String name) {
         long[] all = longs(name);
         int[] narrow = new int[all.length];
         for (int i = 0; i < all.length; i++) {
             if (all[i] != (int) all[i]) {
-                throw new IllegalArgumentException("tensor '" + name + "' holds " + all[i] + ", which is no int");
+                throw new IllegalArgumentException("tensor '" + name + "' holds " + all[i] + ", which is not an int");
             }
             narrow[i] = (int) all[i];
         }
         return narrow;
     }
 
-    /** The values of a tensor of truth values, row by row. */
+    /** The values of a BOOL tensor, in row-major order. */
     public boolean[] booleans(String name) {
         return field(name).booleans(name);
     }
 
-    /** The elements of a tensor of BYTES as UTF-8, row by row. */
+    /** The elements of a BYTES tensor as UTF-8, in row-major order. */
     public String[] texts(String name) {
         return field(name).texts(name);
     }
 
-    /** The elements of a tensor of BYTES, row by row. */
+    /** The elements of a BYTES tensor, in row-major order. */
     public byte[][] bytes(String name) {
         return field(name).bytes(name);
     }
 
-    /** The values as they are in memory, little-endian; valid as long as this is. Do not change them. */
+    /**
+     * The values as they are in memory, little-endian, without a copy; valid as long as this payload. Do not change
+     * them.
+     */
     public ByteBuffer buffer(String name) {
         return field(name).buffer();
     }
 
-    private Field field(String name) {
-        Field field = find(name);
+    private PayloadTensor field(String name) {
+        PayloadTensor field = find(name);
         if (field == null) {
-            throw new IllegalArgumentException("there is no tensor '" + name + "', there are " + fields.keySet());
+            throw new IllegalArgumentException("there is not a tensor '" + name + "', there are " + fields.keySet());
         }
         return field;
     }
 
-    private @Nullable Field find(String name) {
+    private @Nullable PayloadTensor find(String name) {
         return fields.get(name);
     }
 
-    /** The tensors, new or with one more count; the caller owns them. */
+    /** The tensors, newly created or retained; the caller owns them. */
     List<Tensor> tensors() {
         List<Tensor> all = new ArrayList<>(fields.size());
         try {

@@ -18,18 +18,18 @@ import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One request on its way through the steps: before, the predictor, after. Steps run on the executor, answers one after the
- * other. Thread-safe: what changes is guarded by this.
+ * One request through the steps: preprocess, the predictor, postprocess. Steps run on the executor; responses are
+ * processed one after the other, so that their order is kept. Thread-safe: mutable state is guarded by this.
  */
 final class TransformedCall implements InferenceEngine.Call, ResponseSink {
-    private final Steps steps;
+    private final TransformerSteps steps;
     private final InferenceEngine predictor;
     private final Executor executor;
     private final InferenceRequest request;
     private final ResponseSink sink;
     private final long deadlineNanos;
 
-    /** Answers that wait for their step. */
+    /** Responses that wait for postprocess. */
     private final ArrayDeque<Answer> answers = new ArrayDeque<>();
 
     private InferenceEngine.@Nullable Call call;
@@ -37,14 +37,14 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
     private boolean stepping;
     private boolean ended;
 
-    /** An answer of the predictor, or its failure. */
+    /** A response of the predictor, or its failure. */
     private record Answer(
             @Nullable InferenceResponse response,
             boolean last,
             @Nullable ServingException failure) {}
 
     TransformedCall(
-            Steps steps,
+            TransformerSteps steps,
             InferenceEngine predictor,
             Executor executor,
             InferenceRequest request,
@@ -67,23 +67,23 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
             executor.execute(this::before);
         } catch (RejectedExecutionException e) {
             request.release();
-            sink.fail(ending());
+            sink.fail(shuttingDown());
         }
     }
 
-    private static ServingException ending() {
-        return ServingException.of(ErrorCode.UNAVAILABLE, "the transformer is ending", "try again");
+    private static ServingException shuttingDown() {
+        return ServingException.of(ErrorCode.UNAVAILABLE, "the transformer is shutting down", "try again");
     }
 
     private void before() {
-        Steps.Made made = null;
+        TransformerSteps.Made made = null;
         ServingException failure = null;
         synchronized (this) {
             if (cancelled) {
                 failure = ServingException.of(ErrorCode.CANCELLED, "the request was cancelled");
             }
         }
-        Field.Scope scope = new Field.Scope();
+        PayloadTensor.Scope scope = new PayloadTensor.Scope();
         if (failure == null) {
             try {
                 if (steps.ownSpecs()) {
@@ -99,14 +99,14 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
         }
         if (made == null) {
             request.release();
-            sink.fail(failure == null ? ending() : failure);
+            sink.fail(failure == null ? shuttingDown() : failure);
         } else {
             ask(made.tensors(), made);
         }
     }
 
-    /** Sends what was made, or what the client sent when there is no step before. */
-    private void ask(List<Tensor> inputs, Steps.@Nullable Made made) {
+    /** Sends the result of preprocess to the predictor, or the client's inputs when there is no preprocess. */
+    private void ask(List<Tensor> inputs, TransformerSteps.@Nullable Made made) {
         List<Tensor> sent = inputs;
         if (made == null) {
             sent = new ArrayList<>(request.inputs().size());
@@ -132,6 +132,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
             call = begun;
             late = cancelled;
         }
+        // cancel() ran before the call was known.
         if (late) {
             begun.cancel();
         }
@@ -169,6 +170,9 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
         }
     }
 
+    /**
+     * Queues a response. At most one task processes the queue: the caller that finds no task running starts one.
+     */
     private void take(Answer answer) {
         synchronized (this) {
             answers.add(answer);
@@ -180,7 +184,8 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
         try {
             executor.execute(this::after);
         } catch (RejectedExecutionException e) {
-            end(ending());
+            // The pool is closed: drain the queue here, so that every response is released.
+            end(shuttingDown());
             after();
         }
     }
@@ -209,7 +214,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
             if (response != null) {
                 response.close();
             }
-            end(answer.failure == null ? ending() : answer.failure);
+            end(answer.failure == null ? shuttingDown() : answer.failure);
             return;
         }
         if (answer.last && response.outputs().isEmpty()) {
@@ -217,7 +222,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
             return;
         }
         InferenceResponse made;
-        Field.Scope scope = new Field.Scope();
+        PayloadTensor.Scope scope = new PayloadTensor.Scope();
         try {
             made = after(response, scope);
         } catch (RuntimeException e) {
@@ -231,30 +236,30 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
         finish(made, answer.last);
     }
 
-    private InferenceResponse after(InferenceResponse response, Field.Scope scope) {
-        Steps.Made made = steps.after(
+    private InferenceResponse after(InferenceResponse response, PayloadTensor.Scope scope) {
+        TransformerSteps.Made made = steps.after(
                 Payload.of(response.outputs(), response.parameters(), scope),
                 Payload.of(request.inputs(), request.parameters(), scope));
-        return new InferenceResponse(response.servable(), response.id(), wanted(made.tensors()), made.parameters());
+        return new InferenceResponse(response.servable(), response.id(), requested(made.tensors()), made.parameters());
     }
 
-    /** The outputs that the client asked for, in its order. */
-    private List<Tensor> wanted(List<Tensor> made) {
+    /** Selects the outputs that the client requested, in its order. */
+    private List<Tensor> requested(List<Tensor> made) {
         if (request.outputs().isEmpty()) {
             return made;
         }
         List<Tensor> chosen = new ArrayList<>();
         try {
-            for (RequestedOutput wanted : request.outputs()) {
-                if (wanted.classes() > 0) {
+            for (RequestedOutput requested : request.outputs()) {
+                if (requested.classes() > 0) {
                     throw ServingException.invalidArgument(
-                            "output '" + wanted.name() + "' cannot be asked for as classes: a transformer makes it");
+                            "output '" + requested.name() + "' cannot be requested as classes: a transformer makes it");
                 }
                 Tensor found = made.stream()
-                        .filter(t -> t.name().equals(wanted.name()))
+                        .filter(t -> t.name().equals(requested.name()))
                         .findFirst()
                         .orElseThrow(() -> ServingException.invalidArgument(
-                                "unexpected inference output '" + wanted.name() + "' for model '" + steps.modelName
+                                "unexpected inference output '" + requested.name() + "' for model '" + steps.modelName
                                         + "'",
                                 "it has " + made.stream().map(Tensor::name).toList()));
                 chosen.add(found.retain());
@@ -278,7 +283,7 @@ final class TransformedCall implements InferenceEngine.Call, ResponseSink {
         sink.next(response, last);
     }
 
-    /** Ends the request with a failure, once. */
+    /** Ends the request with a failure, unless it has ended. */
     private void end(ServingException e) {
         synchronized (this) {
             if (ended) {

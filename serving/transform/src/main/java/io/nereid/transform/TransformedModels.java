@@ -14,16 +14,21 @@ import java.util.Map;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 
-/** A predictor's models behind the steps, under the same names. Thread-safe: fixed. */
+/** The predictor's models with the transformer's steps around them, under the same names. Thread-safe: immutable. */
 final class TransformedModels implements InferenceEngine, ModelControl {
-    private final Steps steps;
+    private final TransformerSteps steps;
     private final Executor executor;
     private final InferenceEngine engine;
     private final ModelControl control;
     private final long timeoutNanos;
 
-    /** @param timeoutNanos most time from a request's arrival; 0 for no limit */
-    TransformedModels(Steps steps, Executor executor, InferenceEngine engine, ModelControl control, long timeoutNanos) {
+    /** @param timeoutNanos the longest time from a request's arrival; 0 for no limit */
+    TransformedModels(
+            TransformerSteps steps,
+            Executor executor,
+            InferenceEngine engine,
+            ModelControl control,
+            long timeoutNanos) {
         this.steps = steps;
         this.executor = executor;
         this.engine = engine;
@@ -38,7 +43,7 @@ final class TransformedModels implements InferenceEngine, ModelControl {
         return call;
     }
 
-    /** When the predictor's answer is pointless. */
+    /** The earlier of the client's deadline and the service's timeout. */
     private long deadline(InferenceRequest request) {
         long own = request.arrivedNanos() + timeoutNanos;
         boolean earlier = request.deadlineNanos() == Long.MAX_VALUE || own - request.deadlineNanos() < 0;
@@ -56,11 +61,11 @@ final class TransformedModels implements InferenceEngine, ModelControl {
         if (!steps.ownSpecs()) {
             return config;
         }
-        ModelMetadata told = metadata(model);
+        ModelMetadata metadata = metadata(model);
         return config.toBuilder()
                 .maxBatchSize(0)
-                .inputs(told.inputs())
-                .outputs(told.outputs())
+                .inputs(metadata.inputs())
+                .outputs(metadata.outputs())
                 .document(Map.of())
                 .build();
     }

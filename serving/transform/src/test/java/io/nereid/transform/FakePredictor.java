@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 /** A predictor that keeps requests until the test answers them. Thread-safe as far as tests need. */
 final class FakePredictor implements InferenceEngine, ModelControl {
     record Asked(InferenceRequest request, ResponseSink sink) {
-        /** Answers with {@code y}: these values. */
+        /** Responds with these values as {@code y}. */
         void answer(boolean last, float... values) {
             List<Tensor> outputs = new ArrayList<>(Payload.of("y", values).tensors());
             sink.next(
@@ -35,27 +35,29 @@ final class FakePredictor implements InferenceEngine, ModelControl {
                     last);
         }
 
-        /** The values of the input {@code x}, which is given up. */
+        /** The values of the input {@code x}, which is released. */
         float[] x() {
             try {
-                return Payload.of(request.inputs(), Map.of(), new Field.Scope()).floats("x");
+                return Payload.of(request.inputs(), Map.of(), new PayloadTensor.Scope())
+                        .floats("x");
             } finally {
                 request.release();
             }
         }
     }
 
-    /** What a client gets. Thread-safe. */
+    /** The responses that a client receives. Thread-safe. */
     static final class Client implements ResponseSink {
-        final List<String> heard = new ArrayList<>();
+        final List<String> received = new ArrayList<>();
         final CompletableFuture<Void> ended = new CompletableFuture<>();
 
-        @Nullable ServingException failure;
+        @Nullable
+        ServingException failure;
 
         @Override
         public synchronized void next(InferenceResponse response, boolean last) {
             StringBuilder text = new StringBuilder(response.servable() + "#" + response.id());
-            Payload read = Payload.of(response.outputs(), response.parameters(), new Field.Scope());
+            Payload read = Payload.of(response.outputs(), response.parameters(), new PayloadTensor.Scope());
             for (String name : read.names()) {
                 text.append(' ').append(name).append('=');
                 text.append(
@@ -64,7 +66,7 @@ final class FakePredictor implements InferenceEngine, ModelControl {
                                 : java.util.Arrays.toString(read.floats(name)));
             }
             response.close();
-            heard.add(text.toString());
+            received.add(text.toString());
             if (last) {
                 ended.complete(null);
             }

@@ -17,10 +17,10 @@ import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 class PayloadTest {
-    /** What the values are as a tensor, and as the next step reads that. */
+    /** Checks values in a payload, and again after a conversion to a tensor. */
     private static void passed(Payload payload, Consumer<Payload> check) {
         List<Tensor> tensors = payload.tensors();
-        Field.Scope scope = new Field.Scope();
+        PayloadTensor.Scope scope = new PayloadTensor.Scope();
         try {
             check.accept(Payload.of(tensors, payload.parameters(), scope));
         } finally {
@@ -30,7 +30,7 @@ class PayloadTest {
     }
 
     @Test
-    void arraysOfEveryTypeArriveAsTheyWere() {
+    void arraysOfEveryTypeRoundTrip() {
         Payload sent = Payload.of("f", new float[] {1.5f, -2})
                 .with("d", new double[] {1e300})
                 .with("l", new long[] {Long.MIN_VALUE, 7})
@@ -81,7 +81,7 @@ class PayloadTest {
     }
 
     @Test
-    void oneValueIsATensorOfOne() {
+    void aSingleValueBecomesATensorOfShapeOne() {
         passed(Payload.of("x", 2.5).with("t", "word").with("z", true), p -> {
             assertThat(p.shape("x")).isEqualTo(Shape.of(1));
             assertThat(p.doubles("x")).containsExactly(2.5);
@@ -91,7 +91,7 @@ class PayloadTest {
     }
 
     @Test
-    void typesThatJavaHasNotAreGivenInBits() {
+    void typesWithoutAJavaEquivalentAreGivenAsBits() {
         Payload sent = Payload.empty()
                 .with("h", DataType.FP16, Shape.of(4), new short[] {0x3c00, (short) 0xc000, 0x0001, 0x7c00})
                 .with("g", DataType.BF16, Shape.of(1), new short[] {0x3fc0})
@@ -112,7 +112,7 @@ class PayloadTest {
     }
 
     @Test
-    void whatDoesNotFitIsRefused() {
+    void rejectsValuesThatDoNotMatch() {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Payload.of("x", new float[][] {{1}, {1, 2}}))
                 .withMessageContaining("rows of different lengths");
@@ -121,10 +121,10 @@ class PayloadTest {
                 .withMessageContaining("rows of different lengths");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Payload.of("x", List.of(1)))
-                .withMessageContaining("is no tensor; expected an array");
+                .withMessageContaining("is not a tensor; expected an array");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Payload.of("x", new Integer[] {1}))
-                .withMessageContaining("is no tensor");
+                .withMessageContaining("is not a tensor");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> Payload.empty().with("x", DataType.FP32, Shape.of(2), new float[3]))
                 .withMessageContaining("a float[] of 3 does not fit FP32[2]");
@@ -139,22 +139,24 @@ class PayloadTest {
     }
 
     @Test
-    void whatIsNotThereOrOfAnotherTypeIsTold() {
+    void reportsMissingTensorsAndOtherTypes() {
         Payload p = Payload.of("x", new float[] {1}).with("t", "a").with("big", 1L << 40);
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> p.floats("y"))
-                .withMessage("there is no tensor 'y', there are [x, t, big]");
+                .withMessage("there is not a tensor 'y', there are [x, t, big]");
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> p.texts("x"))
                 .withMessage("tensor 'x' is of type FP32, expected BYTES");
         assertThatIllegalArgumentException().isThrownBy(() -> p.longs("x")).withMessageContaining("whole numbers");
         assertThatIllegalArgumentException().isThrownBy(() -> p.floats("t")).withMessageContaining("numbers");
         assertThatIllegalArgumentException().isThrownBy(() -> p.booleans("t")).withMessageContaining("BOOL");
-        assertThatIllegalArgumentException().isThrownBy(() -> p.ints("big")).withMessageContaining("which is no int");
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> p.ints("big"))
+                .withMessageContaining("which is not an int");
     }
 
     @Test
-    void changesLeaveTheFirstOneAsItWas() {
+    void changesReturnANewPayload() {
         Payload first = Payload.of("x", 1f).with("y", 2f);
         Payload next = first.without("y").renamed("x", "z").withParameter("k", "v");
         assertThat(first.names()).containsExactly("x", "y");
@@ -170,7 +172,7 @@ class PayloadTest {
     void tensorsOfTheServerPassWithoutACopyAndOnlyDuringTheStep() {
         try (Tensor tensor = Tensor.allocate("x", DataType.FP32, Shape.of(2))) {
             tensor.buffer().putFloat(1).putFloat(2);
-            Field.Scope scope = new Field.Scope();
+            PayloadTensor.Scope scope = new PayloadTensor.Scope();
             Payload given = Payload.of(List.of(tensor), Map.of(), scope);
             List<Tensor> passed = given.renamed("x", "y").tensors();
             try {
@@ -188,7 +190,7 @@ class PayloadTest {
     }
 
     @Test
-    void aDamagedTensorOfBytesIsRefused() {
+    void rejectsATruncatedBytesTensor() {
         try (Tensor tensor = Tensor.over(
                 "x",
                 DataType.BYTES,
@@ -204,7 +206,7 @@ class PayloadTest {
                         9),
                 0,
                 9)) {
-            Payload given = Payload.of(List.of(tensor), Map.of(), new Field.Scope());
+            Payload given = Payload.of(List.of(tensor), Map.of(), new PayloadTensor.Scope());
             assertThatIllegalArgumentException()
                     .isThrownBy(() -> given.texts("x"))
                     .withMessage("tensor 'x' ends within its element 1");

@@ -41,9 +41,9 @@ class TransformedModelsTest {
         tasks.add(task);
     };
 
-    /** Every tensor that a client sent was given up once. */
+    /** Checks that every tensor of the client was released once. */
     @AfterEach
-    void nothingIsHeld() {
+    void allTensorsAreReleased() {
         for (Tensor tensor : sent) {
             MemoryRegion region = tensor.region();
             assertThatThrownBy(region::retain).as("the input is held").isInstanceOf(RuntimeException.class);
@@ -58,7 +58,7 @@ class TransformedModelsTest {
     }
 
     private TransformedModels models(Transformer transformer) {
-        return new TransformedModels(new Steps(transformer, "m"), executor, predictor, predictor, 1_000);
+        return new TransformedModels(new TransformerSteps(transformer, "m"), executor, predictor, predictor, 1_000);
     }
 
     private InferenceRequest request(Payload payload, RequestedOutput... outputs) {
@@ -68,7 +68,7 @@ class TransformedModelsTest {
                 ModelRef.latest("m"), "7", tensors, List.of(outputs), payload.parameters(), Long.MAX_VALUE, 0);
     }
 
-    /** Words in, words out. */
+    /** Has inputs and outputs of its own: words. */
     private static class Words implements Transformer {
         @Override
         public List<TensorSpec> inputs(List<TensorSpec> predictor) {
@@ -102,7 +102,7 @@ class TransformedModelsTest {
         }
     }
 
-    /** Doubles what comes in. */
+    /** Doubles the inputs. */
     private static final class Before implements Transformer {
         @Override
         public Payload preprocess(Payload request) {
@@ -114,7 +114,7 @@ class TransformedModelsTest {
         }
     }
 
-    /** Halves what goes out. */
+    /** Halves the outputs. */
     private static class After implements Transformer {
         @Override
         public Payload postprocess(Payload answer, Payload request) throws Exception {
@@ -127,7 +127,7 @@ class TransformedModelsTest {
     }
 
     @Test
-    void aRequestGoesThroughBothStepsAndThePredictorSeesWhatTheFirstMade() {
+    void aRequestRunsThroughBothStepsAndThePredictor() {
         Client client = new Client();
         Call unused = models(new Words())
                 .infer(request(Payload.of("text", new String[] {"1.5", "2"}).withParameter("a", "b")), client);
@@ -139,33 +139,33 @@ class TransformedModelsTest {
         assertThat(predictor.asked(0).request().id()).isEqualTo("7");
         assertThat(predictor.asked(0).x()).containsExactly(1.5f, 1, 2, 1);
         predictor.asked(0).answer(true, 10, 20);
-        assertThat(client.heard).isEmpty();
+        assertThat(client.received).isEmpty();
         run();
-        assertThat(client.heard).containsExactly("m:3#7 word=[1.5->10.0, 2->20.0] count=[2.0]");
+        assertThat(client.received).containsExactly("m:3#7 word=[1.5->10.0, 2->20.0] count=[2.0]");
         assertThat(client.ended).isDone();
     }
 
     @Test
-    void onlyTheStepsThatThereAreTakeAThread() {
+    void onlyOverriddenStepsRunOnTheExecutor() {
         Client client = new Client();
         Call first = models(new Before()).infer(request(Payload.of("x", new float[] {1, 2})), client);
         run();
         assertThat(predictor.asked(0).x()).containsExactly(2, 4);
         predictor.asked(0).answer(true, 3);
         assertThat(tasks).isEmpty();
-        assertThat(client.heard).containsExactly("m:3#7 y=[3.0]");
+        assertThat(client.received).containsExactly("m:3#7 y=[3.0]");
 
         Call second = models(new After()).infer(request(Payload.of("x", new float[] {1, 2})), client);
         assertThat(tasks).isEmpty();
         assertThat(predictor.asked(1).x()).containsExactly(1, 2);
         predictor.asked(1).answer(true, 3);
         run();
-        assertThat(client.heard.get(1)).endsWith("y=[1.5]");
+        assertThat(client.received.get(1)).endsWith("y=[1.5]");
         assertThat(first).isNotSameAs(second);
     }
 
     @Test
-    void manyAnswersAreTakenInTheirOrder() {
+    void decoupledResponsesKeepTheirOrder() {
         Client client = new Client();
         Call unused = models(new After()).infer(request(Payload.of("x", 1f)), client);
         predictor.asked(0).x();
@@ -182,21 +182,21 @@ class TransformedModelsTest {
                                 new io.nereid.spi.ServableId("m", 3), "7", List.of(), Map.of()),
                         true);
         run();
-        assertThat(client.heard.stream().map(t -> t.substring(t.indexOf('#'))))
+        assertThat(client.received.stream().map(t -> t.substring(t.indexOf('#'))))
                 .containsExactly("#7 y=[1.0]", "#7 y=[2.0]", "#7 y=[3.0]", "#7");
         assertThat(client.ended).isDone();
     }
 
     @Test
-    void clientsMeetTheTensorsOfTheTransformer() {
+    void metadataShowTheTensorsOfTheTransformer() {
         TransformedModels models = models(new Words());
-        ModelMetadata told = models.metadata(ModelRef.latest("m"));
-        assertThat(told.inputs()).extracting(TensorSpec::name).containsExactly("text");
-        assertThat(told.outputs()).extracting(TensorSpec::name).containsExactly("word");
-        assertThat(Objects.requireNonNull(told.signature("")).inputs()).isEqualTo(told.inputs());
-        assertThat(told.maxBatchSize()).isZero();
+        ModelMetadata metadata = models.metadata(ModelRef.latest("m"));
+        assertThat(metadata.inputs()).extracting(TensorSpec::name).containsExactly("text");
+        assertThat(metadata.outputs()).extracting(TensorSpec::name).containsExactly("word");
+        assertThat(Objects.requireNonNull(metadata.signature("")).inputs()).isEqualTo(metadata.inputs());
+        assertThat(metadata.maxBatchSize()).isZero();
         ModelConfig config = models.config(ModelRef.latest("m"));
-        assertThat(config.inputs()).isEqualTo(told.inputs());
+        assertThat(config.inputs()).isEqualTo(metadata.inputs());
         assertThat(config.maxBatchSize()).isZero();
         assertThat(models(new After()).metadata(ModelRef.latest("m")))
                 .isEqualTo(predictor.metadata(ModelRef.latest("m")));
@@ -215,7 +215,7 @@ class TransformedModelsTest {
     }
 
     @Test
-    void whatWasNotToldIsRefusedBeforeTheStep() {
+    void inputsThatDoNotMatchTheSpecsAreRejectedBeforeTheStep() {
         assertThat(refused(new Words(), Payload.of("text", new float[] {1})))
                 .hasMessage("input 'text' of model 'm' is of type FP32, expected BYTES")
                 .extracting(ServingException::code)
@@ -227,7 +227,7 @@ class TransformedModelsTest {
     }
 
     @Test
-    void whatStepsThrowIsTheClientsFaultOrTheirs() {
+    void exceptionsOfStepsMapToErrorCodes() {
         assertThat(refused(new Words(), Payload.of("text", "abc")))
                 .hasMessage("For input string: \"abc\"")
                 .extracting(ServingException::code)
@@ -259,7 +259,7 @@ class TransformedModelsTest {
     }
 
     @Test
-    void whatTheLastStepThrowsEndsTheRequestOnce() {
+    void anExceptionOfPostprocessEndsTheRequestOnce() {
         Transformer broken = new After() {
             @Override
             public Payload postprocess(Payload answer, Payload request) throws Exception {
@@ -273,12 +273,12 @@ class TransformedModelsTest {
         predictor.asked(0).answer(true, 1);
         run();
         assertThat(Objects.requireNonNull(client.failure)).hasMessageContaining("postprocess of the transformer");
-        assertThat(client.heard).isEmpty();
+        assertThat(client.received).isEmpty();
         assertThat(predictor.cancelled).hasValue(1);
     }
 
     @Test
-    void thePredictorsFailureIsTheClients() {
+    void theClientReceivesThePredictorsFailure() {
         Client client = new Client();
         Call unused = models(new After()).infer(request(Payload.of("x", 1f)), client);
         predictor.asked(0).x();
@@ -289,7 +289,7 @@ class TransformedModelsTest {
     }
 
     @Test
-    void onlyTheOutputsThatWereAskedForAreAnswered() {
+    void returnsOnlyTheRequestedOutputs() {
         Client client = new Client();
         Call unused =
                 models(new Words()).infer(request(Payload.of("text", "1"), new RequestedOutput("count", 0)), client);
@@ -298,7 +298,7 @@ class TransformedModelsTest {
         predictor.asked(0).x();
         predictor.asked(0).answer(true, 5);
         run();
-        assertThat(client.heard.get(0)).endsWith("#7 count=[1.0]");
+        assertThat(client.received.get(0)).endsWith("#7 count=[1.0]");
 
         Client wrong = new Client();
         Call more = models(new Words()).infer(request(Payload.of("text", "1"), new RequestedOutput("y", 0)), wrong);
@@ -311,7 +311,7 @@ class TransformedModelsTest {
     }
 
     @Test
-    void cancellingReachesThePredictorOrComesBeforeIt() {
+    void cancellationReachesThePredictorOrPreventsTheCall() {
         Client early = new Client();
         Call first = models(new Words()).infer(request(Payload.of("text", "1")), early);
         first.cancel();
@@ -329,7 +329,7 @@ class TransformedModelsTest {
     }
 
     @Test
-    void thePredictorIsToldWhenItsAnswerIsPointless() {
+    void thePredictorReceivesTheDeadline() {
         Call first = models(new After()).infer(request(Payload.of("x", 1f)), new Client());
         assertThat(predictor.asked(0).request().deadlineNanos()).isEqualTo(1_000);
         InferenceRequest sooner = request(Payload.of("x", 1f));
@@ -348,7 +348,7 @@ class TransformedModelsTest {
     }
 
     @Test
-    void anEndingTransformerRefuses() {
+    void aClosedTransformerRejectsRequests() {
         ending = true;
         Client client = new Client();
         Call unused = models(new Words()).infer(request(Payload.of("text", "1")), client);

@@ -8,27 +8,33 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How one revision scales. Immutable.
+ * The autoscaling settings of one revision, with Knative's names and defaults. Immutable.
  *
- * @param min fewest replicas; 0 may scale to zero
- * @param max most replicas; 0 for no limit
- * @param metric what is measured
- * @param target what one replica should carry: {@code total} times the utilisation, 0.01 at least
- * @param total what one replica can carry
- * @param targetBurstCapacity how much more than the present load must find room at once; 0 for none, -1 for any
- * @param stableWindow what the metric is averaged over
+ * <pre>{@code
+ * ScalingSettings settings = ScalingSettings.of(
+ *         1, 5, "concurrency", 10.0, 0, Map.of("autoscaling.knative.dev/window", "30s"));
+ * }</pre>
+ *
+ * @param min minimum of replicas; 0 allows to scale to zero
+ * @param max maximum of replicas; 0 for no limit
+ * @param metric the metric to scale by
+ * @param target the desired metric value of one replica: {@code total} times the utilisation, at least 0.01
+ * @param total the metric value that one replica can carry
+ * @param targetBurstCapacity the burst beyond the present load that must not wait in the queue; 0 for no burst, -1 for
+ *     any burst
+ * @param stableWindow the window that the metric is averaged over
  * @param panicWindow the shorter window that notices bursts
- * @param panicThreshold how many times the ready replicas must be asked for to scale at once
- * @param maxScaleUpRate most growth in one decision, as a factor
- * @param maxScaleDownRate most shrinking in one decision, as a divisor
+ * @param panicThreshold panic mode begins when the desired replicas are this multiple of the ready ones
+ * @param maxScaleUpRate the greatest growth in one decision, as a factor
+ * @param maxScaleDownRate the greatest reduction in one decision, as a divisor
  * @param scaleToZero whether zero replicas are allowed at all
- * @param scaleToZeroGracePeriod most time that the last replica stays after the revision has become inactive
- * @param scaleToZeroPodRetentionPeriod least time that it stays
- * @param scaleDownDelay how long fewer replicas must be asked for
- * @param activatorCapacity how many requests one queue can hold, for the number of queues
- * @param initialScale replicas of a new revision, {@code max} at most
- * @param activationScale fewest replicas when there are any; 0 or 1 for no such rule
- * @param aggregation how the windows weigh their seconds
+ * @param scaleToZeroGracePeriod the longest time that the last replica stays after the revision has become inactive
+ * @param scaleToZeroPodRetentionPeriod the shortest time that it stays
+ * @param scaleDownDelay how long fewer replicas must be desired before the number is reduced
+ * @param activatorCapacity the number of requests that one activator can hold; decides the number of activators
+ * @param initialScale replicas of a new revision, at most {@code max}
+ * @param activationScale the minimum of replicas unless it is zero; 0 or 1 for no minimum
+ * @param aggregation how the windows weight their seconds
  * @param progressDeadline how long a start may take
  * @param containerConcurrency most requests at once in one replica; 0 for no limit
  */
@@ -54,24 +60,24 @@ public record ScalingSettings(
         MetricWindow.Aggregation aggregation,
         Duration progressDeadline,
         int containerConcurrency) {
-    /** What is measured. */
+    /** The metric to scale by. */
     public enum Metric {
         /** Requests in flight. */
         CONCURRENCY,
-        /** Requests that arrive in a second. */
+        /** Arriving requests per second. */
         RPS
     }
 
     /**
-     * Settings with the defaults and what a revision says.
+     * Builds the settings from a component's specification and its annotations, with Knative's defaults.
      *
-     * @param min fewest replicas
-     * @param max most replicas; 0 for no limit
-     * @param metric {@code concurrency} or {@code rps}; an annotation overrules {@code concurrency}, the default
-     * @param target of the metric per replica; null for the annotation's, or the default
+     * @param min minimum of replicas
+     * @param max maximum of replicas; 0 for no limit
+     * @param metric {@code concurrency} or {@code rps}; an annotation overrides {@code concurrency}, the default
+     * @param target the metric value for each replica; null for the annotation's value, or the default
      * @param containerConcurrency most requests at once in one replica; 0 for no limit
-     * @param annotations {@code autoscaling.knative.dev/…} by name, with the prefix or without, in kebab-case or camelCase;
-     *     those of other prefixes are left alone, and unknown ones are in {@link #warnings}
+     * @param annotations {@code autoscaling.knative.dev/…} by name, with the prefix or without, in kebab-case or
+     *     camelCase; those of other prefixes are ignored, and unknown ones are reported by {@link #warnings}
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT with every problem, a line each
      */
     public static ScalingSettings of(
@@ -85,7 +91,7 @@ public record ScalingSettings(
     }
 
     /**
-     * As {@link #of(int, int, String, Double, int, Map)}, with other defaults.
+     * Builds the settings as {@link #of(int, int, String, Double, int, Map)} does, with defaults of the installation.
      *
      * @param config the keys of {@code config-autoscaler}, such as {@code stable-window}
      */
@@ -97,20 +103,18 @@ public record ScalingSettings(
             @Nullable Double target,
             int containerConcurrency,
             Map<String, String> annotations) {
-        return new SettingsReader(config, annotations).read(min, max, metric, target, containerConcurrency);
+        return new ScalingSettingsReader(config, annotations).read(min, max, metric, target, containerConcurrency);
     }
 
-    /** Sentences about autoscaling annotations that change nothing: unknown names, and what the specification overrules. */
+    /** Warnings about annotations that have no effect: unknown names, and those that the specification overrides. */
     public static List<String> warnings(Map<String, String> annotations) {
-        return new SettingsReader(Map.of(), annotations).warnings();
+        return new ScalingSettingsReader(Map.of(), annotations).warnings();
     }
 
-    /** Seconds of the stable window. */
     int stableSeconds() {
         return (int) stableWindow.toSeconds();
     }
 
-    /** Seconds of the panic window. */
     int panicSeconds() {
         return (int) panicWindow.toSeconds();
     }

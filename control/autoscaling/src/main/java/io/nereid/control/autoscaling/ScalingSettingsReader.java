@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * Reads {@link ScalingSettings} from annotations and the keys of {@code config-autoscaler}, and collects all problems
  * so that one exception reports them together. Confined to one call.
  */
-final class SettingsReader {
+final class ScalingSettingsReader {
     private static final String PREFIX = "autoscaling.knative.dev/";
     private static final String SERVING_PREFIX = "serving.knative.dev/";
     private static final String DEADLINE = "progress-deadline";
@@ -75,7 +75,7 @@ final class SettingsReader {
     private final List<String> problems = new ArrayList<>();
     private final List<String> unknown = new ArrayList<>();
 
-    SettingsReader(Map<String, String> config, Map<String, String> given) {
+    ScalingSettingsReader(Map<String, String> config, Map<String, String> given) {
         this.config = config;
         for (String key : config.keySet()) {
             if (!CONFIG.contains(key)) {

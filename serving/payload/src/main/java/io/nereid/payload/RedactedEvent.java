@@ -13,14 +13,14 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An event as it leaves: everything that must not is gone. Immutable.
+ * An event after redaction, in the form in which it is sent. Immutable.
  *
- * @param event what was heard; its data is not sent
- * @param attributes the CloudEvent's, by name
- * @param data what is sent
+ * @param event the original event; its data is not sent
+ * @param attributes the CloudEvent's attributes by name
+ * @param data the redacted body
  */
-record Outgoing(Event event, Map<String, String> attributes, byte[] data) {
-    /** What a row of a table has. */
+record RedactedEvent(PayloadEvent event, Map<String, String> attributes, byte[] data) {
+    /** The columns of tables. */
     static final List<String> COLUMNS = List.of(
             "id",
             "type",
@@ -41,8 +41,9 @@ record Outgoing(Event event, Map<String, String> attributes, byte[] data) {
             "data",
             "data_base64");
 
-    /** The body as text; null when it is none. */
-    @Nullable String text() {
+    /** The body as text; null when it is not UTF-8. */
+    @Nullable
+    String text() {
         try {
             return StandardCharsets.UTF_8
                     .newDecoder()

@@ -7,19 +7,19 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 
-/** What has become of a log's events. Thread-safe. */
-final class Figures {
-    /** Why an event was lost. */
+/** The counters of a payload log. Thread-safe. */
+final class PayloadMetrics {
+    /** Why an event was lost. The names are values of the metrics' label {@code reason}. */
     enum Loss {
-        /** Too many events waited. */
+        /** The queue had its maximum number of events. */
         QUEUE_FULL,
-        /** The bodies that waited were too large together, or one by itself. */
+        /** The bodies in the queue, or a single body, exceeded the maximum of bytes. */
         QUEUE_BYTES,
-        /** It could not be sent as often as it was tried. */
+        /** All attempts to send it failed. */
         UNDELIVERED,
-        /** The receiver does not want it. */
+        /** The receiver rejected it; a retry could not succeed. */
         REFUSED,
-        /** The log was closed before it could be sent. */
+        /** The log was closed before it was sent. */
         CLOSED
     }
 
@@ -30,7 +30,7 @@ final class Figures {
     final LongAdder withheld = new LongAdder();
     private final Map<Loss, LongAdder> lost = new EnumMap<>(Loss.class);
 
-    Figures() {
+    PayloadMetrics() {
         for (Loss loss : Loss.values()) {
             lost.put(loss, new LongAdder());
         }
@@ -39,7 +39,7 @@ final class Figures {
     LongAdder lost(Loss loss) {
         LongAdder of = lost.get(loss);
         if (of == null) {
-            throw new IllegalStateException("every loss is counted");
+            throw new IllegalStateException("no counter for " + loss);
         }
         return of;
     }
@@ -52,7 +52,7 @@ final class Figures {
         return all;
     }
 
-    /** How a loss is called in the page of metrics. */
+    /** The value of the label {@code reason}. */
     static String label(Loss loss) {
         return loss.name().toLowerCase(Locale.ROOT);
     }

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
  * process. Predictions of V1 and V2 go through the steps; all other requests are forwarded to the predictor unchanged.
  * Thread-safe: immutable.
  */
-final class JsonCodec implements ProtocolCodec {
+final class JsonTransformerCodec implements ProtocolCodec {
     /** The client's headers that are forwarded to the predictor. */
     private static final Pattern FORWARDED = Pattern.compile(
             "x-request-id|x-b3-.*|b3|traceparent|tracestate|baggage|authorization|nereid-.*|x-forwarded-.*");
@@ -36,11 +36,15 @@ final class JsonCodec implements ProtocolCodec {
             Set.of("host", "connection", "content-length", "transfer-encoding", "accept-encoding", "keep-alive");
 
     private final JsonTransformer transformer;
-    private final Faults faults;
+    private final UserCodeErrors faults;
     private final Executor executor;
     private final JavaTransformer.Predictor predictor;
 
-    JsonCodec(JsonTransformer transformer, Faults faults, Executor executor, JavaTransformer.Predictor predictor) {
+    JsonTransformerCodec(
+            JsonTransformer transformer,
+            UserCodeErrors faults,
+            Executor executor,
+            JavaTransformer.Predictor predictor) {
         this.transformer = transformer;
         this.faults = faults;
         this.executor = executor;

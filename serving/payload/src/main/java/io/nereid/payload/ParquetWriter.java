@@ -10,21 +10,25 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A Parquet file of one row group whose columns are all texts that are never missing: plainly encoded, not compressed, a page
- * for each column. Confined to one thread while it is written.
+ * Writes a Parquet file of one row group with required string columns: plain encoding, no compression, one page for
+ * each column. Confined to one thread.
  */
-final class ParquetTable {
+final class ParquetWriter {
     private static final byte[] MAGIC = "PAR1".getBytes(StandardCharsets.US_ASCII);
     private static final int BYTE_ARRAY = 6;
     private static final int RLE = 3;
 
     private final ByteArrayOutputStream file = new ByteArrayOutputStream();
 
-    private ParquetTable() {}
+    private ParquetWriter() {}
 
-    /** The file of some rows, each with a value for each column. */
+    /**
+     * Writes a file.
+     *
+     * @param rows each with a value for each column
+     */
     static byte[] write(List<String> columns, List<List<String>> rows) {
-        return new ParquetTable().table(columns, rows);
+        return new ParquetWriter().table(columns, rows);
     }
 
     private byte[] table(List<String> columns, List<List<String>> rows) {
@@ -40,6 +44,10 @@ final class ParquetTable {
         return file.toByteArray();
     }
 
+    /**
+     * Writes a column chunk. Required columns have no repetition and definition levels, so the page contains the values
+     * only.
+     */
     private Chunk column(List<List<String>> rows, int index) {
         ByteArrayOutputStream page = new ByteArrayOutputStream();
         for (List<String> row : rows) {
@@ -64,6 +72,10 @@ final class ParquetTable {
         return new Chunk(at, file.size() - at);
     }
 
+    /**
+     * The file's metadata: the schema, and the position and size of each column chunk. The numbers are the field ids of
+     * parquet.thrift.
+     */
     private static byte[] footer(List<String> columns, int rows, List<Chunk> chunks) {
         Compact out = new Compact();
         out.integer(1, 1);
@@ -120,10 +132,10 @@ final class ParquetTable {
                 .array();
     }
 
-    /** Where a column is, its page's header included. Immutable. */
+    /** The position of a column chunk, including its page header. Immutable. */
     private record Chunk(int at, int length) {}
 
-    /** Thrift's compact protocol, as far as a footer needs it. Confined to one thread. */
+    /** Writes Thrift's compact protocol, as far as Parquet's metadata needs it. Confined to one thread. */
     private static final class Compact {
         static final int I32 = 5;
         static final int I64 = 6;
@@ -137,7 +149,7 @@ final class ParquetTable {
         private int last;
 
         private void field(int id, int type) {
-            // ids grow by less than 16 in everything that is written here
+            // The short form of a field header: all ids written here grow by less than 16.
             out.write((id - last) << 4 | type);
             last = id;
         }
@@ -167,7 +179,10 @@ final class ParquetTable {
             }
         }
 
-        /** An element that is a struct, until its {@link #end}. */
+        /**
+         * Begins an element that is a struct; {@link #end} ends it. Field ids are written as deltas, so they restart in
+         * each struct.
+         */
         void element() {
             outer[depth++] = last;
             last = 0;

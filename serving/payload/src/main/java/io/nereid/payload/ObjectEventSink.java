@@ -16,13 +16,16 @@ import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
-/** Events as objects of a store, in some format: requests in one object, answers in another. Thread-safe. */
-final class BlobBatches implements Sink {
+/**
+ * Writes batches of events as objects of a store: the requests of a batch in one object, the responses in another.
+ * Thread-safe.
+ */
+final class ObjectEventSink implements EventSink {
     private static final UpstreamClient.Terms TERMS =
             new UpstreamClient.Terms(Duration.ofMinutes(1), 256L << 20, List.of());
     private static final int LONGEST_ID = 180;
 
-    private final BlobSink store;
+    private final ObjectStore store;
     private final BatchFormat format;
     private final boolean alone;
     private final String folder;
@@ -30,8 +33,8 @@ final class BlobBatches implements Sink {
     private final UpstreamClient upstream;
     private final Executor pool;
 
-    BlobBatches(
-            BlobSink store, PayloadSettings settings, PayloadOrigin origin, UpstreamClient upstream, Executor pool) {
+    ObjectEventSink(
+            ObjectStore store, PayloadSettings settings, PayloadOrigin origin, UpstreamClient upstream, Executor pool) {
         this.store = store;
         this.format = settings.format();
         this.alone = settings.strategy() == PayloadSettings.Strategy.IMMEDIATE;
@@ -44,7 +47,7 @@ final class BlobBatches implements Sink {
                                 settings.storage().path())
                         .flatMap(s -> Stream.of(s.split("/", -1)))
                         .filter(s -> !s.isEmpty())
-                        .map(BlobBatches::segment)
+                        .map(ObjectEventSink::segment)
                         .toList());
         this.marshaller = settings.marshallerUrl();
         this.upstream = upstream;
@@ -57,17 +60,19 @@ final class BlobBatches implements Sink {
     }
 
     @Override
-    public CompletionStage<Void> send(List<Outgoing> events) {
+    public CompletionStage<Void> send(List<RedactedEvent> events) {
         CompletionStage<Void> requests =
                 write(events.stream().filter(e -> e.event().request()).toList());
         return requests.thenCompose(
                 v -> write(events.stream().filter(e -> !e.event().request()).toList()));
     }
 
-    private CompletionStage<Void> write(List<Outgoing> events) {
+    private CompletionStage<Void> write(List<RedactedEvent> events) {
         if (events.isEmpty()) {
             return CompletableFuture.completedFuture(null);
         }
+        // A marshaller converts the batch to its own format; without one the events are written in the configured
+        // format.
         String url = marshaller;
         if (url == null) {
             return CompletableFuture.runAsync(
@@ -80,7 +85,7 @@ final class BlobBatches implements Sink {
                             byte[] bytes = new byte[answer.body().size()];
                             answer.body().getBytes(0, bytes, 0, bytes.length);
                             answer.body().release();
-                            HttpSink.check(url, answer.status());
+                            HttpEventSink.check(url, answer.status());
                             put(events.get(0), extension(answer.headers()), bytes);
                         },
                         pool);
@@ -98,8 +103,8 @@ final class BlobBatches implements Sink {
         return format.extension();
     }
 
-    private void put(Outgoing first, String extension, byte[] bytes) {
-        Event event = first.event();
+    private void put(RedactedEvent first, String extension, byte[] bytes) {
+        PayloadEvent event = first.event();
         String name = segment(event.id()) + "-" + event.kind() + (event.index() == 0 ? "" : "-" + event.index()) + "."
                 + extension;
         String key = folder + "/" + name;
@@ -111,7 +116,10 @@ final class BlobBatches implements Sink {
         }
     }
 
-    /** A text as a segment of a key: clients choose ids, so nothing in one may lead elsewhere. */
+    /**
+     * Encodes a text as one segment of a key. Clients choose the ids, so the result never contains a slash and never
+     * starts with a dot: an id cannot lead to another directory.
+     */
     static String segment(String text) {
         StringBuilder safe = new StringBuilder();
         for (byte b : text.getBytes(java.nio.charset.StandardCharsets.UTF_8)) {

@@ -12,10 +12,10 @@ import com.fasterxml.jackson.databind.json.JsonMapper;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Bodies as trees. Reads strictly: nothing of a text that is read may be missing in the tree, so that what is looked for is
- * found. Thread-safe.
+ * Parses and writes JSON documents. The parser is strict and keeps every value: duplicate fields and trailing tokens
+ * are errors, and numbers keep all digits, so that redaction finds every value and changes no other one. Thread-safe.
  */
-final class Trees {
+final class JsonDocuments {
     static final JsonMapper MAPPER = JsonMapper.builder()
             .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
             .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
@@ -24,9 +24,9 @@ final class Trees {
             .disable(JsonNodeFeature.STRIP_TRAILING_BIGDECIMAL_ZEROES)
             .build();
 
-    private Trees() {}
+    private JsonDocuments() {}
 
-    /** The tree of a text, or null when it is no JSON. */
+    /** Parses a text; null when it is not JSON. */
     static @Nullable JsonNode read(String text) {
         try {
             JsonNode tree = MAPPER.readTree(text);

@@ -12,15 +12,15 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CompletionStage;
 
-/** A receiver of CloudEvents in HTTP's binary mode. Thread-safe. */
-final class HttpSink implements Sink {
+/** Sends each event as a CloudEvent in HTTP's binary mode. Thread-safe. */
+final class HttpEventSink implements EventSink {
     private static final UpstreamClient.Terms TERMS =
             new UpstreamClient.Terms(Duration.ofSeconds(30), 1 << 20, List.of());
 
     private final UpstreamClient upstream;
     private final String url;
 
-    HttpSink(UpstreamClient upstream, String url) {
+    HttpEventSink(UpstreamClient upstream, String url) {
         this.upstream = upstream;
         this.url = url;
     }
@@ -31,8 +31,8 @@ final class HttpSink implements Sink {
     }
 
     @Override
-    public CompletionStage<Void> send(List<Outgoing> events) {
-        Outgoing event = events.get(0);
+    public CompletionStage<Void> send(List<RedactedEvent> events) {
+        RedactedEvent event = events.get(0);
         List<Header> headers = new ArrayList<>();
         if (!event.event().contentType().isEmpty()) {
             headers.add(new Header("content-type", printable(event.event().contentType())));
@@ -46,6 +46,11 @@ final class HttpSink implements Sink {
         });
     }
 
+    /**
+     * Checks the status of a receiver.
+     *
+     * @throws ServingException UNAVAILABLE for a status that is worth a retry, INVALID_ARGUMENT for any other error
+     */
     static void check(String url, int status) {
         if (status / 100 != 2) {
             boolean again = status >= 500 || status == 408 || status == 425 || status == 429;
@@ -55,7 +60,9 @@ final class HttpSink implements Sink {
         }
     }
 
-    /** A value as a header may have it: what is not printable ASCII is percent-encoded. */
+    /**
+     * Encodes a header's value: percent-encodes everything but printable ASCII, as CloudEvents' HTTP binding requires.
+     */
     static String printable(String value) {
         int plain = 0;
         while (plain < value.length() && plain(value.charAt(plain))) {

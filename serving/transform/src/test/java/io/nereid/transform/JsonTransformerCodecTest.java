@@ -26,7 +26,7 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-class JsonCodecTest {
+class JsonTransformerCodecTest {
     private final List<String> asked = new ArrayList<>();
     private final List<List<Header>> sent = new ArrayList<>();
     private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
@@ -64,9 +64,9 @@ class JsonCodecTest {
         x.with("x-word", "w");
         x.with("x-request-id", "7");
         x.with("cookie", "secret");
-        JsonCodec codec = new JsonCodec(
+        JsonTransformerCodec codec = new JsonTransformerCodec(
                 transformer,
-                new Faults(getClass().getClassLoader(), "m"),
+                new UserCodeErrors(getClass().getClassLoader(), "m"),
                 task -> {
                     if (ending) {
                         throw new RejectedExecutionException();

@@ -7,29 +7,33 @@ import io.nereid.base.ServingException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Runs what somebody else has written, and says what its failures mean to clients. Thread-safe: fixed. */
-final class Faults {
-    private static final Logger LOG = LoggerFactory.getLogger(Faults.class);
+/** Runs the code of a user's jar and maps its exceptions to error codes for the client. Thread-safe: immutable. */
+final class UserCodeErrors {
+    private static final Logger LOG = LoggerFactory.getLogger(UserCodeErrors.class);
 
     private final ClassLoader loader;
     private final String modelName;
 
-    /** @param loader of the code that is run */
-    Faults(ClassLoader loader, String modelName) {
+    /**
+     * @param loader the class loader of the code that is run
+     * @param modelName the model's name, for messages
+     */
+    UserCodeErrors(ClassLoader loader, String modelName) {
         this.loader = loader;
         this.modelName = modelName;
     }
 
-    /** Code of somebody else. */
+    /** A call of the user's code. */
     @FunctionalInterface
     interface Step<T> {
         T run() throws Exception;
     }
 
     /**
-     * Runs a step with its own context class loader.
+     * Runs a step with the jar's class loader as the thread's context class loader.
      *
-     * @throws ServingException for whatever it throws
+     * @throws ServingException for any exception of the step: INVALID_ARGUMENT for an {@link IllegalArgumentException},
+     *     INTERNAL for the rest
      */
     <T> T step(String name, Step<T> step) {
         Thread thread = Thread.currentThread();
@@ -45,12 +49,14 @@ final class Faults {
     }
 
     private ServingException failure(String step, Throwable e) {
-        if (e instanceof ServingException told) {
-            return told;
+        if (e instanceof ServingException known) {
+            return known;
         }
         if (e instanceof IllegalArgumentException) {
             return ServingException.wrap(
-                    ErrorCode.INVALID_ARGUMENT, e.getMessage() == null ? step + " refused it" : e.getMessage(), e);
+                    ErrorCode.INVALID_ARGUMENT,
+                    e.getMessage() == null ? step + " rejected the request" : e.getMessage(),
+                    e);
         }
         LOG.warn("{} of the transformer of model '{}' failed", step, modelName, e);
         String why = e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage());

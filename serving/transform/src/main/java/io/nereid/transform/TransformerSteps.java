@@ -10,19 +10,22 @@ import io.nereid.tensor.Tensor;
 import java.util.List;
 import java.util.Map;
 
-/** A transformer as requests meet it: which steps it has, and what its failures mean. Thread-safe: fixed. */
-final class Steps {
+/**
+ * The steps of a {@link Transformer}: knows which methods the user's class overrides, so that the others cost nothing,
+ * and runs them with error handling. Thread-safe: immutable.
+ */
+final class TransformerSteps {
     private final Transformer transformer;
-    private final Faults faults;
+    private final UserCodeErrors faults;
     final String modelName;
     final boolean before;
     final boolean after;
     private final boolean ownInputs;
     private final boolean ownOutputs;
 
-    Steps(Transformer transformer, String modelName) {
+    TransformerSteps(Transformer transformer, String modelName) {
         this.transformer = transformer;
-        this.faults = new Faults(transformer.getClass().getClassLoader(), modelName);
+        this.faults = new UserCodeErrors(transformer.getClass().getClassLoader(), modelName);
         this.modelName = modelName;
         this.before = has("preprocess", Payload.class);
         this.after = has("postprocess", Payload.class, Payload.class);
@@ -30,6 +33,7 @@ final class Steps {
         this.ownOutputs = has("outputs", List.class);
     }
 
+    /** Whether the user's class overrides a method. */
     private boolean has(String method, Class<?>... parameters) {
         try {
             return transformer.getClass().getMethod(method, parameters).getDeclaringClass() != Transformer.class;
@@ -38,7 +42,7 @@ final class Steps {
         }
     }
 
-    /** Whether clients meet other tensors than the predictor's. */
+    /** Whether clients see other tensors than the predictor's. */
     boolean ownSpecs() {
         return ownInputs || ownOutputs;
     }
@@ -51,16 +55,16 @@ final class Steps {
         return ownOutputs ? specs("outputs", () -> transformer.outputs(predictor)) : predictor;
     }
 
-    private List<TensorSpec> specs(String method, Faults.Step<List<TensorSpec>> step) {
+    private List<TensorSpec> specs(String method, UserCodeErrors.Step<List<TensorSpec>> step) {
         try {
             return faults.step(method, () -> List.copyOf(step.run()));
         } catch (ServingException e) {
-            // what a client asks has no part in it
+            // The specifications do not depend on the request, so an illegal argument is the transformer's error.
             throw e.code() == ErrorCode.INVALID_ARGUMENT ? ServingException.internal(e.getMessage(), e) : e;
         }
     }
 
-    /** What a client may be told of the model. */
+    /** The model's metadata for clients: the predictor's, with the transformer's inputs and outputs. */
     ModelMetadata metadata(ModelMetadata predictor) {
         if (!ownSpecs()) {
             return predictor;
@@ -74,7 +78,11 @@ final class Steps {
                 predictor.properties());
     }
 
-    /** Refuses inputs that are not what clients were told to send. */
+    /**
+     * Validates the client's inputs against the transformer's specifications.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an unknown or missing input, or another type or shape
+     */
     void check(List<Tensor> given, List<TensorSpec> specs) {
         for (Tensor tensor : given) {
             TensorSpec spec = named(specs, tensor.name());
@@ -106,24 +114,24 @@ final class Steps {
                 "it has " + specs.stream().map(TensorSpec::name).toList());
     }
 
-    /** The inputs for the predictor, and the parameters; the caller owns the tensors. */
+    /** Runs preprocess: returns the predictor's inputs and parameters. The caller owns the tensors. */
     Made before(Payload request) {
         return step("preprocess", () -> transformer.preprocess(request));
     }
 
-    /** The outputs for the client, and the parameters; the caller owns the tensors. */
+    /** Runs postprocess: returns the client's outputs and parameters. The caller owns the tensors. */
     Made after(Payload answer, Payload request) {
         return step("postprocess", () -> transformer.postprocess(answer, request));
     }
 
-    /** What a step made. */
+    /** The result of a step. */
     record Made(List<Tensor> tensors, Map<String, Object> parameters) {}
 
-    private Made step(String name, Faults.Step<Payload> step) {
+    private Made step(String name, UserCodeErrors.Step<Payload> step) {
         return faults.step(name, () -> {
             Payload made = step.run();
             if (made == null) {
-                throw new IllegalStateException(name + " gave null");
+                throw new IllegalStateException(name + " returned null");
             }
             return new Made(made.tensors(), made.parameters());
         });

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class ParquetTableTest {
+class ParquetWriterTest {
     @TempDir
     Path directory;
 
@@ -43,7 +43,7 @@ class ParquetTableTest {
             there = false;
         }
         if (!there) {
-            System.getLogger(ParquetTableTest.class.getName())
+            System.getLogger(ParquetWriterTest.class.getName())
                     .log(
                             System.Logger.Level.WARNING,
                             "SKIPPED: {0} has no pyarrow; Parquet files were not read",
@@ -64,7 +64,7 @@ class ParquetTableTest {
         }
         for (int count : new int[] {1, 300, 0}) {
             Path file = Files.write(
-                    directory.resolve(count + ".parquet"), ParquetTable.write(columns, rows.subList(0, count)));
+                    directory.resolve(count + ".parquet"), ParquetWriter.write(columns, rows.subList(0, count)));
             String seen = run(
                     "import sys, pyarrow.parquet as pq\n"
                             + "t = pq.read_table(sys.argv[1])\n"
@@ -83,7 +83,7 @@ class ParquetTableTest {
 
     @Test
     void aSmallTableIsTheseBytes() {
-        byte[] file = ParquetTable.write(List.of("a"), List.of(List.of("xy")));
+        byte[] file = ParquetWriter.write(List.of("a"), List.of(List.of("xy")));
         assertThat(HexFormat.of().formatHex(file))
                 .isEqualTo(
                         // PAR1, the page's header, the page

@@ -17,11 +17,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The values of one tensor: somebody else's tensor, or a flat array. Immutable as long as the array is; a tensor is looked at
- * only while its scope lasts.
+ * The values of one tensor in a {@link Payload}: a tensor of the server, or a flat Java array. Immutable as long as the
+ * array is not changed. A tensor may be read only while its {@link Scope} is open, because the server releases its
+ * memory afterwards.
  */
-final class Field {
-    /** Java's types and the tensors' that they become. */
+final class PayloadTensor {
+    /** The tensor types for Java's element types. */
     private static final Map<Class<?>, DataType> TYPES = Map.of(
             float.class, DataType.FP32,
             double.class, DataType.FP64,
@@ -42,7 +43,7 @@ final class Field {
             Boolean.class, boolean.class,
             String.class, String.class);
 
-    /** How long tensors may be looked at. Thread-safe. */
+    /** The time during which tensors may be read. Thread-safe. */
     static final class Scope {
         private volatile boolean over;
 
@@ -57,7 +58,8 @@ final class Field {
     private final @Nullable Scope scope;
     private final @Nullable Object array;
 
-    private Field(DataType type, Shape shape, @Nullable Tensor tensor, @Nullable Scope scope, @Nullable Object array) {
+    private PayloadTensor(
+            DataType type, Shape shape, @Nullable Tensor tensor, @Nullable Scope scope, @Nullable Object array) {
         this.type = type;
         this.shape = shape;
         this.tensor = tensor;
@@ -65,12 +67,15 @@ final class Field {
         this.array = array;
     }
 
-    static Field of(Tensor tensor, Scope scope) {
-        return new Field(tensor.dataType(), tensor.shape(), tensor, scope, null);
+    static PayloadTensor of(Tensor tensor, Scope scope) {
+        return new PayloadTensor(tensor.dataType(), tensor.shape(), tensor, scope, null);
     }
 
-    /** Of an array of one dimension or more, or of one value. */
-    static Field of(Object values) {
+    /**
+     * Wraps an array of one or more dimensions, or a single value. Arrays of several dimensions are copied into a flat
+     * one.
+     */
+    static PayloadTensor of(Object values) {
         Class<?> leaf = values.getClass();
         Class<?> box = BOXES.get(leaf);
         if (box != null) {
@@ -89,20 +94,22 @@ final class Field {
         DataType type = TYPES.get(leaf);
         if (dims.isEmpty() || type == null) {
             throw new IllegalArgumentException("a " + values.getClass().getSimpleName()
-                    + " is no tensor; expected an array of float, double, long, int, short, byte, boolean or String");
+                    + " is not a tensor; expected an array of float, double, long, int, short, byte, boolean"
+                    + " or String");
         }
         Shape shape = Shape.of(dims.stream().mapToLong(Long::longValue).toArray());
         if (dims.size() == 1) {
-            return new Field(type, shape, null, null, values);
+            return new PayloadTensor(type, shape, null, null, values);
         }
         Object flat = Array.newInstance(leaf, Math.toIntExact(shape.elementCount()));
         int filled = flatten(values, dims, 0, flat, 0);
         if (filled != Array.getLength(flat)) {
             throw new IllegalArgumentException("an array of shape " + shape + " has rows of different lengths");
         }
-        return new Field(type, shape, null, null, flat);
+        return new PayloadTensor(type, shape, null, null, flat);
     }
 
+    /** Copies a nested array in row-major order and checks that all rows have the same length. */
     private static int flatten(Object from, List<Long> dims, int dim, Object to, int at) {
         int length = Array.getLength(from);
         if (length != dims.get(dim)) {
@@ -120,7 +127,7 @@ final class Field {
         return next;
     }
 
-    static Field of(DataType type, Shape shape, Object values) {
+    static PayloadTensor of(DataType type, Shape shape, Object values) {
         if (shape.isDynamic()) {
             throw new IllegalArgumentException("shape " + shape + " is not known");
         }
@@ -140,7 +147,7 @@ final class Field {
                     + shape
                     + "; expected a " + wanted.getSimpleName() + " of " + shape.elementCount());
         }
-        return new Field(type, shape, null, null, values);
+        return new PayloadTensor(type, shape, null, null, values);
     }
 
     DataType type() {
@@ -273,10 +280,14 @@ final class Field {
         };
     }
 
+    /** An unsigned long as a double: halved with the lowest bit kept for correct rounding, then doubled. */
     private static double unsigned(long bits) {
         return bits >= 0 ? bits : ((bits >>> 1) | (bits & 1)) * 2.0;
     }
 
+    /**
+     * Converts IEEE half precision: subnormals, infinities and NaN, else the exponent's bias changes from 15 to 127.
+     */
     private static float half(short bits) {
         int exponent = (bits >> 10) & 0x1f;
         int fraction = bits & 0x3ff;
@@ -302,7 +313,9 @@ final class Field {
 
     // ---- writing ----
 
-    /** The values as a tensor that the caller owns. */
+    /**
+     * The values as a tensor that the caller owns. A tensor of the server is shared: its reference count grows by one.
+     */
     Tensor tensor(String name) {
         Tensor mine = tensor;
         if (mine != null) {

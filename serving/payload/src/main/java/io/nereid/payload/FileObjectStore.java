@@ -10,21 +10,25 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 
-/** Objects as files below a directory. A file appears when it is complete. Thread-safe. */
-final class FileSink implements BlobSink {
+/** Writes objects as files below a directory. Each file appears atomically when it is complete. Thread-safe. */
+final class FileObjectStore implements ObjectStore {
     private final Path directory;
 
-    FileSink(Path directory) {
+    FileObjectStore(Path directory) {
         this.directory = directory.toAbsolutePath().normalize();
     }
 
-    /** The directory that a URL such as {@code file:///var/log/models} names. */
-    static FileSink of(String url) {
+    /**
+     * The store for a URL such as {@code file:///var/log/models}.
+     *
+     * @throws ServingException INVALID_ARGUMENT when the URL does not name a local directory
+     */
+    static FileObjectStore of(String url) {
         try {
-            return new FileSink(Path.of(URI.create(url)));
+            return new FileObjectStore(Path.of(URI.create(url)));
         } catch (IllegalArgumentException | FileSystemNotFoundException e) {
             throw ServingException.invalidArgument(
-                    "the logger's url '" + url + "' names no directory of this machine",
+                    "the logger's url '" + url + "' does not name a directory of this machine",
                     "write it as file:///absolute/path");
         }
     }
