@@ -12,7 +12,7 @@ import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.RuntimeSelection;
 import io.nereid.control.gateway.Gateway;
-import io.nereid.control.gateway.SiteCodecs;
+import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.local.LocalInfrastructure;
 import io.nereid.control.local.LocalPlane;
 import io.nereid.control.local.LocalSettings;
@@ -38,8 +38,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The control plane's object graph, composed by hand beside {@link NereidServer}'s: store, API, loop, infrastructure, gateway.
- * Built in the order of its methods; confined to the thread that starts and stops the server.
+ * Composes the control plane: store, API, controller, infrastructure and gateway, without a dependency injection
+ * framework. Confined to the thread that starts and stops the server.
  */
 final class ControlPlane implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ControlPlane.class);
@@ -57,15 +57,15 @@ final class ControlPlane implements AutoCloseable {
     private final LocalPlane plane;
     private final ApiServer api;
     private volatile Catalog.Gateway address = Catalog.Gateway.UNKNOWN;
-    /** The settings where none are stored. */
+    /** The defaults, for settings that are not stored. */
     private volatile ServiceConfig base = ServiceConfig.defaults();
 
     private VirtualHosts.@Nullable Listener listener;
 
     /**
-     * @param placed the source that the engine has
-     * @param door the engine's door, behind the recorder
-     * @param pool runs what would hold event loops up
+     * @param placed the engine's model source for the models of services
+     * @param door the engine's inference API, behind the request recorder
+     * @param pool runs work that would block event loops
      */
     ControlPlane(
             ControlFlags flags,
@@ -73,7 +73,7 @@ final class ControlPlane implements AutoCloseable {
             ManagedModels placed,
             InferenceEngine door,
             Engine engine,
-            SiteCodecs codecs,
+            RevisionCodecs codecs,
             Executor pool,
             EventLoops loops) {
         this.flags = flags;
@@ -122,12 +122,12 @@ final class ControlPlane implements AutoCloseable {
         infrastructure.wake(namespace, revision);
     }
 
-    /** Whose routes serve a request. */
+    /** The virtual hosts of the services, which select the routes of a request. */
     VirtualHosts hosts() {
         return gateway;
     }
 
-    /** Opens the control API and begins to work. */
+    /** Opens the control API and starts the controllers. */
     void start(Server server, List<InetSocketAddress> addresses) {
         gateway.sites(server);
         InetSocketAddress first = addresses.get(0);
@@ -140,11 +140,13 @@ final class ControlPlane implements AutoCloseable {
         listener = server.listen(flags.address, flags.port, server.site(api.httpRoutes(), api.grpcMethods(), ""));
     }
 
-    /** Waits until the services of the last time have their routes, but not for ever. */
+    /** Waits, up to a limit, until the stored services have their routes. */
     private void gather() {
         try {
             if (!plane.settled(LONGEST_GATHERING)) {
-                LOG.warn("not all services have their routes after {} s; they will", LONGEST_GATHERING.toSeconds());
+                LOG.warn(
+                        "not all services have routes after {} s; starting anyway, the others" + " follow",
+                        LONGEST_GATHERING.toSeconds());
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -152,12 +154,12 @@ final class ControlPlane implements AutoCloseable {
         gateway.gathering(false);
     }
 
-    /** Where the control API listens, once it does. */
+    /** The port of the control API, once it is open. */
     int port() {
         return listener == null ? 0 : listener.port();
     }
 
-    /** Lines of Prometheus' text format. */
+    /** The control plane's metrics, in Prometheus' text format. */
     String metrics() {
         return gateway.metrics() + payloads.metrics();
     }
@@ -181,7 +183,7 @@ final class ControlPlane implements AutoCloseable {
         return RuntimeSelection.of(read, settings.catalog(read.metadata().namespace()));
     }
 
-    /** Takes no more changes; what runs goes on until {@link #close}. */
+    /** Stops reconciling changes. Workloads keep running until {@link #close}. */
     void beginDrain() {
         plane.close();
         api.close();

@@ -5,7 +5,7 @@ package io.nereid.app;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.gateway.Gateway;
-import io.nereid.control.gateway.SiteCodecs;
+import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.control.local.BuiltIns.Running;
 import io.nereid.transform.JavaTransformer;
 import io.nereid.transform.Transformer;
@@ -14,19 +14,22 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
 
-/** Makes the steps of a jar a part of a service: every protocol, around them, in front of the predictor. Thread-safe: fixed. */
+/**
+ * Creates transformers from the steps in a jar: protocol codecs that run the steps before and after the predictor.
+ * Immutable and thread-safe.
+ */
 final class JavaSteps {
     private static final int MOST_THREADS = 256;
 
     private final Gateway gateway;
-    private final SiteCodecs codecs;
+    private final RevisionCodecs codecs;
     private final Path scratch;
 
     /**
-     * @param codecs builds the protocols around any models
-     * @param scratch where jars are copied to
+     * @param codecs creates the protocol codecs for a set of models
+     * @param scratch the directory to which jars are copied
      */
-    JavaSteps(Gateway gateway, SiteCodecs codecs, Path scratch) {
+    JavaSteps(Gateway gateway, RevisionCodecs codecs, Path scratch) {
         this.gateway = gateway;
         this.codecs = codecs;
         this.scratch = scratch;

@@ -3,7 +3,7 @@
 package io.nereid.app;
 
 import io.nereid.control.core.Workload;
-import io.nereid.control.gateway.PayloadTap;
+import io.nereid.control.gateway.PayloadListener;
 import io.nereid.control.local.BuiltIns.Tap;
 import io.nereid.payload.PayloadLog;
 import io.nereid.payload.PayloadLogs;
@@ -15,16 +15,16 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** One revision's payload log, as the gateway knows listeners. Thread-safe: fixed. */
-final class LoggedPayloads implements Tap, PayloadTap {
+/** Connects a revision's payload log to the gateway, as a payload listener. Immutable and thread-safe. */
+final class LoggedPayloads implements Tap, PayloadListener {
     private final PayloadLog log;
     private final List<String> warnings;
 
     /**
-     * Begins to log.
+     * Opens the payload log.
      *
-     * @param over sends events to receivers
-     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a setting or a place that cannot be
+     * @param over sends the events to their receivers
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT for an invalid setting or destination
      */
     LoggedPayloads(PayloadLogs logs, Workload workload, PayloadSettings settings, UpstreamClient over) {
         this.warnings = settings.warnings();
@@ -42,7 +42,7 @@ final class LoggedPayloads implements Tap, PayloadTap {
     }
 
     @Override
-    public PayloadTap listener() {
+    public PayloadListener listener() {
         return this;
     }
 
@@ -62,7 +62,7 @@ final class LoggedPayloads implements Tap, PayloadTap {
         log.close();
     }
 
-    /** One request. As thread-safe as what hears of it. */
+    /** One request. As thread-safe as the log entry behind it. */
     private record Hearing(PayloadLog.Heard heard) implements Tapped {
         @Override
         public void request(String contentType, MemoryRegion body) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.app;
 
-import io.nereid.control.gateway.Bridge;
+import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.protocols.v2.GrpcOverRest;
 import io.nereid.protocols.v2.RestOverGrpc;
 import io.nereid.transport.api.GrpcCall;
@@ -12,12 +12,12 @@ import io.nereid.transport.api.UpstreamClient.UnaryCalls;
 import io.nereid.transport.api.VirtualHosts.Site;
 import java.util.concurrent.Executor;
 
-/** The two forms of V2, each in the words of the other. Thread-safe: fixed. */
-final class V2Bridge implements Bridge {
+/** Transcodes between the REST and gRPC forms of the V2 protocol, for the gateway. Immutable and thread-safe. */
+final class V2Bridge implements ProtocolTranscoder {
     private final GrpcOverRest grpcOverRest;
     private final RestOverGrpc restOverGrpc;
 
-    /** @param pool turns large messages into JSON, and back */
+    /** @param pool converts large messages to JSON and back */
     V2Bridge(Executor pool) {
         this.grpcOverRest = new GrpcOverRest(pool);
         this.restOverGrpc = new RestOverGrpc(pool);

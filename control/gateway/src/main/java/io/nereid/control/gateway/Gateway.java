@@ -9,6 +9,9 @@ import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Workload.Component;
+import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.ProtocolTranscoder;
+import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.tensor.ByteBudget;
@@ -39,19 +42,27 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds the service that a request is for and the revision that answers: by the host that the client names, by the beginning of
- * the path, or by the port. The revision is chosen once for each request, and each revision has routes of its own, so that
- * what a client is told of a model and what answers it never differ.
+ * Finds the service and the revision for a request: by host, path prefix or port. The revision is chosen once for each
+ * request, and each revision has routes of its own, so a model's metadata and its predictions always come from the same
+ * revision.
  *
- * <p>Thread-safe: finding takes no lock; services and gates are replaced whole.
+ * <p>Thread-safe: lookups take no lock; services and activators are replaced as a whole.
+ *
+ * <pre>{@code
+ * Gateway gateway = new Gateway(engine, control, codecs, upstream, transcoder, clock, scaler::wake);
+ * gateway.sites(siteFactory);
+ * RevisionActivator activator = gateway.open("default", "iris-predictor-00001", settings, destination);
+ * gateway.route("default", "iris", route);
+ * activator.capacity(1);
+ * }</pre>
  */
 public final class Gateway implements VirtualHosts, AutoCloseable {
-    /** Hears of requests that wait. */
+    /** Is notified of requests that wait for a replica. */
     @FunctionalInterface
     public interface WakeListener {
         /**
-         * A request waits for a revision without replicas. Called once until it has some, and again when nobody waited any
-         * longer; must return at once.
+         * Called when a request waits for a revision without replicas: once until it has some, and again when a later
+         * request arrives after all waiting ones have left. Must return at once.
          */
         void wake(String namespace, String revision);
     }
@@ -63,19 +74,19 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     private final GatewayContext context;
     private final @Nullable ThreadPoolExecutor pool;
     private final @Nullable ScheduledThreadPoolExecutor timer;
-    private final Doors doors = new Doors();
-    private final Map<String, ServiceEntry> services = new ConcurrentHashMap<>();
-    private final Map<String, GateSlot> slots = new ConcurrentHashMap<>();
-    private final Set<RevisionGate> gates = ConcurrentHashMap.newKeySet();
+    private final HostPathTable doors = new HostPathTable();
+    private final Map<String, ServiceRoute> services = new ConcurrentHashMap<>();
+    private final Map<String, ActivatorSlot> slots = new ConcurrentHashMap<>();
+    private final Set<RevisionActivator> gates = ConcurrentHashMap.newKeySet();
     private volatile boolean gathering;
 
-    /** A gateway without services, which keeps at most 256 MiB of requests that wait. */
+    /** Creates a gateway without services. The bodies of waiting requests take at most 256 MiB. */
     public Gateway(
             InferenceEngine engine,
             ModelControl control,
-            SiteCodecs codecs,
+            RevisionCodecs codecs,
             UpstreamClient upstream,
-            Bridge bridge,
+            ProtocolTranscoder bridge,
             Clock clock,
             WakeListener listener) {
         ThreadPoolExecutor resumed =
@@ -98,13 +109,13 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         this.timer = sweeps;
     }
 
-    /** Without threads of its own: tests run what waits, and let time pass. */
+    /** Creates a gateway without threads, for tests, which run the waiting requests and advance the time themselves. */
     Gateway(
             InferenceEngine engine,
             ModelControl control,
-            SiteCodecs codecs,
+            RevisionCodecs codecs,
             UpstreamClient upstream,
-            Bridge bridge,
+            ProtocolTranscoder bridge,
             Clock clock,
             WakeListener listener,
             Executor executor,
@@ -116,27 +127,27 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         this.timer = null;
     }
 
-    /** Sets what makes sites; before the first request. */
+    /** Sets the factory of sites. Call it before the first request. */
     public void sites(SiteFactory factory) {
         context.factory(factory);
     }
 
     /**
-     * Says whether services are still to come that were there when the server was last up. As long as they are, a request that
-     * may be for one of them gets 503 rather than 404, for clients try again after the one and give up after the other.
+     * Sets whether the services of the server's previous run are still being restored. While they are, a request that
+     * may be for one of them receives 503 instead of 404, because clients retry after a 503.
      */
     public void gathering(boolean still) {
         gathering = still;
     }
 
-    /** Replaces the way to a service, or ends it with null. */
+    /** Replaces the route of a service; null removes it. */
     public synchronized void route(String namespace, String name, @Nullable Route route) {
         String key = key(namespace, name);
-        ServiceEntry old = services.get(key);
+        ServiceRoute old = services.get(key);
         if (old != null && route != null && old.route.equals(route)) {
             return;
         }
-        ServiceEntry next = route == null ? null : new ServiceEntry(route, this::slot);
+        ServiceRoute next = route == null ? null : new ServiceRoute(route, this::slot);
         if (next != null) {
             services.put(key, next);
             for (Door door : next.route.doors()) {
@@ -153,12 +164,12 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         mirror(old, next);
     }
 
-    /** Tells gates whom their requests are copied to. */
-    private void mirror(@Nullable ServiceEntry old, @Nullable ServiceEntry next) {
-        Set<GateSlot> kept = new HashSet<>();
+    /** Sets the mirror targets of the activators. */
+    private void mirror(@Nullable ServiceRoute old, @Nullable ServiceRoute next) {
+        Set<ActivatorSlot> kept = new HashSet<>();
         if (next != null) {
-            for (Lane lane : next.lanes.values()) {
-                for (GateSlot slot : lane.targets()) {
+            for (TrafficSplit lane : next.lanes.values()) {
+                for (ActivatorSlot slot : lane.targets()) {
                     slot.mirrors(
                             lane.mirrors.stream().filter(m -> m.target != slot).toList());
                     kept.add(slot);
@@ -166,8 +177,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             }
         }
         if (old != null) {
-            for (Lane lane : old.lanes.values()) {
-                for (GateSlot slot : lane.targets()) {
+            for (TrafficSplit lane : old.lanes.values()) {
+                for (ActivatorSlot slot : lane.targets()) {
                     if (!kept.contains(slot)) {
                         slot.mirrors(List.of());
                     }
@@ -176,8 +187,8 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         }
     }
 
-    private GateSlot slot(String namespace, String revision) {
-        return slots.computeIfAbsent(key(namespace, revision), k -> new GateSlot(namespace, revision));
+    private ActivatorSlot slot(String namespace, String revision) {
+        return slots.computeIfAbsent(key(namespace, revision), k -> new ActivatorSlot(namespace, revision));
     }
 
     private static String key(String namespace, String name) {
@@ -185,13 +196,13 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     /**
-     * A revision's way in; it takes the place of an earlier one of the same name, which should be closed. Requests are held
-     * until there is capacity.
+     * Opens the activator of a revision. It replaces an earlier one of the same name, which the caller should close.
+     * Requests are held until the activator has capacity.
      */
-    public RevisionGate open(
-            String namespace, String revision, RevisionGate.Settings settings, Destination destination) {
-        GateSlot slot = slot(namespace, revision);
-        RevisionGate gate = new RevisionGate(context, namespace, revision, settings, destination);
+    public RevisionActivator open(
+            String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
+        ActivatorSlot slot = slot(namespace, revision);
+        RevisionActivator gate = new RevisionActivator(context, namespace, revision, settings, destination);
         gates.add(gate);
         slot.gate(gate);
         gate.drained().whenComplete((v, e) -> {
@@ -201,17 +212,17 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         return gate;
     }
 
-    /** The way in of a revision, or null. */
-    public @Nullable RevisionGate gate(String namespace, String revision) {
-        GateSlot slot = slots.get(key(namespace, revision));
+    /** The activator of a revision, or null. */
+    public @Nullable RevisionActivator gate(String namespace, String revision) {
+        ActivatorSlot slot = slots.get(key(namespace, revision));
         return slot == null ? null : slot.gate();
     }
 
     @Override
     public @Nullable Site find(Head head) {
-        Doors.Lead lead = doors.find(head.authority(), head.path());
+        HostPathTable.Lead lead = doors.find(head.authority(), head.path());
         if (lead == null) {
-            if (gathering && Doors.mayLead(head)) {
+            if (gathering && HostPathTable.mayLead(head)) {
                 throw ServingException.of(
                         ErrorCode.UNAVAILABLE,
                         "the server has just started and does not know its services yet",
@@ -220,23 +231,23 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
             return null;
         }
         Door door = lead.door();
-        return lead.service().site(head, door.component(), door.tag(), Doors.prefix(door), context.chance);
+        return lead.service().site(head, door.component(), door.tag(), HostPathTable.prefix(door), context.chance);
     }
 
     /**
-     * Opens a port that leads to a service, or to one part of it, whatever host is named; while the service has no route it
-     * answers 503.
+     * Opens a port for a service or one of its components, whatever host a request names. While the service has no
+     * route, the port responds with 503.
      *
-     * @param component the part; null for the front
-     * @param port 0 for any that is free
+     * @param component the component; null for the service's entry point
+     * @param port 0 for any free port
      */
     public Listener door(String namespace, String name, @Nullable Component component, String address, int port) {
         VirtualHosts hosts = head -> site(namespace, name, component, head);
         return context.factory().listen(address, port, hosts);
     }
 
-    private ServiceEntry entry(String namespace, String name) {
-        ServiceEntry service = services.get(key(namespace, name));
+    private ServiceRoute entry(String namespace, String name) {
+        ServiceRoute service = services.get(key(namespace, name));
         if (service == null) {
             throw ServingException.of(
                     ErrorCode.UNAVAILABLE, "there is no service '" + name + "' in namespace '" + namespace + "'");
@@ -249,13 +260,13 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     /**
-     * Calls a service with POST from inside this process.
+     * Calls a service with POST from within this process.
      *
-     * @param component the part; null for the front
+     * @param component the component; null for the service's entry point
      * @param target path and query
      * @param headers names in lower case
-     * @param body taken over, whatever happens
-     * @return the whole answer; errors of the service are answers too. Fails with UNAVAILABLE when there is no such service
+     * @param body its ownership passes to this method in every case
+     * @return the whole response, also for error statuses. Fails with UNAVAILABLE when the service does not exist
      */
     public CompletionStage<UpstreamClient.Answer> call(
             String namespace,
@@ -267,7 +278,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         return call(namespace, name, component, "POST", target, headers, body);
     }
 
-    /** As the other one, with any verb. */
+    /** Calls a service with any verb from within this process. */
     public CompletionStage<UpstreamClient.Answer> call(
             String namespace,
             String name,
@@ -287,33 +298,35 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
     }
 
     /**
-     * Lets a request through to a service's predictor as if it had come for it: it counts there, takes a place, waits while the
-     * revision wakes, and goes by the shares. Nobody listens to it there, and it is not copied.
+     * Runs a request at a service's predictor as if it had been sent to it: it is counted there, takes a permit, waits
+     * while the revision is activated, and follows the traffic split. It is not reported to the predictor's listener
+     * and not mirrored.
      *
-     * @param visitor takes the exchange to answer and the door to the models of the revision that was chosen, on any thread
-     * @return false, and nothing has happened, when something else than the engine answers for the service: a transformer or a
+     * @param visitor receives the exchange to answer, and the models of the revision that was chosen; on any thread
+     * @return false, without an effect, when the engine does not answer for the service: it has a transformer or a
      *     child process
-     * @throws ServingException UNAVAILABLE when nothing can answer
+     * @throws ServingException UNAVAILABLE when no revision can answer
      */
     public boolean visit(
             HttpExchange x, String namespace, String name, BiConsumer<HttpExchange, InferenceEngine> visitor) {
-        RevisionGate gate = entry(namespace, name).predictor(new InnerHead(x), context.chance);
+        RevisionActivator gate = entry(namespace, name).predictor(new InnerHead(x), context.chance);
         if (gate == null || !(gate.destination() instanceof Destination.Models models)) {
             return false;
         }
-        RevisionView view = new RevisionView(gate, models, context.engine, context.control);
-        gate.enter(new VisitingPassage(gate, x, visit -> visitor.accept(visit, view)));
+        RevisionEngineView view = new RevisionEngineView(gate, models, context.engine, context.control);
+        gate.enter(new NestedRevisionRequest(gate, x, visit -> visitor.accept(visit, view)));
         return true;
     }
 
     /**
-     * Protocols of a part that is in front of a service's predictor and runs in this process. Each request takes a place at the
-     * predictor while it is answered, waits while that wakes, and goes by the shares; nobody listens to it there.
+     * The protocols of a component in front of a service's predictor, such as a transformer in this process. Each
+     * request takes a permit of the predictor while it is processed, waits while the predictor is activated, and
+     * follows its traffic split; it is not reported to the predictor's listener.
      *
      * @param codecs builds the protocols around a revision's models; called once for each revision, and once before
      */
-    public List<ProtocolCodec> inFrontOf(String namespace, String name, SiteCodecs codecs) {
-        return FrontCodec.all(context, head -> entry(namespace, name).behind(head, context.chance), codecs);
+    public List<ProtocolCodec> inFrontOf(String namespace, String name, RevisionCodecs codecs) {
+        return TransformerCodec.all(context, head -> entry(namespace, name).behind(head, context.chance), codecs);
     }
 
     private static Function<String, @Nullable String> find(List<UpstreamClient.Header> headers) {
@@ -327,7 +340,7 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         };
     }
 
-    /** The head of a call from inside. Immutable. */
+    /** The head of a call within this process. Immutable. */
     private record InnerHead(String target, Function<String, @Nullable String> find) implements Head {
         InnerHead(HttpExchange x) {
             this(x.path(), x::header);
@@ -355,29 +368,29 @@ public final class Gateway implements VirtualHosts, AutoCloseable {
         }
     }
 
-    /** Refuses those that have waited too long. */
+    /** Rejects requests that have waited too long. */
     void sweep(long now) {
-        for (RevisionGate gate : context.lined) {
+        for (RevisionActivator gate : context.withQueue) {
             try {
                 gate.sweep(now);
             } catch (RuntimeException e) {
-                // one gate's trouble must not leave the others' requests waiting for ever
-                LOG.error("requests that wait for revision {} could not be refused", gate.revision(), e);
+                // The requests of the other revisions must not wait for ever because of this failure.
+                LOG.error("requests that wait for revision {} could not be rejected", gate.revision(), e);
             }
         }
     }
 
-    /** What the gates have counted, in lines of Prometheus' text format. */
+    /** The metrics of the activators in Prometheus' text format. */
     public String metrics() {
         return GatewayMetrics.write(gates.stream()
-                .sorted(Comparator.comparing(RevisionGate::namespace).thenComparing(RevisionGate::revision))
+                .sorted(Comparator.comparing(RevisionActivator::namespace).thenComparing(RevisionActivator::revision))
                 .toList());
     }
 
-    /** Refuses whatever waits; requests that run go on. */
+    /** Rejects waiting requests; running ones continue. */
     @Override
     public void close() {
-        for (RevisionGate gate : gates) {
+        for (RevisionActivator gate : gates) {
             gate.refuse("the server is shutting down");
         }
         if (timer != null) {

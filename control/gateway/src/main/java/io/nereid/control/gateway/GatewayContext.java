@@ -5,6 +5,8 @@ package io.nereid.control.gateway;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.gateway.upstream.ProtocolTranscoder;
+import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.tensor.ByteBudget;
@@ -16,26 +18,26 @@ import java.util.concurrent.Executor;
 import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** What all gates share. Thread-safe: fixed but for the factory of sites, which is set once. */
+/** What all activators share. Thread-safe: immutable but for the factory of sites, which is set once. */
 final class GatewayContext {
     final InferenceEngine engine;
     final ModelControl control;
-    final SiteCodecs codecs;
+    final RevisionCodecs codecs;
     final UpstreamClient upstream;
-    final Bridge bridge;
+    final ProtocolTranscoder bridge;
     final Clock clock;
     final Gateway.WakeListener listener;
 
-    /** Runs requests that have waited, and copies. */
+    /** Runs requests that have waited, and mirrored requests. */
     final Executor executor;
 
-    /** For the bodies of requests that wait. */
+    /** Limits the memory of the bodies of waiting requests. */
     final ByteBudget budget;
 
-    /** Gates with something in their line, which are all that needs to be looked at from time to time. */
-    final Set<RevisionGate> lined = ConcurrentHashMap.newKeySet();
+    /** Activators with waiting requests: the only ones that the periodic sweep has to visit. */
+    final Set<RevisionActivator> withQueue = ConcurrentHashMap.newKeySet();
 
-    /** Gives a number by chance, below its argument. */
+    /** Returns a random number below its argument. */
     final IntUnaryOperator chance;
 
     private volatile @Nullable SiteFactory factory;
@@ -43,9 +45,9 @@ final class GatewayContext {
     GatewayContext(
             InferenceEngine engine,
             ModelControl control,
-            SiteCodecs codecs,
+            RevisionCodecs codecs,
             UpstreamClient upstream,
-            Bridge bridge,
+            ProtocolTranscoder bridge,
             Clock clock,
             Gateway.WakeListener listener,
             Executor executor,

@@ -6,16 +6,16 @@ import java.util.List;
 import java.util.Locale;
 import java.util.function.ToLongFunction;
 
-/** Writes what the gates have counted in Prometheus' text format. Holds nothing. */
+/** Writes the counters of the activators in Prometheus' text format. Stateless. */
 final class GatewayMetrics {
     private static final String[] CODES = {"client_gone", "1xx", "2xx", "3xx", "4xx", "5xx"};
 
     private GatewayMetrics() {}
 
-    static String write(List<RevisionGate> gates) {
+    static String write(List<RevisionActivator> gates) {
         StringBuilder b = new StringBuilder();
         head(b, "nereid_gateway_requests_total", "counter", "Requests that have ended, by the class of their status.");
-        for (RevisionGate gate : gates) {
+        for (RevisionActivator gate : gates) {
             for (int i = 0; i < CODES.length; i++) {
                 long count = gate.ended(i);
                 if (count > 0 || i == 2) {
@@ -28,56 +28,56 @@ final class GatewayMetrics {
                 gates,
                 "nereid_gateway_in_flight",
                 "gauge",
-                "Requests under way, those that wait included.",
+                "Requests in flight, including those that wait.",
                 g -> g.activeNow());
-        family(
-                b,
-                gates,
-                "nereid_gateway_waiting",
-                "gauge",
-                "Requests that are held or wait in line.",
-                g -> g.waitingNow());
+        family(b, gates, "nereid_gateway_waiting", "gauge", "Requests that are held or queued.", g -> g.waitingNow());
         family(
                 b,
                 gates,
                 "nereid_gateway_held_total",
                 "counter",
-                "Requests that came while there was no replica.",
+                "Requests that arrived while there was no replica.",
                 g -> g.held.sum());
         family(
                 b,
                 gates,
                 "nereid_gateway_refused_total",
                 "counter",
-                "Requests that were refused by the gateway.",
+                "Requests that the gateway rejected.",
                 g -> g.refused.sum());
         family(
                 b,
                 gates,
                 "nereid_gateway_retried_total",
                 "counter",
-                "Requests that another process was tried for.",
+                "Requests that were retried at another process.",
                 g -> g.retried.sum());
-        family(b, gates, "nereid_gateway_mirrored_total", "counter", "Copies that were sent.", g -> g.mirrored.sum());
+        family(
+                b,
+                gates,
+                "nereid_gateway_mirrored_total",
+                "counter",
+                "Mirrored requests that were sent.",
+                g -> g.mirrored.sum());
         family(
                 b,
                 gates,
                 "nereid_gateway_mirror_dropped_total",
                 "counter",
-                "Copies that were not sent.",
+                "Mirrored requests that were not sent.",
                 g -> g.unmirrored.sum());
         return b.toString();
     }
 
     private static void family(
             StringBuilder b,
-            List<RevisionGate> gates,
+            List<RevisionActivator> gates,
             String name,
             String type,
             String help,
-            ToLongFunction<RevisionGate> value) {
+            ToLongFunction<RevisionActivator> value) {
         head(b, name, type, help);
-        for (RevisionGate gate : gates) {
+        for (RevisionActivator gate : gates) {
             line(b, name, gate, "", value.applyAsLong(gate));
         }
     }
@@ -86,7 +86,7 @@ final class GatewayMetrics {
         b.append(String.format(Locale.ROOT, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type));
     }
 
-    private static void line(StringBuilder b, String name, RevisionGate gate, String more, long value) {
+    private static void line(StringBuilder b, String name, RevisionActivator gate, String more, long value) {
         b.append(name)
                 .append("{namespace=\"")
                 .append(gate.namespace())

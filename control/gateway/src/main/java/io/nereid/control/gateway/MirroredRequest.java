@@ -3,6 +3,7 @@
 package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
+import io.nereid.control.gateway.inprocess.DiscardingCall;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.UpstreamClient;
@@ -17,17 +18,17 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A copy of a request for other revisions, whose answers nobody reads. Confined to the thread that sends the original; its
- * tasks hold counts of their own.
+ * A copy of a request for other revisions, whose responses are discarded. Confined to the thread that sends the
+ * original; its tasks hold references of their own to the body.
  */
 final class MirroredRequest {
-    /** Marks copies, for whoever receives them, and so that no copy is copied. */
+    /** The header that marks copies, so that receivers recognise them and no copy is mirrored again. */
     static final String MARK = "kserve-mirrored";
 
     private static final Logger LOG = LoggerFactory.getLogger(MirroredRequest.class);
 
-    private final RevisionGate from;
-    private final List<Mirror> mirrors;
+    private final RevisionActivator from;
+    private final List<MirrorTarget> mirrors;
     private final boolean grpc;
     private final String method;
     private final String target;
@@ -35,8 +36,8 @@ final class MirroredRequest {
     private final MemoryRegion body;
 
     private MirroredRequest(
-            RevisionGate from,
-            List<Mirror> mirrors,
+            RevisionActivator from,
+            List<MirrorTarget> mirrors,
             boolean grpc,
             String method,
             String target,
@@ -51,12 +52,12 @@ final class MirroredRequest {
         this.body = body;
     }
 
-    /** A copy of an HTTP request for those mirrors whose turn it is; null when it is nobody's. */
-    static @Nullable MirroredRequest of(HttpPassage passage, List<Mirror> mirrors) {
+    /** A copy of an HTTP request for the mirrors that are drawn by their percentage; null when none is. */
+    static @Nullable MirroredRequest of(RevisionHttpRequest passage, List<MirrorTarget> mirrors) {
         if (passage.header(MARK) != null) {
             return null;
         }
-        List<Mirror> chosen = chosen(passage.gate, mirrors);
+        List<MirrorTarget> chosen = chosen(passage.gate, mirrors);
         return chosen.isEmpty()
                 ? null
                 : new MirroredRequest(
@@ -70,13 +71,17 @@ final class MirroredRequest {
     }
 
     /**
-     * A copy of a call with one message.
+     * A copy of a call with one message, for the mirrors that are drawn; null when none is.
      *
-     * @param message taken over, whatever comes of it
+     * @param message its ownership passes to this method in every case
      */
     static @Nullable MirroredRequest of(
-            RevisionGate from, List<Mirror> mirrors, String path, List<Header> metadata, MemoryRegion message) {
-        List<Mirror> chosen = chosen(from, mirrors);
+            RevisionActivator from,
+            List<MirrorTarget> mirrors,
+            String path,
+            List<Header> metadata,
+            MemoryRegion message) {
+        List<MirrorTarget> chosen = chosen(from, mirrors);
         if (chosen.isEmpty()) {
             message.release();
             return null;
@@ -84,9 +89,9 @@ final class MirroredRequest {
         return new MirroredRequest(from, chosen, true, "POST", path, marked(metadata), message);
     }
 
-    private static List<Mirror> chosen(RevisionGate from, List<Mirror> mirrors) {
-        List<Mirror> chosen = new ArrayList<>(mirrors.size());
-        for (Mirror mirror : mirrors) {
+    private static List<MirrorTarget> chosen(RevisionActivator from, List<MirrorTarget> mirrors) {
+        List<MirrorTarget> chosen = new ArrayList<>(mirrors.size());
+        for (MirrorTarget mirror : mirrors) {
             if (mirror.percent >= 100 || from.context().chance.applyAsInt(100) < mirror.percent) {
                 chosen.add(mirror);
             }
@@ -100,16 +105,16 @@ final class MirroredRequest {
         return List.copyOf(more);
     }
 
-    /** Sends the copies, after the original; what fails is counted and noted, and nobody sees it. */
+    /** Sends the copies, after the original. Failures are counted and logged and do not affect the client. */
     void send() {
-        for (Mirror mirror : mirrors) {
-            RevisionGate to = mirror.target.gate();
+        for (MirrorTarget mirror : mirrors) {
+            RevisionActivator to = mirror.target.gate();
             if (to == null || !to.usable()) {
                 from.unmirrored.increment();
                 continue;
             }
             if (!to.flowing()) {
-                // a copy is not worth holding, but the next ones may find somebody
+                // A copy is not worth holding. It wakes the revision, so that later copies find a replica.
                 to.wake();
                 from.unmirrored.increment();
                 continue;
@@ -131,7 +136,7 @@ final class MirroredRequest {
         body.release();
     }
 
-    private void send(Mirror mirror, RevisionGate to) {
+    private void send(MirrorTarget mirror, RevisionActivator to) {
         try {
             if (grpc) {
                 DiscardingCall call =
@@ -152,7 +157,7 @@ final class MirroredRequest {
         }
     }
 
-    private void sendRequest(Mirror mirror, RevisionGate to) {
+    private void sendRequest(MirrorTarget mirror, RevisionActivator to) {
         CompletionStage<UpstreamClient.Answer> answer;
         try {
             Site site = to.site().at("");
@@ -169,7 +174,7 @@ final class MirroredRequest {
         });
     }
 
-    private void sendCall(DiscardingCall call, RevisionGate to) {
+    private void sendCall(DiscardingCall call, RevisionActivator to) {
         GrpcMethod found = to.site().method(target);
         if (found == null) {
             call.close(ErrorCode.UNIMPLEMENTED, null);

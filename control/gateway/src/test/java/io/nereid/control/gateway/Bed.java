@@ -7,7 +7,6 @@ import io.nereid.control.core.Route.Backend;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Route.Target;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.Destination.Models;
 import io.nereid.control.gateway.Fakes.Later;
 import io.nereid.control.gateway.Fakes.Parking;
 import io.nereid.control.gateway.Fakes.StillClock;
@@ -17,7 +16,8 @@ import io.nereid.control.gateway.Fakes.TestHead;
 import io.nereid.control.gateway.Fakes.TestSite;
 import io.nereid.control.gateway.Fakes.TestSites;
 import io.nereid.control.gateway.Fakes.TestUpstream;
-import io.nereid.control.gateway.RevisionGate.Settings;
+import io.nereid.control.gateway.RevisionActivator.Settings;
+import io.nereid.control.gateway.upstream.Destination.Models;
 import io.nereid.tensor.ByteBudget;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -26,19 +26,19 @@ import java.util.Map;
 import java.util.Random;
 import org.jspecify.annotations.Nullable;
 
-/** A gateway among stand-ins. Confined to the test's thread. */
+/** A gateway with fakes around it. Confined to the test's thread. */
 final class Bed {
     final StillClock clock = new StillClock();
-    final Later later = new Later();
+    public final Later later = new Later();
     final TestSites sites = new TestSites();
-    final TestUpstream upstream = new TestUpstream();
-    final TestBridge bridge = new TestBridge();
+    public final TestUpstream upstream = new TestUpstream();
+    public final TestBridge bridge = new TestBridge();
     final Parking parking = new Parking();
     final TestEngine engine = new TestEngine();
     final List<String> woken = new ArrayList<>();
     final ByteBudget budget = new ByteBudget(1000);
     final Random random = new Random(42);
-    final Gateway gateway = new Gateway(
+    public final Gateway gateway = new Gateway(
             engine,
             engine,
             (e, c) -> List.of(parking),
@@ -50,11 +50,11 @@ final class Bed {
             budget,
             random::nextInt);
 
-    Bed() {
+    public Bed() {
         gateway.sites(sites);
     }
 
-    static Settings settings(int concurrency, int held) {
+    public static Settings settings(int concurrency, int held) {
         return new Settings("iris", concurrency, 0, Duration.ofSeconds(30), held, 2);
     }
 
@@ -62,8 +62,8 @@ final class Bed {
         return new Models("default/" + revision, false, "iris");
     }
 
-    RevisionGate open(String revision, int concurrency, int replicas) {
-        RevisionGate gate = gateway.open("default", revision, settings(concurrency, 10), model(revision));
+    RevisionActivator open(String revision, int concurrency, int replicas) {
+        RevisionActivator gate = gateway.open("default", revision, settings(concurrency, 10), model(revision));
         gate.capacity(replicas);
         return gate;
     }
@@ -81,18 +81,19 @@ final class Bed {
     }
 
     /** Iris under its host, one predictor. */
-    void route(String revision) {
+    public void route(String revision) {
         route(
                 List.of(new Door("iris.example.com", "", null, null)),
                 Map.of(Component.PREDICTOR, backend(target(revision, 100))));
     }
 
-    @Nullable TestSite find(@Nullable String host, String path) {
+    @Nullable
+    TestSite find(@Nullable String host, String path) {
         return (TestSite) gateway.find(TestHead.of(host, path));
     }
 
     /** Sends a request to iris. */
-    TestExchange predict() {
+    public TestExchange predict() {
         TestExchange exchange = TestExchange.post("/v1/models/iris:predict", "0123456789");
         ((TestSite) java.util.Objects.requireNonNull(gateway.find(TestHead.of("iris.example.com", exchange.path()))))
                 .handle(exchange);

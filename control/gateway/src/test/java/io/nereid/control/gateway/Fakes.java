@@ -5,6 +5,7 @@ package io.nereid.control.gateway;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.gateway.upstream.ProtocolTranscoder;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.testkit.MemoryExchange;
 import io.nereid.transport.api.GrpcCall;
@@ -32,18 +33,18 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** Stand-ins for what surrounds the gateway. Holds nothing. */
+/** Fakes of the gateway's collaborators. Stateless. */
 final class Fakes {
     private Fakes() {}
 
-    static MemoryRegion region(String text) {
+    public static MemoryRegion region(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         ByteBuffer memory = ByteBuffer.allocateDirect(bytes.length);
         memory.put(bytes);
         return MemoryRegion.ofForeign(memory, () -> {});
     }
 
-    static String text(MemoryRegion region) {
+    public static String text(MemoryRegion region) {
         byte[] bytes = new byte[region.size()];
         region.getBytes(0, bytes, 0, bytes.length);
         return new String(bytes, StandardCharsets.UTF_8);
@@ -53,12 +54,12 @@ final class Fakes {
         return new String(content.text(), 0, content.textLength(), StandardCharsets.UTF_8);
     }
 
-    static ResponseBody content(String text) {
+    public static ResponseBody content(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         return new ResponseBody(bytes, bytes.length);
     }
 
-    /** A clock that stands until it is moved. Thread-safe. */
+    /** A clock that a test advances. Thread-safe. */
     static final class StillClock implements Clock {
         final AtomicLong nanos = new AtomicLong(1_000_000_000L);
 
@@ -77,7 +78,7 @@ final class Fakes {
         }
     }
 
-    /** Keeps tasks until it is told to run them. Thread-safe. */
+    /** Queues tasks until the test runs them. Thread-safe. */
     static final class Later implements Executor {
         private final ArrayDeque<Runnable> tasks = new ArrayDeque<>();
 
@@ -88,7 +89,7 @@ final class Fakes {
             }
         }
 
-        int runAll() {
+        public int runAll() {
             int n = 0;
             while (true) {
                 Runnable next;
@@ -122,7 +123,7 @@ final class Fakes {
     }
 
     /** An exchange that keeps its reply. Thread-safe as far as tests need. */
-    static final class TestExchange extends MemoryExchange {
+    public static final class TestExchange extends MemoryExchange {
         String query = "";
         final StringBuffer streamed = new StringBuffer();
         volatile boolean streamEnded;
@@ -189,7 +190,7 @@ final class Fakes {
         }
     }
 
-    /** A gRPC call that keeps what it is sent. */
+    /** A gRPC call that records its responses. */
     static final class TestCall implements GrpcCall {
         final String path;
         final Map<String, String> metadata = new HashMap<>();
@@ -387,7 +388,7 @@ final class Fakes {
         }
     }
 
-    /** Writes down what it hears. */
+    /** Records what is sent to it. */
     record Noted(List<String> events) implements GrpcListener {
         @Override
         public void onMessage(MemoryRegion message) {
@@ -405,16 +406,16 @@ final class Fakes {
         }
     }
 
-    /** Keeps what is sent on. */
+    /** Records forwarded requests. */
     static final class TestUpstream implements UpstreamClient {
         record Sent(HttpExchange exchange, Address address, String path, Terms terms) {}
 
-        record SentCall(GrpcCall call, Address address, List<String> events) {}
+        public record SentCall(GrpcCall call, Address address, List<String> events) {}
 
         record Asked(String method, String url, List<Header> headers, String body, Terms terms) {}
 
         final List<Sent> sent = new ArrayList<>();
-        final List<SentCall> calls = new ArrayList<>();
+        public final List<SentCall> calls = new ArrayList<>();
         final List<Asked> asked = new ArrayList<>();
         final CompletableFuture<Answer> answer = new CompletableFuture<>();
 
@@ -440,11 +441,11 @@ final class Fakes {
         public void close() {}
     }
 
-    /** Keeps what is to be answered in another protocol than its own. */
-    static final class TestBridge implements Bridge {
+    /** Records requests that need another protocol. */
+    static final class TestBridge implements ProtocolTranscoder {
         record Asked(HttpExchange exchange, UpstreamClient.UnaryCalls grpc) {}
 
-        final List<Asked> exchanges = new ArrayList<>();
+        public final List<Asked> exchanges = new ArrayList<>();
 
         record Bridged(GrpcCall call, VirtualHosts.Site rest, List<String> events) {}
 

@@ -9,14 +9,14 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.Destination.Handler;
-import io.nereid.control.gateway.Destination.Processes;
 import io.nereid.control.gateway.Fakes.Parking;
 import io.nereid.control.gateway.Fakes.TestBridge;
 import io.nereid.control.gateway.Fakes.TestCall;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
 import io.nereid.control.gateway.Fakes.TestSite;
+import io.nereid.control.gateway.upstream.Destination.Handler;
+import io.nereid.control.gateway.upstream.Destination.Processes;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
 import io.nereid.tensor.MemoryRegion;
@@ -31,7 +31,7 @@ import java.util.Map;
 import java.util.Objects;
 import org.junit.jupiter.api.Test;
 
-/** Parts in front of the predictor that run in this process, as steps in Java do. */
+/** Components in front of the predictor that run in this process, such as transformers in Java. */
 class FrontTest {
     private final Bed bed = new Bed();
     private final Parking steps = new Parking();
@@ -43,19 +43,19 @@ class FrontTest {
             })
             .get(0);
 
-    /** A service with a predictor and steps in front of it. */
-    private RevisionGate iris() {
+    /** A service with a predictor and a transformer. */
+    private RevisionActivator iris() {
         bed.route(
                 List.of(new Door("iris.example.com", "", null, null)),
                 Map.of(
                         Component.PREDICTOR, Bed.backend(Bed.target("r1", 100)),
                         Component.TRANSFORMER, Bed.backend(Bed.target("t1", 100))));
-        RevisionGate gate = bed.gateway.open("default", "t1", Bed.settings(0, 10), new Processes(List.of()));
+        RevisionActivator gate = bed.gateway.open("default", "t1", Bed.settings(0, 10), new Processes(List.of()));
         return gate;
     }
 
-    private RevisionGate awake() {
-        RevisionGate gate = iris();
+    private RevisionActivator awake() {
+        RevisionActivator gate = iris();
         gate.destination(new Handler(List.of(front)));
         gate.capacity(1);
         return gate;
@@ -68,8 +68,8 @@ class FrontTest {
 
     @Test
     void requestsAreAnsweredAroundTheModelsOfThePredictorsRevision() {
-        RevisionGate gate = awake();
-        RevisionGate predictor = bed.open("r1", 0, 1);
+        RevisionActivator gate = awake();
+        RevisionActivator predictor = bed.open("r1", 0, 1);
         bed.engine.models.add("default/r1");
 
         TestExchange x = bed.predict();
@@ -90,7 +90,7 @@ class FrontTest {
     @Test
     void requestsWaitWhileThePredictorWakes() {
         awake();
-        RevisionGate predictor = bed.open("r1", 0, 0);
+        RevisionActivator predictor = bed.open("r1", 0, 0);
 
         bed.predict();
         assertThat(steps.requests).isEmpty();
@@ -102,29 +102,29 @@ class FrontTest {
     }
 
     @Test
-    void whoListensToThePredictorIsNotToldOfWhatComesThroughTheFront() {
-        RevisionGate gate = awake();
-        RevisionGate predictor = bed.open("r1", 0, 1);
-        List<String> heard = new ArrayList<>();
+    void requestsThroughTheTransformerAreNotReportedToThePredictorsListener() {
+        RevisionActivator gate = awake();
+        RevisionActivator predictor = bed.open("r1", 0, 1);
+        List<String> recorded = new ArrayList<>();
         gate.tap(head -> {
-            heard.add("front " + head.path());
+            recorded.add("front " + head.path());
             return null;
         });
         predictor.tap(head -> {
-            heard.add("predictor " + head.path());
+            recorded.add("predictor " + head.path());
             return null;
         });
 
         bed.predict();
         GrpcListener unused = call(new TestCall("/s/Infer"));
 
-        assertThat(heard).containsExactly("front /v1/models/iris:predict", "front /s/Infer");
+        assertThat(recorded).containsExactly("front /v1/models/iris:predict", "front /s/Infer");
     }
 
     @Test
-    void callsGoThroughBothGates() {
-        RevisionGate gate = awake();
-        RevisionGate predictor = bed.open("r1", 0, 0);
+    void callsGoThroughBothActivators() {
+        RevisionActivator gate = awake();
+        RevisionActivator predictor = bed.open("r1", 0, 0);
         TestCall call = new TestCall("/s/Infer");
 
         GrpcListener listener = call(call);
@@ -142,7 +142,7 @@ class FrontTest {
     }
 
     @Test
-    void aPredictorOfProcessesIsRefusedWithTheWayOut() {
+    void aPredictorOfProcessesIsRejectedWithARemedy() {
         awake();
         bed.gateway.open("default", "r1", Bed.settings(0, 10), new Processes(List.of()));
 
@@ -153,7 +153,7 @@ class FrontTest {
     }
 
     @Test
-    void aServiceWithoutAPredictorRefuses() {
+    void aServiceWithoutAPredictorIsUnavailable() {
         assertThatThrownBy(() ->
                         front.httpRoutes().get(0).handler().handle(TestExchange.post("/v1/models/iris:predict", "{}")))
                 .isInstanceOf(ServingException.class)
@@ -162,7 +162,7 @@ class FrontTest {
 
     @Test
     void requestsThatCameBeforeTheStepsWereThereAreAnsweredByThem() {
-        RevisionGate gate = iris();
+        RevisionActivator gate = iris();
         bed.open("r1", 0, 1);
         TestExchange x = bed.predict();
         TestCall call = new TestCall("/s/Infer");
@@ -183,7 +183,7 @@ class FrontTest {
 
     @Test
     void requestsThatWaitedWhileTheStepsSleptAreAnsweredByTheNewOnes() {
-        RevisionGate gate = awake();
+        RevisionActivator gate = awake();
         bed.open("r1", 0, 1);
         gate.capacity(0);
         bed.predict();
@@ -198,8 +198,8 @@ class FrontTest {
     }
 
     @Test
-    void stepsThatSpeakNoGrpcAreAskedOverRestInsideOfTheGate() {
-        RevisionGate gate = iris();
+    void aTransformerWithoutGrpcIsCalledOverRest() {
+        RevisionActivator gate = iris();
         gate.destination(new Handler(List.of(new ProtocolCodec() {
             @Override
             public String name() {

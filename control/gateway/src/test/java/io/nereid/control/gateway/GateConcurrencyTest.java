@@ -8,10 +8,10 @@ import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.Destination.Handler;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestHead;
 import io.nereid.control.gateway.Fakes.TestSite;
+import io.nereid.control.gateway.upstream.Destination.Handler;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
@@ -64,10 +64,10 @@ class GateConcurrencyTest {
                         List.of(new Route.Door("g", "", null, null)),
                         Map.of(Component.PREDICTOR, Bed.backend(Bed.target("r1", 100))),
                         ""));
-        RevisionGate gate = gateway.open(
+        RevisionActivator gate = gateway.open(
                 "default",
                 "r1",
-                new RevisionGate.Settings("g", LIMIT, 50, Duration.ofMinutes(5), 500, 1),
+                new RevisionActivator.Settings("g", LIMIT, 50, Duration.ofMinutes(5), 500, 1),
                 new Handler(List.of(working(workers))));
         gate.capacity(MOST_REPLICAS);
         List<CompletableFuture<List<TestExchange>>> futures = new ArrayList<>();
@@ -110,7 +110,7 @@ class GateConcurrencyTest {
         }
         assertThat(ok).isPositive();
         assertThat(gone).isLessThanOrEqualTo(all.size() / 4);
-        // a place is free a moment before its handler hears that the client has gone, for each client that goes at once
+        // A permit is released a moment before its handler is notified of the cancellation, for each client that cancels.
         assertThat(most.get()).isBetween(2, LIMIT * MOST_REPLICAS + CALLERS);
         assertThat(gate.activeNow()).isZero();
         assertThat(gate.waitingNow()).isZero();
@@ -142,7 +142,7 @@ class GateConcurrencyTest {
                 return List.of(HttpRoute.post("/", x -> {
                     AtomicInteger once = new AtomicInteger();
                     most.accumulateAndGet(running.incrementAndGet(), Math::max);
-                    // a place is given up when the client goes, as well as with the reply
+                    // A cancellation releases the permit, as a reply does.
                     x.onCancel(() -> {
                         if (once.getAndIncrement() == 0) {
                             running.decrementAndGet();

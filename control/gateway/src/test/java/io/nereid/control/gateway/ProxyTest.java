@@ -6,12 +6,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.gateway.Destination.Processes;
-import io.nereid.control.gateway.Destination.Replica;
 import io.nereid.control.gateway.Fakes.TestBridge;
 import io.nereid.control.gateway.Fakes.TestCall;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestUpstream.Sent;
+import io.nereid.control.gateway.upstream.Destination.Processes;
+import io.nereid.control.gateway.upstream.Destination.Replica;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.UpstreamClient.Header;
@@ -30,8 +30,8 @@ class ProxyTest {
         bed.route("r1");
     }
 
-    private RevisionGate open(int concurrency, int... ports) {
-        RevisionGate gate = bed.gateway.open("default", "r1", Bed.settings(concurrency, 10), processes(ports));
+    private RevisionActivator open(int concurrency, int... ports) {
+        RevisionActivator gate = bed.gateway.open("default", "r1", Bed.settings(concurrency, 10), processes(ports));
         gate.capacity(ports.length);
         return gate;
     }
@@ -54,7 +54,7 @@ class ProxyTest {
 
     @Test
     void requestsAreSentOnWithPathQueryTimeoutAndTheServicesName() {
-        RevisionGate gate = open(0, 9001);
+        RevisionActivator gate = open(0, 9001);
         TestExchange x = TestExchange.post("/v1/models/iris:predict", "{}");
         x.query = "a=b%20c";
         bed.find("iris.example.com", x.path()).handle(x);
@@ -86,7 +86,7 @@ class ProxyTest {
     }
 
     @Test
-    void whatMayHaveBeenDoneIsNotDoneAgain() {
+    void aRequestThatMayHaveBeenExecutedIsNotRetried() {
         open(0, 9001, 9002);
         TestExchange x = bed.predict();
         sent(0).exchange().fail(ServingException.of(ErrorCode.UNAVAILABLE, "broken before the answer began"));
@@ -107,7 +107,7 @@ class ProxyTest {
     }
 
     @Test
-    void withMoreThanThreeTheyTakeTurns() {
+    void withALimitAboveThreeReplicasAreUsedRoundRobin() {
         open(4, 9001, 9002, 9003);
         for (int i = 0; i < 6; i++) {
             bed.predict();
@@ -130,7 +130,7 @@ class ProxyTest {
 
     @Test
     void requestsOfAProcessThatStaysAreStillCountedWhenOthersComeAndGo() {
-        RevisionGate gate = open(1, 9001, 9002);
+        RevisionActivator gate = open(1, 9001, 9002);
         bed.predict();
         gate.destination(processes(9001, 9003));
         bed.predict();
@@ -148,19 +148,19 @@ class ProxyTest {
     }
 
     @Test
-    void aClientThatGoesEndsTheRequestAndTheUpstreamHearsOfIt() {
-        RevisionGate gate = open(0, 9001);
+    void cancellationEndsTheRequestAtTheUpstream() {
+        RevisionActivator gate = open(0, 9001);
         TestExchange x = bed.predict();
-        List<String> heard = new ArrayList<>();
-        sent(0).exchange().onCancel(() -> heard.add("cancel"));
+        List<String> recorded = new ArrayList<>();
+        sent(0).exchange().onCancel(() -> recorded.add("cancel"));
         x.leave();
-        assertThat(heard).containsExactly("cancel");
+        assertThat(recorded).containsExactly("cancel");
         assertThat(gate.activeNow()).isZero();
     }
 
     @Test
-    void heldCallsAreToldInOrderWhenAProcessComes() {
-        RevisionGate gate = open(0);
+    void heldCallsAreDeliveredInOrderWhenAProcessIsReady() {
+        RevisionActivator gate = open(0);
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         call.metadata.put("ce-id", "1");
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
@@ -185,7 +185,7 @@ class ProxyTest {
 
     @Test
     void aCallWithoutAConnectionIsTriedElsewhereWithItsMessage() {
-        RevisionGate gate = open(0, 9001, 9002);
+        RevisionActivator gate = open(0, 9001, 9002);
         TestCall call = new TestCall("/s/Infer");
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
@@ -219,8 +219,8 @@ class ProxyTest {
     }
 
     @Test
-    void aCallThatIsCancelledWhileHeldIsForgotten() {
-        RevisionGate gate = open(0);
+    void aCallThatIsCancelledWhileHeldIsRemoved() {
+        RevisionActivator gate = open(0);
         TestCall call = new TestCall("/s/Infer");
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
         listener.onMessage(Fakes.region("one"));
@@ -267,8 +267,8 @@ class ProxyTest {
     }
 
     @Test
-    void aCallOfAProcessThatSpeaksNoGrpcIsAnsweredOverRest() {
-        RevisionGate gate = open(0, 9001);
+    void aCallToAProcessWithoutGrpcIsAnsweredOverRest() {
+        RevisionActivator gate = open(0, 9001);
         gate.destination(withoutGrpc(9001));
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
@@ -291,7 +291,7 @@ class ProxyTest {
 
     @Test
     void aCallThatIsAnsweredOverRestIsTriedElsewhereWithoutAConnection() {
-        RevisionGate gate = open(0, 9001, 9002);
+        RevisionActivator gate = open(0, 9001, 9002);
         gate.destination(withoutGrpc(9001, 9002));
         TestCall call = new TestCall("/inference.GRPCInferenceService/ModelInfer");
         bed.find("iris.example.com", call.path).start(call).onMessage(Fakes.region("one"));

@@ -33,7 +33,7 @@ class RoutingTest {
 
     @Test
     void aHostIsFoundWhateverItsCaseAndPort() {
-        RevisionGate gate = bed.open("r1", 0, 1);
+        RevisionActivator gate = bed.open("r1", 0, 1);
         bed.route("r1");
         for (String host :
                 List.of("iris.example.com", "IRIS.example.COM", "iris.example.com:8080", "iris.example.com.:8080")) {
@@ -46,7 +46,7 @@ class RoutingTest {
     }
 
     @Test
-    void whatMayBeForAServiceThatIsStillToComeIsAskedToTryAgain() {
+    void aRequestForAServiceThatIsNotRestoredYetIsAskedToRetry() {
         bed.gateway.gathering(true);
         for (VirtualHosts.Head early : List.of(
                 TestHead.of("iris.example.com", "/v1/models/iris:predict"),
@@ -67,9 +67,9 @@ class RoutingTest {
 
     @Test
     void addressesOfSixteenBytesKeepTheirBrackets() {
-        assertThat(Doors.host("[::1]:8080")).isEqualTo("[::1]");
-        assertThat(Doors.host("[::1]")).isEqualTo("[::1]");
-        assertThat(Doors.host("127.0.0.1:80")).isEqualTo("127.0.0.1");
+        assertThat(HostPathTable.host("[::1]:8080")).isEqualTo("[::1]");
+        assertThat(HostPathTable.host("[::1]")).isEqualTo("[::1]");
+        assertThat(HostPathTable.host("127.0.0.1:80")).isEqualTo("127.0.0.1");
     }
 
     @Test
@@ -95,7 +95,7 @@ class RoutingTest {
 
     @Test
     void anExactHostComesBeforeAPath() {
-        RevisionGate one = bed.open("r1", 0, 1);
+        RevisionActivator one = bed.open("r1", 0, 1);
         bed.open("r2", 0, 1);
         bed.route("r1");
         bed.gateway.route(
@@ -114,10 +114,10 @@ class RoutingTest {
     }
 
     @Test
-    void theFrontLeadsToTransformerAndExplainer() {
-        RevisionGate predictor = bed.open("p", 0, 1);
-        RevisionGate transformer = bed.open("t", 0, 1);
-        RevisionGate explainer = bed.open("e", 0, 1);
+    void theEntryPointLeadsToTransformerAndExplainer() {
+        RevisionActivator predictor = bed.open("p", 0, 1);
+        RevisionActivator transformer = bed.open("t", 0, 1);
+        RevisionActivator explainer = bed.open("e", 0, 1);
         bed.route(
                 List.of(FRONT, new Door("iris-predictor.example.com", "", Component.PREDICTOR, null)),
                 Map.of(
@@ -137,7 +137,7 @@ class RoutingTest {
     @Test
     void aTagLeadsToItsRevisionWhateverItsShare() {
         bed.open("old", 0, 1);
-        RevisionGate canary = bed.open("new", 0, 1);
+        RevisionActivator canary = bed.open("new", 0, 1);
         bed.route(
                 List.of(FRONT, new Door("latest-iris.example.com", "", Component.PREDICTOR, "latest")),
                 Map.of(
@@ -154,8 +154,8 @@ class RoutingTest {
     @Test
     void aTaggedRevisionIsExplainedByItself() {
         bed.open("old", 0, 1);
-        RevisionGate canary = bed.open("new", 0, 1);
-        RevisionGate explainer = bed.open("e", 0, 1);
+        RevisionActivator canary = bed.open("new", 0, 1);
+        RevisionActivator explainer = bed.open("e", 0, 1);
         bed.route(
                 List.of(FRONT, new Door("latest-iris.example.com", "", null, "latest")),
                 Map.of(
@@ -172,7 +172,7 @@ class RoutingTest {
     @Test
     void sharesAreKept() {
         bed.open("old", 0, 1);
-        RevisionGate canary = bed.open("new", 0, 1);
+        RevisionActivator canary = bed.open("new", 0, 1);
         bed.route(
                 List.of(FRONT), Map.of(Component.PREDICTOR, Bed.backend(Bed.target("old", 90), Bed.target("new", 10))));
         int hits = 0;
@@ -186,7 +186,7 @@ class RoutingTest {
     @Test
     void theSameValueOfTheStickyHeaderKeepsItsRevision() {
         bed.open("old", 0, 1);
-        RevisionGate canary = bed.open("new", 0, 1);
+        RevisionActivator canary = bed.open("new", 0, 1);
         bed.route(
                 List.of(FRONT),
                 Map.of(
@@ -206,8 +206,8 @@ class RoutingTest {
 
     @Test
     void aRevisionThatCannotServeIsPassedOver() {
-        RevisionGate old = bed.open("old", 0, 1);
-        RevisionGate canary = bed.open("new", 0, 1);
+        RevisionActivator old = bed.open("old", 0, 1);
+        RevisionActivator canary = bed.open("new", 0, 1);
         canary.refuse("broken");
         bed.route(
                 List.of(FRONT), Map.of(Component.PREDICTOR, Bed.backend(Bed.target("new", 50), Bed.target("old", 50))));
@@ -217,7 +217,7 @@ class RoutingTest {
     }
 
     @Test
-    void aServiceWithoutARunningRevisionSaysWhy() {
+    void aServiceWithoutARunningRevisionReportsTheCause() {
         bed.route("r1");
         assertThatThrownBy(() -> bed.find("iris.example.com", "/v1"))
                 .asInstanceOf(InstanceOfAssertFactories.type(ServingException.class))
@@ -227,7 +227,7 @@ class RoutingTest {
     }
 
     @Test
-    void aServiceThatEndedIsNotFoundAndItsOldNamesGoWhenTheyChange() {
+    void aDeletedServiceIsNotFoundAndOldNamesAreRemoved() {
         bed.open("r1", 0, 1);
         bed.route("r1");
         bed.route(
@@ -240,14 +240,14 @@ class RoutingTest {
     }
 
     @Test
-    void aDoorLeadsToItsComponentWhateverTheHostAndFollowsTheRoute() {
+    void aPortLeadsToItsComponentWhateverTheHostAndFollowsTheRoute() {
         VirtualHosts.Listener door = bed.gateway.door("default", "iris", Component.PREDICTOR, "127.0.0.1", 0);
         assertThat(door.port()).isEqualTo(4711);
         VirtualHosts hosts = java.util.Objects.requireNonNull(bed.sites.doors);
         assertThatThrownBy(() -> hosts.find(TestHead.of("x", "/v1")))
                 .hasMessage("there is no service 'iris' in namespace 'default'");
-        RevisionGate one = bed.open("r1", 0, 1);
-        RevisionGate two = bed.open("r2", 0, 1);
+        RevisionActivator one = bed.open("r1", 0, 1);
+        RevisionActivator two = bed.open("r2", 0, 1);
         bed.route("r1");
         assertThat(hosts.find(TestHead.of("x", "/v1"))).isSameAs(one.site().at(""));
         bed.route("r2");
@@ -255,8 +255,8 @@ class RoutingTest {
     }
 
     @Test
-    void callsFromInsideGoThroughTheGate() {
-        RevisionGate gate = bed.open("r1", 0, 1);
+    void inProcessCallsGoThroughTheActivator() {
+        RevisionActivator gate = bed.open("r1", 0, 1);
         bed.route("r1");
         CompletableFuture<UpstreamClient.Answer> answer = bed.gateway
                 .call("default", "iris", null, "/v1/models/iris:predict", List.of(), Fakes.region("{}"))
@@ -271,9 +271,9 @@ class RoutingTest {
     }
 
     @Test
-    void copiesGoToTheMirrorAfterTheOriginalAndNobodySeesTheirFailure() {
+    void copiesGoToTheMirrorAfterTheOriginalAndTheirFailuresAreHidden() {
         bed.open("r1", 0, 1);
-        RevisionGate shadow = bed.open("shadow", 0, 1);
+        RevisionActivator shadow = bed.open("shadow", 0, 1);
         mirrored(100);
         TestExchange x = bed.predict();
         assertThat(bed.parking.requests).hasSize(1);
@@ -292,7 +292,7 @@ class RoutingTest {
     @Test
     void copiesAreBoundedAndASleepingMirrorIsWokenButHoldsNone() {
         bed.open("r1", 0, 1);
-        RevisionGate shadow = bed.open("shadow", 0, 1);
+        RevisionActivator shadow = bed.open("shadow", 0, 1);
         mirrored(100);
         for (int i = 0; i < 5; i++) {
             bed.predict();

@@ -8,8 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.Destination.Processes;
 import io.nereid.control.gateway.Fakes.TestExchange;
+import io.nereid.control.gateway.upstream.Destination.Processes;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelRef;
 import io.nereid.transport.api.HttpExchange;
@@ -19,7 +19,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Requests of one part that go through the predictor's gate, as those of explainers do. */
+/** Requests of another component, such as an explainer, that go through the predictor's activator. */
 class VisitTest {
     private final Bed bed = new Bed();
     private final List<HttpExchange> visits = new ArrayList<>();
@@ -37,7 +37,7 @@ class VisitTest {
     }
 
     @Test
-    void visitorsSeeTheRevisionsModelsUnderTheNamesOfClients() {
+    void nestedRequestsSeeTheRevisionsModelsUnderTheNamesOfClients() {
         bed.route("r1");
         bed.open("r1", 0, 1);
         bed.engine.models.add("default/r1");
@@ -49,9 +49,9 @@ class VisitTest {
     }
 
     @Test
-    void aVisitIsARequestUntilItIsAnswered() {
+    void aNestedRequestIsCountedUntilItsResponse() {
         bed.route("r1");
-        RevisionGate gate = bed.open("r1", 1, 1);
+        RevisionActivator gate = bed.open("r1", 1, 1);
         TestExchange x = explain();
         visit(x);
         assertThat(gate.activeNow()).isEqualTo(1);
@@ -63,9 +63,9 @@ class VisitTest {
     }
 
     @Test
-    void aVisitWakesARevisionAndWaitsForIt() {
+    void aNestedRequestWakesARevisionAndWaitsForIt() {
         bed.route("r1");
-        RevisionGate gate = bed.open("r1", 0, 0);
+        RevisionActivator gate = bed.open("r1", 0, 0);
         assertThat(visit(explain())).isTrue();
         assertThat(visits).isEmpty();
         assertThat(bed.woken).containsExactly("default/r1");
@@ -75,25 +75,25 @@ class VisitTest {
     }
 
     @Test
-    void whoListensToThePredictorIsNotToldOfVisits() {
+    void nestedRequestsAreNotReportedToThePredictorsListener() {
         bed.route("r1");
-        RevisionGate gate = bed.open("r1", 0, 1);
-        List<String> heard = new ArrayList<>();
+        RevisionActivator gate = bed.open("r1", 0, 1);
+        List<String> recorded = new ArrayList<>();
         gate.tap(head -> {
-            heard.add(head.path());
+            recorded.add(head.path());
             return null;
         });
         visit(explain());
         gate.refuse("broken");
         visit(explain());
-        assertThat(heard).isEmpty();
+        assertThat(recorded).isEmpty();
         gate.refuse(null);
         bed.predict();
-        assertThat(heard).containsExactly("/v1/models/iris:predict");
+        assertThat(recorded).containsExactly("/v1/models/iris:predict");
     }
 
     @Test
-    void childProcessesAndTransformersAreNotVisited() {
+    void childProcessesAndTransformersDoNotTakeNestedRequests() {
         bed.route("r1");
         bed.gateway.open("default", "r1", Bed.settings(0, 10), new Processes(List.of()));
         assertThat(visit(explain())).isFalse();
@@ -109,7 +109,7 @@ class VisitTest {
     }
 
     @Test
-    void aServiceThatIsNotThereRefuses() {
+    void anUnknownServiceIsRejected() {
         assertThatThrownBy(() -> visit(explain())).hasMessageContaining("there is no service 'iris'");
     }
 }

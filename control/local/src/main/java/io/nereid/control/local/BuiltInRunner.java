@@ -3,12 +3,15 @@
 package io.nereid.control.local;
 
 import io.nereid.control.core.Observed.Failure;
-import io.nereid.control.gateway.Destination;
+import io.nereid.control.gateway.upstream.Destination;
 import java.time.Instant;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** What runs in the server's process beside the models; any number of replicas is one. Confined to the deciding thread. */
+/**
+ * Runs an explainer or a Java transformer inside the server process. One instance serves all requests, whatever the
+ * number of replicas. Confined to the event loop thread.
+ */
 final class BuiltInRunner implements Runner {
     private final Loop loop;
     private final String what;
@@ -17,15 +20,15 @@ final class BuiltInRunner implements Runner {
     private final RevisionLog log;
     private final Runnable changed;
     private BuiltIns.@Nullable Running running;
-    private int wanted;
+    private int desired;
     private boolean making;
     private @Nullable Failure failure;
 
     /**
-     * Runs nothing yet.
+     * Creates a runner that starts nothing until it is scaled.
      *
-     * @param what its word for logs, such as {@code explainer}
-     * @param maker makes it, on a thread that may wait
+     * @param what the kind of component in log lines, such as {@code explainer}
+     * @param maker creates the component, on a thread that may block
      */
     BuiltInRunner(
             Loop loop,
@@ -49,8 +52,8 @@ final class BuiltInRunner implements Runner {
 
     @Override
     public void scale(int replicas) {
-        wanted = Math.min(1, replicas);
-        if (wanted == 0) {
+        desired = Math.min(1, replicas);
+        if (desired == 0) {
             close();
         } else if (running == null && !making) {
             making = true;
@@ -71,13 +74,13 @@ final class BuiltInRunner implements Runner {
         RuntimeException problem = error;
         loop.execute(() -> {
             making = false;
-            if (result != null && wanted == 0) {
+            if (result != null && desired == 0) {
                 result.close();
             } else if (result != null) {
                 running = result;
                 failure = null;
                 gate.destination(new Destination.Handler(result.codecs()));
-                log.add("the " + what + " answers");
+                log.add("the " + what + " is ready");
             } else {
                 String reason = ModelForm.text(problem);
                 failure = new Failure(
@@ -85,7 +88,7 @@ final class BuiltInRunner implements Runner {
                         reason,
                         Instant.ofEpochMilli(loop.clock().millis()),
                         null);
-                log.add("the " + what + " cannot be made: " + reason);
+                log.add("the " + what + " cannot be created: " + reason);
             }
             changed.run();
         });
@@ -116,7 +119,7 @@ final class BuiltInRunner implements Runner {
 
     @Override
     public void end(Runnable ended) {
-        wanted = 0;
+        desired = 0;
         close();
         ended.run();
     }

@@ -6,7 +6,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
-import io.nereid.control.gateway.PayloadTap;
+import io.nereid.control.gateway.PayloadListener;
 import io.nereid.transport.api.ProtocolCodec;
 import java.nio.file.Path;
 import java.util.List;
@@ -71,7 +71,7 @@ public interface BuiltIns {
 
     /** A listener for a revision's requests, until it is closed. */
     interface Tap extends AutoCloseable {
-        PayloadTap listener();
+        PayloadListener listener();
 
         /** Settings of the logger without effect on this server, a sentence each. */
         default List<String> warnings() {

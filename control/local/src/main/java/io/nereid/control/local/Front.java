@@ -6,54 +6,56 @@ import io.nereid.control.core.Observed.Traffic;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.Destination;
-import io.nereid.control.gateway.PayloadTap;
-import io.nereid.control.gateway.RevisionGate;
+import io.nereid.control.gateway.PayloadListener;
+import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.upstream.Destination;
 import org.jspecify.annotations.Nullable;
 
-/** The gateway as far as workloads need it. Implementations are thread-safe and return at once. */
+/**
+ * The gateway, as workloads see it: the routes of services, and a gate in front of each revision. Implementations are
+ * thread-safe and do not block.
+ */
 interface Front {
-    /** Replaces the way to a service, or ends it with null. */
+    /** Replaces the route of a service; null removes it. */
     void route(String namespace, String service, @Nullable Route route);
 
-    /** A revision's way in. */
-    Gate open(String namespace, String revision, RevisionGate.Settings settings, Destination destination);
+    /** Opens the gate of a revision: requests for the revision pass through it. */
+    Gate open(String namespace, String revision, RevisionActivator.Settings settings, Destination destination);
 
-    /** The port of a door of one component, opened when it is first asked for. */
+    /** Returns the local port on which one component of a service can be called; opens it on the first call. */
     int door(String namespace, String service, Component component);
 
-    /** Closes the doors of a service. */
+    /** Closes the local ports of a service. */
     void closeDoors(String namespace, String service);
 
-    /** One revision's way in. */
+    /** The gate of one revision: holds, forwards or rejects its requests. */
     interface Gate {
-        /** Sends requests there from now on. */
+        /** Forwards requests to another destination from now on. */
         void destination(Destination destination);
 
-        /** How many replicas answer. */
+        /** Sets the number of ready replicas; with 0, requests are held. */
         void capacity(int replicas);
 
-        /** Whether requests go straight to replicas. */
+        /** Sets whether requests bypass the activator and go straight to the replicas. */
         void serving(boolean direct);
 
-        /** Refuses requests with this text; null to take them again. */
+        /** Rejects requests with this message; null accepts them again. */
         void refuse(@Nullable String why);
 
-        /** Has somebody listen. */
-        void tap(@Nullable PayloadTap tap);
+        /** Sets the payload listener; null removes it. */
+        void tap(@Nullable PayloadListener tap);
 
-        /** What has gone on since the last call. */
-        RevisionGate.Load sample(long now);
+        /** Returns the load since the last call. */
+        RevisionActivator.Load sample(long now);
 
-        /** What requests of the last minute were like. */
+        /** Returns the traffic statistics of the last minute. */
         Traffic traffic(long now);
 
-        /** Takes no request any more and calls back when the last one has ended. */
+        /** Accepts no further requests, and runs the callback when the last request has ended. */
         void close(Runnable drained);
     }
 
-    /** The settings of a workload's gate. */
-    static RevisionGate.Settings settings(Workload workload) {
-        return RevisionGate.Settings.of(workload);
+    static RevisionActivator.Settings settings(Workload workload) {
+        return RevisionActivator.Settings.of(workload);
     }
 }

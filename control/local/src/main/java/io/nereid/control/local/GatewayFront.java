@@ -5,10 +5,10 @@ package io.nereid.control.local;
 import io.nereid.control.core.Observed.Traffic;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.Destination;
 import io.nereid.control.gateway.Gateway;
-import io.nereid.control.gateway.PayloadTap;
-import io.nereid.control.gateway.RevisionGate;
+import io.nereid.control.gateway.PayloadListener;
+import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.transport.api.VirtualHosts.Listener;
 import java.time.Duration;
 import java.util.EnumMap;
@@ -38,7 +38,7 @@ final class GatewayFront implements Front {
     }
 
     @Override
-    public Gate open(String namespace, String revision, RevisionGate.Settings settings, Destination destination) {
+    public Gate open(String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
         return new Opened(gateway.open(namespace, revision, settings, destination), loop);
     }
 
@@ -58,7 +58,7 @@ final class GatewayFront implements Front {
     }
 
     /** One gate. Thread-safe. */
-    private record Opened(RevisionGate gate, Loop loop) implements Gate {
+    private record Opened(RevisionActivator gate, Loop loop) implements Gate {
         @Override
         public void destination(Destination destination) {
             gate.destination(destination);
@@ -80,12 +80,12 @@ final class GatewayFront implements Front {
         }
 
         @Override
-        public void tap(@Nullable PayloadTap tap) {
+        public void tap(@Nullable PayloadListener tap) {
             gate.tap(tap);
         }
 
         @Override
-        public RevisionGate.Load sample(long now) {
+        public RevisionActivator.Load sample(long now) {
             return gate.sample(now);
         }
 
@@ -100,7 +100,7 @@ final class GatewayFront implements Front {
             Loop.Timer unused = loop.after(PASSING, () -> close(gate, drained));
         }
 
-        private static void close(RevisionGate gate, Runnable drained) {
+        private static void close(RevisionActivator gate, Runnable drained) {
             var unused = gate.close().whenComplete((none, e) -> drained.run());
         }
     }

@@ -10,9 +10,9 @@ import io.nereid.control.core.Plan;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
-import io.nereid.control.gateway.Destination;
 import io.nereid.control.gateway.Gateway;
-import io.nereid.control.gateway.RevisionGate;
+import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.spi.ServableState;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -33,11 +33,19 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Makes plans true on this machine: brings files, places models into the engine, runs child processes, tells the gateway, and
- * scales. Thread-safe: everything is decided on one thread, and what may wait runs on others.
+ * Applies plans on this machine: fetches files, loads models into the engine, runs child processes, configures the
+ * gateway and scales. Thread-safe: all state changes run on one event loop thread, and blocking work runs on a pool.
  *
- * <p>A revision takes requests only when its replicas answer; without any they are held. One that is no longer planned ends
- * when its last request has. Its name is the same in the engine, {@code namespace/revision}.
+ * <p>A revision receives requests only while it has ready replicas; without any, its requests are held. A revision that
+ * is no longer planned is drained: it ends after its last request. In the engine its model is named {@code
+ * namespace/revision}.
+ *
+ * <pre>{@code
+ * var infrastructure = new LocalInfrastructure(settings, engineModels, artifacts, components, gateway, Clock.system());
+ * infrastructure.start();
+ * infrastructure.apply("default", "iris", plan);
+ * Map<String, Observed.State> states = infrastructure.observe("default", "iris");
+ * }</pre>
  */
 public final class LocalInfrastructure implements Infrastructure {
     private static final Logger LOG = LoggerFactory.getLogger(LocalInfrastructure.class);
@@ -54,25 +62,27 @@ public final class LocalInfrastructure implements Infrastructure {
     private final Ports ports;
     private final Map<String, Service> services = new HashMap<>();
     private final Map<String, Unit> units = new LinkedHashMap<>();
-    /** The same, for those who ask from other threads. */
+    /** The revisions of {@link #units} by service and revision name, for readers on other threads. */
     private final Map<String, Map<String, Unit>> shown = new ConcurrentHashMap<>();
 
     private final Map<String, RevisionLog> logs = new ConcurrentHashMap<>();
     private volatile BiConsumer<String, String> listener = (namespace, service) -> {};
     private volatile boolean closed;
 
-    /** What a service should be. Confined to the deciding thread. */
+    /** The desired state of a service. Confined to the event loop thread. */
     private static final class Service {
         final String namespace;
         final String name;
         List<Workload> workloads = List.of();
 
-        @Nullable Route route;
+        @Nullable
+        Route route;
 
         BuiltIns.@Nullable Running graph;
         Front.@Nullable Gate graphGate;
 
-        @Nullable String graphText;
+        @Nullable
+        String graphText;
 
         Service(String namespace, String name) {
             this.namespace = namespace;
@@ -81,8 +91,8 @@ public final class LocalInfrastructure implements Infrastructure {
     }
 
     /**
-     * Starts nothing yet. The gateway's wake listener is to call {@link #wake}, and the engine's state listener
-     * {@link #modelState}.
+     * Creates an infrastructure without starting it. The caller connects the gateway's wake listener to {@link #wake},
+     * and the engine's state listener to {@link #modelState}.
      */
     public LocalInfrastructure(
             LocalSettings settings,
@@ -111,11 +121,11 @@ public final class LocalInfrastructure implements Infrastructure {
         this.ports = new Ports(settings.firstPort(), settings.lastPort());
     }
 
-    /** Ends what an earlier server left running, and begins to scale. Waits for these ends. */
+    /** Ends the processes that an earlier server left running, and starts autoscaling. Blocks until they have ended. */
     public void start() {
         int orphans = table.killOrphans();
         if (orphans > 0) {
-            LOG.info("{} processes of an earlier server were ended", orphans);
+            LOG.info("ended {} processes of an earlier server", orphans);
         }
         second();
     }
@@ -132,12 +142,12 @@ public final class LocalInfrastructure implements Infrastructure {
         });
     }
 
-    /** To be told every state of the engine's models. Returns at once. */
+    /** Receives every state change of the engine's models. Does not block. */
     public void modelState(ServableState state) {
         loop.execute(() -> placer.state(state));
     }
 
-    /** To be told when a request waits for a revision without replicas. Returns at once. */
+    /** Reports that a request waits for a revision without replicas, which is then scaled up. Does not block. */
     public void wake(String namespace, String revision) {
         loop.execute(() -> {
             Unit unit = units.get(key(namespace, revision));
@@ -147,7 +157,7 @@ public final class LocalInfrastructure implements Infrastructure {
         });
     }
 
-    /** Tries at once what could not be fetched, after secrets of a namespace have changed. Returns at once. */
+    /** Retries failed fetches of a namespace at once, after its secrets have changed. Does not block. */
     public void retry(String namespace) {
         loop.execute(() -> units.values().forEach(u -> {
             if (u.workload().namespace().equals(namespace)) {
@@ -163,7 +173,7 @@ public final class LocalInfrastructure implements Infrastructure {
     @Override
     public void apply(String namespace, String service, Plan plan) {
         if (!closed) {
-            // What a status says of routes is true when it can be read.
+            // Waits, so that a status that is written after this call describes routes that already exist.
             loop.call(() -> applied(namespace, service, plan));
         }
     }
@@ -172,19 +182,19 @@ public final class LocalInfrastructure implements Infrastructure {
         Service service = services.computeIfAbsent(key(namespace, name), k -> new Service(namespace, name));
         service.workloads = plan.workloads();
         service.route = plan.route();
-        Set<String> wanted = new HashSet<>();
+        Set<String> planned = new HashSet<>();
         for (Workload workload : plan.workloads()) {
-            wanted.add(key(namespace, workload.revision()));
+            planned.add(key(namespace, workload.revision()));
             begin(workload);
         }
         route(service);
         for (Unit unit :
                 List.copyOf(shown.getOrDefault(key(namespace, name), Map.of()).values())) {
-            if (!wanted.contains(key(namespace, unit.workload().revision()))) {
+            if (!planned.contains(key(namespace, unit.workload().revision()))) {
                 end(unit);
             }
         }
-        tellRoutes(service);
+        updateReachability(service);
         if (plan.workloads().isEmpty() && plan.route() == null) {
             services.remove(key(namespace, name));
             front.closeDoors(namespace, name);
@@ -195,7 +205,7 @@ public final class LocalInfrastructure implements Infrastructure {
         String key = key(workload.namespace(), workload.revision());
         Unit unit = units.get(key);
         if (unit != null && (unit.ending() || unit.update(workload))) {
-            // One that is on its way out comes again when it is gone.
+            // A revision that is being drained is started again by the callback of its end.
             return;
         }
         if (unit != null) {
@@ -236,7 +246,7 @@ public final class LocalInfrastructure implements Infrastructure {
         if (workload.form() instanceof Workload.Transformer form) {
             return transformer(workload, form, files, gate, log, changed);
         }
-        once(workload, log);
+        warnSingleInstance(workload, log);
         return new BuiltInRunner(
                 loop,
                 "explainer",
@@ -246,15 +256,15 @@ public final class LocalInfrastructure implements Infrastructure {
                 changed);
     }
 
-    /** Says that there is one replica, to whom wants more. */
-    private static void once(Workload workload, RevisionLog log) {
+    /** Warns that an in-process component has a single instance when more replicas are configured. */
+    private static void warnSingleInstance(Workload workload, RevisionLog log) {
         if (workload.scaling().min() > 1) {
             log.add("warning: minReplicas " + workload.scaling().min()
-                    + " has no effect: it runs in the server's process, once for all requests");
+                    + " has no effect: one instance inside the server process serves all requests");
         }
     }
 
-    /** Steps of a jar run in this process, those of a Python file in processes. */
+    /** Creates the runner of a transformer: a jar runs in this process, a Python file in child processes. */
     private Runner transformer(
             Workload workload,
             Workload.Transformer form,
@@ -270,7 +280,7 @@ public final class LocalInfrastructure implements Infrastructure {
                 return new ProcessRunner(
                         loop, table, settings, front, ports, process, artifacts, files, gate, log, changed);
             }
-            once(workload, log);
+            warnSingleInstance(workload, log);
             maker = () -> builtIns.transformer(workload, form, file);
         } catch (ServingException e) {
             maker = () -> {
@@ -297,7 +307,7 @@ public final class LocalInfrastructure implements Infrastructure {
                         .filter(w -> w.revision().equals(workload.revision()))
                         .findFirst()
                         .ifPresent(this::begin);
-                tellRoutes(service);
+                updateReachability(service);
             }
             if (!units.containsKey(key(workload.namespace(), workload.revision()))) {
                 logs.remove(key(workload.namespace(), workload.revision()));
@@ -326,7 +336,7 @@ public final class LocalInfrastructure implements Infrastructure {
         }
     }
 
-    /** A graph is one more revision, which runs in this process. */
+    /** Routes to a graph, which runs in this process as a revision of its own. */
     private void graph(Service service, Route route) {
         if (!route.graph().equals(service.graphText)) {
             closeGraph(service);
@@ -335,7 +345,7 @@ public final class LocalInfrastructure implements Infrastructure {
             Front.Gate gate = front.open(
                     service.namespace,
                     revision,
-                    RevisionGate.Settings.of(service.name),
+                    RevisionActivator.Settings.of(service.name),
                     new Destination.Handler(graph.codecs()));
             gate.capacity(1);
             service.graph = graph;
@@ -371,7 +381,7 @@ public final class LocalInfrastructure implements Infrastructure {
         }
     }
 
-    private void tellRoutes(Service service) {
+    private void updateReachability(Service service) {
         Set<String> targets = new HashSet<>();
         Route route = service.route;
         if (route != null) {
@@ -390,7 +400,7 @@ public final class LocalInfrastructure implements Infrastructure {
         }
     }
 
-    // ---- looking ----
+    // ---- observation ----
 
     @Override
     public Map<String, Observed.State> observe(String namespace, String service) {
@@ -402,8 +412,8 @@ public final class LocalInfrastructure implements Infrastructure {
     }
 
     @Override
-    public void onChange(BiConsumer<String, String> told) {
-        listener = told;
+    public void onChange(BiConsumer<String, String> callback) {
+        listener = callback;
     }
 
     @Override
@@ -412,7 +422,7 @@ public final class LocalInfrastructure implements Infrastructure {
         return log == null ? List.of() : log.last(most);
     }
 
-    /** Ends all child processes and stops deciding; models end with their engine. */
+    /** Ends all child processes and stops the event loop. Models stay in the engine until the engine is closed. */
     @Override
     public void close() {
         if (closed) {
@@ -434,7 +444,7 @@ public final class LocalInfrastructure implements Infrastructure {
         });
         try {
             if (!ended.await(END_SECONDS, TimeUnit.SECONDS)) {
-                LOG.warn("child processes have not ended within {} s", END_SECONDS);
+                LOG.warn("child processes have not exited within {} s", END_SECONDS);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

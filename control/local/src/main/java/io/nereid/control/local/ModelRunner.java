@@ -4,7 +4,7 @@ package io.nereid.control.local;
 
 import io.nereid.control.core.Observed.Failure;
 import io.nereid.control.core.Workload;
-import io.nereid.control.gateway.Destination;
+import io.nereid.control.gateway.upstream.Destination;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -12,11 +12,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model, or a repository of models, in the engine: replicas are instances. Without replicas the model is withdrawn and its
- * memory given back. Confined to the deciding thread.
+ * Runs a model, or a repository of models, in the engine. Replicas are model instances. At zero replicas the model is
+ * unloaded and its memory released. Confined to the event loop thread.
  */
 final class ModelRunner implements Runner {
-    /** Time for requests that have passed the gate to reach the engine before their model is withdrawn. */
+    /** Time in which requests that have passed the gate reach the engine, before their model is unloaded. */
     private static final Duration PASSING = Duration.ofMillis(100);
 
     private final Loop loop;
@@ -30,7 +30,7 @@ final class ModelRunner implements Runner {
     private final Backoff backoff = Backoff.ofRestarts();
     private @Nullable ModelForm form;
     private boolean reading;
-    private int wanted;
+    private int desired;
     private boolean placed;
     private boolean registered;
     private boolean available;
@@ -65,8 +65,8 @@ final class ModelRunner implements Runner {
 
     @Override
     public void scale(int replicas) {
-        int before = wanted;
-        wanted = replicas;
+        int before = desired;
+        desired = replicas;
         if (replicas == 0) {
             retry.cancel();
             failing = false;
@@ -86,10 +86,10 @@ final class ModelRunner implements Runner {
         if (placed) {
             placed = false;
             available = false;
-            log.add("the model is withdrawn, its memory is given back");
+            log.add("the model is unloaded, its memory is released");
             placer.withdraw(name);
         }
-        heard();
+        engineChanged();
     }
 
     private void place() {
@@ -99,11 +99,12 @@ final class ModelRunner implements Runner {
             return;
         }
         if (!placed) {
-            log.add("the model is placed as " + name + " from " + known.placed().directory());
+            log.add("the model is deployed as " + name + " from "
+                    + known.placed().directory());
         }
         placed = true;
         registered = true;
-        placer.place(known.placed().withInstances(wanted), this::heard);
+        placer.place(known.placed().withInstances(desired), this::engineChanged);
     }
 
     private void read() {
@@ -126,7 +127,7 @@ final class ModelRunner implements Runner {
                 if (result != null) {
                     form = result;
                     result.warnings().forEach(w -> log.add("warning: " + w));
-                    if (wanted > 0 && ended == null) {
+                    if (desired > 0 && ended == null) {
                         place();
                     }
                 } else {
@@ -137,8 +138,8 @@ final class ModelRunner implements Runner {
         });
     }
 
-    /** Something is new in the engine. */
-    private void heard() {
+    /** Evaluates the model's state in the engine after a change. */
+    private void engineChanged() {
         Runnable end = ended;
         if (end != null) {
             if (!placed && placer.gone(name)) {
@@ -163,7 +164,7 @@ final class ModelRunner implements Runner {
                 List<String> names = placer.names(name);
                 boolean repository = !names.equals(List.of(name));
                 gate.destination(new Destination.Models(name, repository, known.modelName()));
-                log.add(repository ? "the models answer: " + String.join(", ", names) : "the model answers");
+                log.add(repository ? "the models are ready: " + String.join(", ", names) : "the model is ready");
             }
         } else {
             available = false;
@@ -179,10 +180,10 @@ final class ModelRunner implements Runner {
         failure = new Failure(
                 "ModelLoadFailed", reason, Instant.ofEpochMilli(loop.clock().millis()), null);
         Duration wait = backoff.next();
-        log.add("the model cannot be loaded: " + reason + "; it is tried again in " + wait.toSeconds() + " s");
+        log.add("the model cannot be loaded: " + reason + "; retried in " + wait.toSeconds() + " s");
         retry.cancel();
         retry = loop.after(wait, () -> {
-            if (wanted > 0 && ended == null) {
+            if (desired > 0 && ended == null) {
                 placer.withdraw(name);
                 placed = false;
                 awaitGone();
@@ -190,9 +191,9 @@ final class ModelRunner implements Runner {
         });
     }
 
-    /** Places the model anew as soon as nothing is left of it. */
+    /** Deploys the model again as soon as it has been unloaded completely. */
     private void awaitGone() {
-        if (wanted == 0 || ended != null) {
+        if (desired == 0 || ended != null) {
             return;
         }
         if (placer.gone(name)) {
@@ -205,7 +206,7 @@ final class ModelRunner implements Runner {
 
     @Override
     public int ready() {
-        return available && placed ? wanted : 0;
+        return available && placed ? desired : 0;
     }
 
     @Override
@@ -222,7 +223,7 @@ final class ModelRunner implements Runner {
     public void end(Runnable then) {
         retry.cancel();
         withdrawal.cancel();
-        wanted = 0;
+        desired = 0;
         if (!registered) {
             then.run();
             return;

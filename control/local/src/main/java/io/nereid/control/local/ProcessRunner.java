@@ -8,8 +8,8 @@ import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Process;
 import io.nereid.control.core.Workload.ProcessContainer;
-import io.nereid.control.gateway.Destination;
-import io.nereid.control.gateway.Destination.Replica;
+import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.Destination.Replica;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
@@ -22,14 +22,16 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Replicas of child processes. Confined to the deciding thread. */
+/** Runs the replicas of a revision as child processes. Confined to the event loop thread. */
 final class ProcessRunner implements Runner {
     private static final String HOST = "127.0.0.1";
-    /** Time between the last request that may be sent to a replica and its being asked to end. */
+    /**
+     * Time between the removal of a replica from the destination and the request to exit; covers requests on their way.
+     */
     private static final Duration PASSING = Duration.ofSeconds(1);
 
     private static final Duration GRACE = Duration.ofSeconds(30);
-    /** Seconds that a process has to end by itself; Kubernetes' default is 30. */
+    /** Annotation: seconds between the request to exit and the kill; 30 without it, as in Kubernetes. */
     static final String GRACE_ANNOTATION = "nereid.io/termination-grace-period-seconds";
 
     private final Loop loop;
@@ -45,19 +47,19 @@ final class ProcessRunner implements Runner {
     private final RevisionLog log;
     private final Runnable changed;
     private final Duration grace;
-    private final List<Replicas> pods = new ArrayList<>();
-    private final List<Replicas> leaving = new ArrayList<>();
+    private final List<Pod> pods = new ArrayList<>();
+    private final List<Pod> leaving = new ArrayList<>();
     private final Set<String> warned = new HashSet<>();
     private final Backoff backoff = Backoff.ofRestarts();
     private Loop.Timer retry = Loop.Timer.NONE;
-    private List<Replica> told = List.of();
-    private int wanted;
+    private List<Replica> published = List.of();
+    private int desired;
     private @Nullable Failure failure;
     private boolean failing;
     private @Nullable Runnable ended;
 
-    /** The processes of one replica. */
-    private record Replicas(int number, List<Child> children, List<Integer> ports) {
+    /** One replica: the processes of its containers, and their ports. */
+    private record Pod(int number, List<Child> children, List<Integer> ports) {
         boolean ready() {
             return children.stream().allMatch(Child::ready);
         }
@@ -89,9 +91,9 @@ final class ProcessRunner implements Runner {
         this.changed = changed;
         String seconds = workload.annotations().get(GRACE_ANNOTATION);
         if (most() == 1 && workload.scaling().max() != 1) {
-            log.add(
-                    "warning: the command listens on a port of its own, of which there is one, so there is one replica at"
-                            + " most; let it take the port from $(PORT) or --http_port=$(PORT) to have more");
+            log.add("warning: the command listens on a fixed port, so there can be only one replica; let it take"
+                    + " the port"
+                    + " from $(PORT) or --http_port=$(PORT) to have more");
         }
         this.grace =
                 seconds == null || !seconds.matches("\\d{1,5}") ? GRACE : Duration.ofSeconds(Long.parseLong(seconds));
@@ -99,18 +101,18 @@ final class ProcessRunner implements Runner {
 
     @Override
     public int most() {
-        return ProcessForm.portsCanBeTold(workload, form) ? Integer.MAX_VALUE : 1;
+        return ProcessForm.hasAssignablePorts(workload, form) ? Integer.MAX_VALUE : 1;
     }
 
     @Override
     public void scale(int replicas) {
-        wanted = Math.min(replicas, most());
+        desired = Math.min(replicas, most());
         retry.cancel();
-        while (pods.size() > wanted) {
+        while (pods.size() > desired) {
             leave(pods.remove(pods.size() - 1));
         }
         try {
-            while (pods.size() < wanted) {
+            while (pods.size() < desired) {
                 pods.add(pod(pods.size()));
             }
             failing = false;
@@ -122,29 +124,29 @@ final class ProcessRunner implements Runner {
                     Instant.ofEpochMilli(loop.clock().millis()),
                     null);
             log.add("not started: " + ModelForm.text(e));
-            retry = loop.after(backoff.next(), () -> scale(wanted));
+            retry = loop.after(backoff.next(), () -> scale(desired));
         }
-        heard();
+        stateChanged();
     }
 
-    private Replicas pod(int number) {
+    private Pod pod(int number) {
         List<String> warnings = new ArrayList<>();
         String predictor = workload.component() == Component.PREDICTOR
                 ? null
                 : HOST + ":" + front.door(workload.namespace(), workload.service(), Component.PREDICTOR);
-        List<ProcessForm.Start> starts =
-                ProcessForm.starts(workload, complete(), files, predictor, settings.environment(), ports, warnings);
+        List<ProcessForm.Start> starts = ProcessForm.starts(
+                workload, resolveVariables(), files, predictor, settings.environment(), ports, warnings);
         warnings.stream().filter(warned::add).forEach(w -> log.add("warning: " + w));
         List<Child> children = new ArrayList<>();
         List<Integer> taken = new ArrayList<>();
-        String where = workload.namespace() + "." + workload.revision() + "." + number;
+        String podName = workload.namespace() + "." + workload.revision() + "." + number;
         for (int i = 0; i < starts.size(); i++) {
             ProcessForm.Start start = starts.get(i);
             boolean alone = starts.size() == 1 && number == 0;
             children.add(new Child(
                     loop,
                     table,
-                    where + "." + start.container() + "."
+                    podName + "." + start.container() + "."
                             + Long.toString(loop.clock().nanos(), 36),
                     form.containers().get(i),
                     start,
@@ -152,24 +154,23 @@ final class ProcessRunner implements Runner {
                     grace,
                     log,
                     alone ? "" : start.container() + "." + number + ": ",
-                    this::heard));
+                    this::stateChanged));
             taken.addAll(start.ports().values());
         }
-        Replicas pod = new Replicas(number, List.copyOf(children), List.copyOf(taken));
+        Pod pod = new Pod(number, List.copyOf(children), List.copyOf(taken));
         children.forEach(Child::start);
         return pod;
     }
 
-    /** With the variables that lie in secrets and config maps, as they are now. */
-    private Process complete() {
+    /** Resolves the variables from secrets and config maps, with their current values. */
+    private Process resolveVariables() {
         List<ProcessContainer> containers = new ArrayList<>();
         for (ProcessContainer one : form.containers()) {
             Map<String, String> environment = new LinkedHashMap<>();
             for (EnvironmentSource source : one.environmentSources()) {
                 environment.putAll(artifacts.variables(source, workload.namespace()));
             }
-            // what the container writes out goes before whole objects; the planner has left out what single keys
-            // replace
+            // Variables that the container lists itself override those from whole objects.
             environment.putAll(one.environment());
             containers.add(new ProcessContainer(
                     one.name(),
@@ -187,32 +188,32 @@ final class ProcessRunner implements Runner {
         return new Process(form.artifacts(), List.copyOf(containers));
     }
 
-    private void leave(Replicas pod) {
+    private void leave(Pod pod) {
         leaving.add(pod);
         Loop.Timer unused = loop.after(PASSING, () -> stop(pod));
     }
 
-    private void stop(Replicas pod) {
+    private void stop(Pod pod) {
         int[] left = {pod.children.size()};
         for (Child child : pod.children) {
             child.stop(() -> {
                 if (--left[0] == 0) {
                     pod.ports.forEach(ports::release);
                     leaving.remove(pod);
-                    heard();
+                    stateChanged();
                 }
             });
         }
     }
 
-    private void heard() {
+    private void stateChanged() {
         List<Replica> ready = pods.stream()
-                .filter(Replicas::ready)
+                .filter(Pod::ready)
                 .map(p -> p.children.get(0).form())
                 .map(f -> new Replica(HOST, f.http(), f.grpc()))
                 .toList();
-        if (!ready.equals(told)) {
-            told = ready;
+        if (!ready.equals(published)) {
+            published = ready;
             if (!ready.isEmpty()) {
                 failure = null;
                 backoff.reset();
@@ -230,12 +231,12 @@ final class ProcessRunner implements Runner {
 
     @Override
     public int ready() {
-        return told.size();
+        return published.size();
     }
 
     @Override
     public @Nullable Failure failure() {
-        for (Replicas pod : pods) {
+        for (Pod pod : pods) {
             for (Child child : pod.children) {
                 Failure f = child.failure();
                 if (f != null) {
@@ -255,18 +256,18 @@ final class ProcessRunner implements Runner {
     public void end(Runnable then) {
         ended = then;
         retry.cancel();
-        wanted = 0;
-        List<Replicas> all = List.copyOf(pods);
+        desired = 0;
+        List<Pod> all = List.copyOf(pods);
         pods.clear();
         leaving.addAll(all);
         all.forEach(this::stop);
-        heard();
+        stateChanged();
     }
 
-    /** Starts no process again. For the end of the server. */
+    /** Prevents further restarts. Called at server shutdown. */
     void abandon() {
-        for (List<Replicas> all : List.of(pods, leaving)) {
-            for (Replicas pod : all) {
+        for (List<Pod> all : List.of(pods, leaving)) {
+            for (Pod pod : all) {
                 pod.children.forEach(Child::abandon);
             }
         }

@@ -8,7 +8,7 @@ import io.nereid.control.autoscaling.Scaler;
 import io.nereid.control.autoscaling.ScalingSettings;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Scaling;
-import io.nereid.control.gateway.RevisionGate.Load;
+import io.nereid.control.gateway.RevisionActivator.Load;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,13 +16,13 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How many replicas one revision should have. While nothing comes and nothing can change it rests, and a tick costs one look at
- * the gate. Confined to the deciding thread.
+ * Computes the desired number of replicas of one revision, with Knative's autoscaling algorithm. An idle revision whose
+ * scale cannot change rests: a tick then costs only a sample of the gate's load. Confined to the event loop thread.
  */
 final class Scale {
     private static final String PREFIX = "autoscaling.knative.dev/";
-    /** Ticks without a change after which it may rest. */
-    private static final int STILL = 3;
+    /** Ticks without a change after which the scaler can rest. */
+    private static final int RESTING_TICKS = 3;
 
     private final List<String> warnings = new ArrayList<>();
     private final int most;
@@ -31,14 +31,14 @@ final class Scale {
     private boolean record;
     private boolean resting;
     private boolean direct;
-    private int still;
+    private int unchangedTicks;
     private long busyAt;
     private int fixed;
 
     /**
-     * A scale at the beginning.
+     * Creates the scaler of a new revision.
      *
-     * @param mostReplicas most for a revision that sets no limit
+     * @param mostReplicas upper bound for a revision without one of its own
      */
     Scale(Workload workload, int mostReplicas, long now) {
         this.most = mostReplicas;
@@ -46,11 +46,11 @@ final class Scale {
         configure(workload, now);
     }
 
-    /** Takes other settings. */
+    /** Applies changed settings. The autoscaler keeps its windows unless their metric or aggregation changes. */
     void configure(Workload workload, long now) {
         warnings.clear();
         resting = false;
-        still = 0;
+        unchangedTicks = 0;
         Scaling s = workload.scaling();
         Map<String, String> annotations = new LinkedHashMap<>();
         s.settings().forEach((name, value) -> annotations.put(name.startsWith(PREFIX) ? name : PREFIX + name, value));
@@ -60,8 +60,9 @@ final class Scale {
         fixed = Math.max(1, s.min());
         if (s.autoscaler().equals("none") || s.autoscaler().equals("external") || !byLoad) {
             if (!byLoad) {
-                warnings.add("the metric '" + s.metric() + "' is not measured on one machine; " + fixed
-                        + " replicas run, give concurrency or rps to have them scaled");
+                warnings.add("the metric '" + s.metric()
+                        + "' is not measured on one machine; the number of replicas is fixed at " + fixed
+                        + "; use concurrency or rps for autoscaling");
             }
             autoscaler = null;
             settings = null;
@@ -78,60 +79,62 @@ final class Scale {
                     annotations);
             warnings.addAll(ScalingSettings.warnings(annotations));
         } catch (ServingException e) {
-            warnings.add("it is not scaled, " + fixed + " replicas run: " + e.describe());
+            warnings.add("autoscaling is off, the number of replicas is fixed at " + fixed + ": " + e.describe());
             autoscaler = null;
             settings = null;
             return;
         }
         ScalingSettings before = settings;
-        Autoscaler now1 = autoscaler;
-        if (now1 != null
+        Autoscaler current = autoscaler;
+        if (current != null
                 && before != null
                 && before.metric() == read.metric()
                 && before.aggregation() == read.aggregation()) {
-            now1.update(read, now);
+            current.update(read, now);
         } else {
             autoscaler = new Autoscaler(read, now);
         }
         settings = read;
     }
 
-    /** What of the settings has no effect, a sentence each. */
+    /** Settings without effect on this server, a sentence each. */
     List<String> warnings() {
         return List.copyOf(warnings);
     }
 
-    /** How many there should be. */
-    int wanted() {
+    /** The desired number of replicas. */
+    int desired() {
         Autoscaler a = autoscaler;
         return a == null ? fixed : bounded(a.wanted());
     }
 
-    private int bounded(int wanted) {
+    private int bounded(int desired) {
         ScalingSettings s = settings;
-        return s != null && s.max() == 0 ? Math.min(wanted, Math.max(most, s.min())) : wanted;
+        return s != null && s.max() == 0 ? Math.min(desired, Math.max(most, s.min())) : desired;
     }
 
-    /** Whether requests go straight to the replicas. */
+    /**
+     * Whether requests go straight to the replicas (Knative's mode "Serve") instead of through the activator ("Proxy").
+     */
     boolean direct() {
         return autoscaler == null || direct;
     }
 
-    /** Says whether a route leads here. */
+    /** Sets whether a route leads to the revision; an unreachable revision can scale to zero. */
     void reachable(boolean reachable) {
         Autoscaler a = autoscaler;
         if (a != null) {
             a.reachable(reachable);
         }
         resting = false;
-        still = 0;
+        unchangedTicks = 0;
     }
 
     /**
-     * A second has passed.
+     * Records the load of the last second, and evaluates the scale every other second.
      *
-     * @param ready replicas that answer
-     * @return whether something may have changed
+     * @param ready number of ready replicas
+     * @return whether the desired scale or mode has changed
      */
     boolean second(long now, Load load, int ready) {
         Autoscaler a = autoscaler;
@@ -142,7 +145,7 @@ final class Scale {
         if (busy) {
             busyAt = now;
             resting = false;
-            still = 0;
+            unchangedTicks = 0;
         } else if (resting) {
             return false;
         }
@@ -157,44 +160,44 @@ final class Scale {
         direct = decision.mode() == Scaler.Mode.SERVE;
         int after = bounded(decision.wanted());
         if (before != after || directBefore != direct) {
-            still = 0;
+            unchangedTicks = 0;
             return true;
         }
-        still++;
+        unchangedTicks++;
         ScalingSettings s = settings;
-        // Everything that time alone can change has happened when the windows are empty and the delays are over.
+        // Rest when time alone can change nothing any more: the metric windows are empty and all delays are over.
         resting = s != null
-                && still >= STILL
+                && unchangedTicks >= RESTING_TICKS
                 && ready == after
                 && !decision.panicking()
                 && (after == 0 || decision.active() || decision.activity() == Scaler.Activity.INACTIVE)
-                && now - busyAt > quietNanos(s)
+                && now - busyAt > settleNanos(s)
                 && after <= Math.max(s.min(), s.scaleToZero() ? 0 : 1);
         return false;
     }
 
-    private static long quietNanos(ScalingSettings s) {
+    private static long settleNanos(ScalingSettings s) {
         return s.stableWindow().toNanos() * 2
                 + s.scaleDownDelay().toNanos()
                 + s.scaleToZeroGracePeriod().toNanos()
                 + s.scaleToZeroPodRetentionPeriod().toNanos();
     }
 
-    /** A request waits for a replica. */
+    /** Evaluates the scale at once, because a request waits for a replica. */
     boolean poke(long now, int ready) {
         Autoscaler a = autoscaler;
         if (a == null) {
             return false;
         }
         resting = false;
-        still = 0;
+        unchangedTicks = 0;
         busyAt = now;
         Autoscaler.Decision decision = a.poke(now, ready);
         direct = decision.mode() == Scaler.Mode.SERVE;
         return true;
     }
 
-    /** Whether a tick is idle. */
+    /** Whether ticks are skipped. */
     boolean resting() {
         return autoscaler == null || resting;
     }

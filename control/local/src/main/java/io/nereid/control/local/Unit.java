@@ -7,8 +7,8 @@ import io.nereid.control.core.Observed.Phase;
 import io.nereid.control.core.Observed.State;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Artifact;
-import io.nereid.control.gateway.Destination;
-import io.nereid.control.gateway.RevisionGate.Load;
+import io.nereid.control.gateway.RevisionActivator.Load;
+import io.nereid.control.gateway.upstream.Destination;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -17,8 +17,9 @@ import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One revision as it runs here: its files are fetched, then it is run by its form's {@link Runner} with as many replicas as its
- * {@link Scale} says, and in the end it is drained. Confined to the deciding thread, but for {@link #state}.
+ * Controls one revision through its life: fetches its files, runs it with a {@link Runner} and the number of replicas
+ * that its {@link Scale} computes, and drains it at the end. Confined to the event loop thread, except for {@link
+ * #state}.
  */
 final class Unit {
     private final Loop loop;
@@ -42,13 +43,16 @@ final class Unit {
     private volatile boolean ending;
     private int applied = -1;
     private int capacity = -1;
-    private @Nullable String refusal;
+    private @Nullable String rejection;
     private boolean direct = true;
     private volatile Snapshot snapshot = new Snapshot(Phase.PENDING, 0, 0, null);
 
-    /** What is told of it. */
+    /** The reported state, for readers on other threads. */
     private record Snapshot(
-            Phase phase, int replicas, int wanted, @Nullable Failure failure) {}
+            Phase phase,
+            int replicas,
+            int desired,
+            @Nullable Failure failure) {}
 
     Unit(
             Loop loop,
@@ -79,7 +83,7 @@ final class Unit {
             return new Destination.Models(
                     workload.namespace() + "/" + workload.revision(), false, workload.modelName());
         }
-        // What it will be is not known before it is there; until then requests are held as those for processes are.
+        // The destination is known once the workload runs. An empty list of processes holds requests until then.
         return new Destination.Processes(List.of());
     }
 
@@ -91,23 +95,23 @@ final class Unit {
         return log;
     }
 
-    // ---- beginning ----
+    // ---- start ----
 
     void start() {
         scale.warnings().forEach(w -> log.add("warning: " + w));
-        listen();
+        updateLogger();
         fetch();
         refresh();
     }
 
-    private void listen() {
+    private void updateLogger() {
         BuiltIns.Tap before = tap;
         tap = null;
         if (workload.logger() != null) {
             try {
                 tap = builtIns.tap(workload);
                 if (tap == null) {
-                    log.add("warning: requests are not logged, this server has no logger");
+                    log.add("warning: requests are not logged: this server does not have a payload logger");
                 } else {
                     tap.warnings().forEach(w -> log.add("warning: " + w));
                 }
@@ -135,7 +139,7 @@ final class Unit {
                 : ((Workload.Explainer) form).artifacts();
     }
 
-    /** Fetches what is still missing, one after the other. */
+    /** Fetches the missing artifacts, one after the other, then creates the runner. */
     private void fetch() {
         List<Artifact> needed = needed();
         if (ending) {
@@ -178,13 +182,13 @@ final class Unit {
             fetchFailure = new Failure(
                     "ModelLoadFailed", reason, Instant.ofEpochMilli(loop.clock().millis()), 1);
             java.time.Duration wait = backoff.next();
-            log.add("cannot fetch " + artifact.uri() + ": " + reason + "; tried again in " + wait.toSeconds() + " s");
+            log.add("cannot fetch " + artifact.uri() + ": " + reason + "; retried in " + wait.toSeconds() + " s");
             retry[0] = loop.after(wait, this::fetch);
         }
         refresh();
     }
 
-    /** Tries at once to fetch what could not be. */
+    /** Retries a failed fetch at once. */
     void retryFetch() {
         if (fetchFailure != null && fetching == null && !ending) {
             retry[0].cancel();
@@ -194,7 +198,7 @@ final class Unit {
 
     // ---- scale ----
 
-    /** A second has passed. */
+    /** Evaluates the scale; called every second. */
     void second(long now) {
         if (ending) {
             return;
@@ -205,23 +209,24 @@ final class Unit {
         }
     }
 
-    /** A request waits. */
+    /** Scales up for a waiting request. */
     void wake() {
         if (!ending && scale.poke(loop.clock().nanos(), ready())) {
             apply();
         }
     }
 
-    /** Whether a route leads here. */
+    /** Sets whether a route leads to this revision. */
     void routed(boolean now) {
         if (now != routed) {
             routed = now;
-            reach();
+            updateReachability();
         }
     }
 
-    private void reach() {
-        // What has never been ready waits for its route; it is not to end for want of one.
+    private void updateReachability() {
+        // A revision gets its route only after it was ready once. Until then it counts as reachable, or it would be
+        // scaled to zero before it could become ready.
         scale.reachable(routed || !everReady);
     }
 
@@ -232,9 +237,9 @@ final class Unit {
 
     private void apply() {
         Runner r = runner;
-        int wanted = scale.wanted();
+        int desired = scale.desired();
         if (r != null && !ending) {
-            int bounded = Math.min(wanted, r.most());
+            int bounded = Math.min(desired, r.most());
             if (bounded != applied) {
                 if (applied >= 0) {
                     log.add("scaled from " + applied + " to " + bounded + " replicas");
@@ -263,9 +268,9 @@ final class Unit {
     // ---- changes ----
 
     /**
-     * Takes what may change while it runs: scale, limits, logger, labels.
+     * Applies changes that do not need a restart: scale, logger, labels.
      *
-     * @return false when it must be run anew
+     * @return false when the change needs a restart
      */
     boolean update(Workload next) {
         if (next.equals(workload)) {
@@ -287,11 +292,11 @@ final class Unit {
         if (scaled) {
             scale.configure(next, loop.clock().nanos());
             scale.warnings().forEach(w -> log.add("warning: " + w));
-            reach();
+            updateReachability();
             apply();
         }
         if (logger) {
-            listen();
+            updateLogger();
         }
         return true;
     }
@@ -306,53 +311,53 @@ final class Unit {
             failure = r.failure();
             failing = r.failing();
         }
-        int wanted = scale.wanted();
+        int desired = scale.desired();
         if (r != null) {
-            wanted = Math.min(wanted, r.most());
+            desired = Math.min(desired, r.most());
         }
         Phase phase;
         if (ready > 0) {
             phase = Phase.READY;
             if (!everReady) {
                 everReady = true;
-                reach();
+                updateReachability();
             }
         } else if (failing) {
             phase = Phase.FAILED;
-        } else if (wanted == 0) {
+        } else if (desired == 0) {
             phase = Phase.STANDBY;
         } else {
-            // What comes back from zero has not stopped being able to answer.
+            // A revision that scales up from zero stays in standby: a cold start must not make its service unready.
             boolean waking = snapshot.phase == Phase.STANDBY && everReady;
             phase = waking ? Phase.STANDBY : Phase.LOADING;
         }
         capacity(ending || applied == 0 ? 0 : ready);
         String why = phase == Phase.FAILED && failure != null ? failure.message() : null;
-        if (!java.util.Objects.equals(why, refusal)) {
-            refusal = why;
+        if (!java.util.Objects.equals(why, rejection)) {
+            rejection = why;
             gate.refuse(why);
         }
-        Snapshot next = new Snapshot(phase, ready, wanted, failure);
+        Snapshot next = new Snapshot(phase, ready, desired, failure);
         if (!next.equals(snapshot)) {
             snapshot = next;
             changed.run();
         }
     }
 
-    /** What is told of it; any thread. */
+    /** Returns the observed state. Callable on any thread. */
     State state() {
         Snapshot s = ending ? new Snapshot(Phase.PENDING, 0, 0, null) : snapshot;
         return new State(
                 s.phase,
                 s.replicas,
-                s.wanted,
+                s.desired,
                 s.failure,
                 gate.traffic(loop.clock().nanos()));
     }
 
     // ---- the end ----
 
-    /** Takes no request any more, ends when the last one has, and calls back then. */
+    /** Drains: accepts no further requests, ends the workload after the last one, then runs the callback. */
     void end(Runnable ended) {
         if (ending) {
             return;
@@ -363,7 +368,7 @@ final class Unit {
         if (f != null) {
             f.cancel(true);
         }
-        log.add("ending: waits for the last request");
+        log.add("draining: waiting for the last request");
         gate.close(() -> loop.execute(() -> {
             Runner r = runner;
             Runnable done = () -> {
@@ -385,14 +390,14 @@ final class Unit {
         }));
     }
 
-    /** Starts no process again. For the end of the server. */
+    /** Prevents further restarts of processes. Called at server shutdown. */
     void abandon() {
         if (runner instanceof ProcessRunner r) {
             r.abandon();
         }
     }
 
-    /** Whether it is on its way out. */
+    /** Whether the revision is being drained. */
     boolean ending() {
         return ending;
     }

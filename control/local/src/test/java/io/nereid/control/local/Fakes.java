@@ -12,9 +12,9 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.Scaling;
-import io.nereid.control.gateway.Destination;
-import io.nereid.control.gateway.PayloadTap;
-import io.nereid.control.gateway.RevisionGate;
+import io.nereid.control.gateway.PayloadListener;
+import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.repository.ManagedModels.PlacedModel;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.ServableState;
@@ -292,12 +292,12 @@ final class Fakes {
         }
 
         @Override
-        public void tap(@Nullable PayloadTap tap) {}
+        public void tap(@Nullable PayloadListener tap) {}
 
         @Override
-        public RevisionGate.Load sample(long now) {
+        public RevisionActivator.Load sample(long now) {
             samples++;
-            return new RevisionGate.Load(concurrency, rps, 0, active);
+            return new RevisionActivator.Load(concurrency, rps, 0, active);
         }
 
         @Override
@@ -338,7 +338,8 @@ final class Fakes {
         }
 
         @Override
-        public Gate open(String namespace, String revision, RevisionGate.Settings settings, Destination destination) {
+        public Gate open(
+                String namespace, String revision, RevisionActivator.Settings settings, Destination destination) {
             FakeGate gate = new FakeGate(destination);
             gates.put(namespace + "/" + revision, gate);
             return gate;

@@ -17,7 +17,7 @@ import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.core.Workload.Component;
 import io.nereid.control.core.Workload.Scaling;
-import io.nereid.control.gateway.Destination;
+import io.nereid.control.gateway.upstream.Destination;
 import io.nereid.control.local.Fakes.FakeArtifacts;
 import io.nereid.control.local.Fakes.FakeBuiltIns;
 import io.nereid.control.local.Fakes.FakeFront;
@@ -94,7 +94,7 @@ class LocalInfrastructureTest {
 
         assertThat(infrastructure.logs("default", "iris-1", 100))
                 .anyMatch(l -> l.contains("--http_port has no effect"))
-                .anyMatch(l -> l.contains("the model answers"));
+                .anyMatch(l -> l.contains("the model is ready"));
     }
 
     @Test

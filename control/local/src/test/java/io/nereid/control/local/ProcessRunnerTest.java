@@ -20,8 +20,8 @@ import io.nereid.control.core.Workload.EnvironmentSource;
 import io.nereid.control.core.Workload.Port;
 import io.nereid.control.core.Workload.ProcessContainer;
 import io.nereid.control.core.Workload.Scaling;
-import io.nereid.control.gateway.Destination.Processes;
-import io.nereid.control.gateway.Destination.Replica;
+import io.nereid.control.gateway.upstream.Destination.Processes;
+import io.nereid.control.gateway.upstream.Destination.Replica;
 import io.nereid.control.local.Fakes.FakeArtifacts;
 import io.nereid.control.local.Fakes.FakeBuiltIns;
 import io.nereid.control.local.Fakes.FakeFront;
@@ -308,8 +308,8 @@ class ProcessRunnerTest {
                 java.util.Objects.requireNonNull(state()).failure());
         assertThat(failure.exitCode()).isEqualTo(3);
         assertThat(failure.reason()).isEqualTo("ModelLoadFailed");
-        assertThat(failure.message()).contains("ended with 3").contains("no such model");
-        assertThat(logged("is started again in 10 s")).isTrue();
+        assertThat(failure.message()).contains("exited with 3").contains("no such model");
+        assertThat(logged("is restarted in 10 s")).isTrue();
         assertThat(front.gate("iris-1").refusal).contains("no such model");
     }
 
@@ -345,7 +345,7 @@ class ProcessRunnerTest {
                 "{'exec':{'command':['false']},'periodSeconds':1,'failureThreshold':1}",
                 null,
                 null));
-        until("ended for it", () -> logged("its liveness exec probe ended with 1"));
+        until("stopped for it", () -> logged("liveness exec probe exited with 1"));
         until(
                 "started again",
                 () -> logs().stream().filter(l -> l.endsWith(" begin")).count() >= 2);

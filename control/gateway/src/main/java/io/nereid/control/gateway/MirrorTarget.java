@@ -4,13 +4,13 @@ package io.nereid.control.gateway;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
-/** A revision that gets copies of another one's requests. Thread-safe. */
-final class Mirror {
-    final GateSlot target;
+/** A revision that receives copies of another revision's requests. Thread-safe. */
+final class MirrorTarget {
+    final ActivatorSlot target;
     final int percent;
     final AtomicInteger underWay = new AtomicInteger();
 
-    Mirror(GateSlot target, int percent) {
+    MirrorTarget(ActivatorSlot target, int percent) {
         this.target = target;
         this.percent = percent;
     }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.gateway;
+package io.nereid.control.gateway.inprocess;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -13,17 +13,20 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** A unary call from inside this process, whose one answer is wanted whole. Thread-safe. */
-final class GatheredCall extends InnerCall {
+/** A unary call within this process that collects its one response. Thread-safe. */
+public final class AggregatingCall extends InProcessCall {
     private final CompletableFuture<MemoryRegion> answer = new CompletableFuture<>();
     private @Nullable MemoryRegion message;
 
-    GatheredCall(String path, List<Header> metadata, long arrived) {
+    public AggregatingCall(String path, List<Header> metadata, long arrived) {
         super(path, metadata, arrived);
     }
 
-    /** Sends a request, which is taken over; the answer belongs to whoever gets it. Cancelling the future ends the call. */
-    CompletableFuture<MemoryRegion> start(GrpcHandler handler, MemoryRegion request) {
+    /**
+     * Sends a request, whose ownership passes to this call. The caller owns the response. Cancelling the future cancels
+     * the call.
+     */
+    public CompletableFuture<MemoryRegion> start(GrpcHandler handler, MemoryRegion request) {
         try {
             GrpcListener listener = handler.start(this);
             Object unused = answer.whenComplete((got, failure) -> {
@@ -43,7 +46,7 @@ final class GatheredCall extends InnerCall {
 
     @Override
     public void send(ResponseBody content) {
-        MemoryRegion copy = Bodies.copy(content);
+        MemoryRegion copy = BodyCopies.copy(content);
         content.discard();
         MemoryRegion before;
         synchronized (this) {
@@ -61,7 +64,7 @@ final class GatheredCall extends InnerCall {
         close(ErrorCode.OK, null);
     }
 
-    /** With its cause, which tells whether anything was sent. */
+    /** Keeps the cause, which shows whether anything was sent. */
     @Override
     public void fail(ServingException e) {
         answer.completeExceptionally(e);

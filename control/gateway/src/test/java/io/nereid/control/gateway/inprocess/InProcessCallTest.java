@@ -1,17 +1,20 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.gateway;
+package io.nereid.control.gateway.inprocess;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.gateway.Destination.Processes;
-import io.nereid.control.gateway.Destination.Replica;
+import io.nereid.control.gateway.Bed;
+import io.nereid.control.gateway.Fakes;
 import io.nereid.control.gateway.Fakes.TestBridge;
 import io.nereid.control.gateway.Fakes.TestExchange;
 import io.nereid.control.gateway.Fakes.TestUpstream.SentCall;
+import io.nereid.control.gateway.RevisionActivator;
+import io.nereid.control.gateway.upstream.Destination.Processes;
+import io.nereid.control.gateway.upstream.Destination.Replica;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.HttpReply;
@@ -23,16 +26,16 @@ import java.util.concurrent.ExecutionException;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 
-/** Requests of REST that a process is asked over gRPC, and the calls in their place. */
+/** REST requests to a process that speaks gRPC only, and the calls that they become. */
 class InnerCallTest {
     private final Bed bed = new Bed();
 
-    InnerCallTest() {
+    InProcessCallTest() {
         bed.route("r1");
     }
 
-    private RevisionGate open(int replicas) {
-        RevisionGate gate = bed.gateway.open(
+    private RevisionActivator open(int replicas) {
+        RevisionActivator gate = bed.gateway.open(
                 "default", "r1", Bed.settings(0, 10), new Processes(List.of(new Replica("127.0.0.1", 0, 9000))));
         gate.capacity(replicas);
         return gate;
@@ -74,7 +77,7 @@ class InnerCallTest {
 
     @Test
     void theAnswerOfAProcessIsGathered() throws Exception {
-        RevisionGate gate = open(1);
+        RevisionActivator gate = open(1);
         CompletableFuture<MemoryRegion> answer = call();
         GrpcCall call = sent(0).call();
         assertThat(sent(0).address().port()).isEqualTo(9000);
@@ -103,7 +106,7 @@ class InnerCallTest {
 
     @Test
     void cancellingTheAnswerEndsTheCall() {
-        RevisionGate gate = open(1);
+        RevisionActivator gate = open(1);
         CompletableFuture<MemoryRegion> answer = call();
         answer.cancel(true);
         assertThat(sent(0).events()).containsExactly("message question", "half-close", "cancel");
@@ -116,7 +119,7 @@ class InnerCallTest {
 
     @Test
     void aRequestWaitsForAReplicaAsOthersDo() {
-        RevisionGate gate = open(0);
+        RevisionActivator gate = open(0);
         TestExchange x = bed.predict();
         assertThat(bed.bridge.exchanges).isEmpty();
         gate.capacity(1);
@@ -127,7 +130,7 @@ class InnerCallTest {
 
     @Test
     void withoutAConnectionAnotherProcessIsAsked() throws Exception {
-        RevisionGate gate = bed.gateway.open(
+        RevisionActivator gate = bed.gateway.open(
                 "default",
                 "r1",
                 Bed.settings(0, 10),

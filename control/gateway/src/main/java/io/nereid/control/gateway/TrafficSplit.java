@@ -12,21 +12,24 @@ import java.util.function.BiFunction;
 import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** One component of a service: the revisions among which its requests are shared. Immutable. */
-final class Lane {
-    private final GateSlot[] slots;
+/**
+ * One component of a service: the revisions that its requests are split over, by percent, tag and sticky header.
+ * Immutable.
+ */
+final class TrafficSplit {
+    private final ActivatorSlot[] slots;
 
-    /** The sum of the shares up to each revision. */
+    /** The cumulative percentages. */
     private final int[] upTo;
 
     private final List<Target> tagged;
-    private final List<GateSlot> taggedSlots;
+    private final List<ActivatorSlot> taggedSlots;
     private final @Nullable String stickyHeader;
-    final List<Mirror> mirrors;
+    final List<MirrorTarget> mirrors;
 
-    Lane(String namespace, Route.Backend backend, BiFunction<String, String, GateSlot> slot) {
+    TrafficSplit(String namespace, Route.Backend backend, BiFunction<String, String, ActivatorSlot> slot) {
         List<Target> targets = backend.targets();
-        this.slots = new GateSlot[targets.size()];
+        this.slots = new ActivatorSlot[targets.size()];
         this.upTo = new int[targets.size()];
         this.tagged = new ArrayList<>();
         this.taggedSlots = new ArrayList<>();
@@ -38,10 +41,10 @@ final class Lane {
             upTo[i] = sum;
             tag(target, slots[i]);
         }
-        List<Mirror> copies = new ArrayList<>();
+        List<MirrorTarget> copies = new ArrayList<>();
         for (Target mirror : backend.mirrors()) {
-            GateSlot to = slot.apply(namespace, mirror.revision());
-            copies.add(new Mirror(to, mirror.percent()));
+            ActivatorSlot to = slot.apply(namespace, mirror.revision());
+            copies.add(new MirrorTarget(to, mirror.percent()));
             tag(mirror, to);
         }
         this.mirrors = List.copyOf(copies);
@@ -49,21 +52,21 @@ final class Lane {
         this.stickyHeader = sticky == null ? null : sticky.toLowerCase(Locale.ROOT);
     }
 
-    private void tag(Target target, GateSlot slot) {
+    private void tag(Target target, ActivatorSlot slot) {
         if (target.tag() != null) {
             tagged.add(target);
             taggedSlots.add(slot);
         }
     }
 
-    /** The revisions with a share. */
-    List<GateSlot> targets() {
+    /** The revisions with a share of the traffic. */
+    List<ActivatorSlot> targets() {
         return List.of(slots);
     }
 
-    /** The revisions of a tag; null when no revision has it. */
+    /** The revision with a tag, or null. */
     @Nullable
-    GateSlot tagged(String tag) {
+    ActivatorSlot tagged(String tag) {
         for (int i = 0; i < tagged.size(); i++) {
             if (tag.equals(tagged.get(i).tag())) {
                 return taggedSlots.get(i);
@@ -72,14 +75,14 @@ final class Lane {
         return null;
     }
 
-    /** The revision whose turn it is; one that cannot serve at all is passed over for another that has a share. */
-    GateSlot pick(Head head, IntUnaryOperator chance) {
-        GateSlot chosen = slots.length == 1 ? slots[0] : slots[draw(head, chance)];
-        RevisionGate gate = chosen.gate();
+    /** Picks the revision for a request. A revision that cannot serve is replaced by another one that has a share. */
+    ActivatorSlot pick(Head head, IntUnaryOperator chance) {
+        ActivatorSlot chosen = slots.length == 1 ? slots[0] : slots[draw(head, chance)];
+        RevisionActivator gate = chosen.gate();
         if (slots.length > 1 && (gate == null || !gate.usable())) {
             int before = 0;
             for (int i = 0; i < slots.length; i++) {
-                RevisionGate other = slots[i].gate();
+                RevisionActivator other = slots[i].gate();
                 if (upTo[i] > before && other != null && other.usable()) {
                     return slots[i];
                 }
@@ -103,7 +106,7 @@ final class Lane {
         return i;
     }
 
-    /** Texts that differ a little shall not have shares that lie close together. */
+    /** Mixes the bits (MurmurHash3's finaliser), so that similar header values are spread over the shares. */
     private static int mixed(int hash) {
         int h = hash;
         h = (h ^ (h >>> 16)) * 0x85ebca6b;

@@ -1,8 +1,8 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.gateway;
+package io.nereid.control.gateway.upstream;
 
-import io.nereid.control.gateway.Destination.Replica;
+import io.nereid.control.gateway.upstream.Destination.Replica;
 import io.nereid.transport.api.UpstreamClient.Address;
 import java.util.ArrayList;
 import java.util.List;
@@ -11,18 +11,18 @@ import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The child processes of a revision and who of them is the least busy. The list is immutable; counts of requests are atomic
- * and go on where a replica stays.
+ * Balances the requests of a revision over its child processes. The list is immutable; the counts of requests are
+ * atomic and continue in a new list for processes that stay.
  */
-final class Replicas {
-    static final Replicas NONE = new Replicas(List.of());
+public final class ReplicaBalancer {
+    public static final ReplicaBalancer NONE = new ReplicaBalancer(List.of());
 
-    /** One child process. Thread-safe. */
-    static final class Member {
-        final Replica replica;
-        final Address http;
-        final Address grpc;
-        final AtomicInteger inFlight = new AtomicInteger();
+    /** One child process with its requests in flight. Thread-safe. */
+    public static final class Member {
+        public final Replica replica;
+        public final Address http;
+        public final Address grpc;
+        public final AtomicInteger inFlight = new AtomicInteger();
 
         Member(Replica replica) {
             this.replica = replica;
@@ -30,8 +30,8 @@ final class Replicas {
             this.grpc = new Address(replica.host(), replica.grpcPort());
         }
 
-        /** A request of it has ended. */
-        void release() {
+        /** Ends a request at this process. */
+        public void release() {
             inFlight.decrementAndGet();
         }
     }
@@ -39,12 +39,12 @@ final class Replicas {
     private final List<Member> members;
     private final AtomicInteger turn = new AtomicInteger();
 
-    private Replicas(List<Member> members) {
+    private ReplicaBalancer(List<Member> members) {
         this.members = members;
     }
 
-    /** These replicas, those that were here before with their requests. */
-    Replicas with(List<Replica> replicas) {
+    /** Returns a balancer of these replicas; known ones keep their counts. */
+    public ReplicaBalancer with(List<Replica> replicas) {
         List<Member> next = new ArrayList<>();
         for (Replica replica : replicas) {
             Member found = null;
@@ -55,24 +55,24 @@ final class Replicas {
             }
             next.add(found == null ? new Member(replica) : found);
         }
-        return new Replicas(List.copyOf(next));
+        return new ReplicaBalancer(List.copyOf(next));
     }
 
-    int size() {
+    public int size() {
         return members.size();
     }
 
     /**
-     * Takes a place at a replica: without a limit the less busy one of two picked by chance; with a limit of up to three the
-     * first with a place; with more, the next with a place by turns. When no place is free, the least busy one.
+     * Picks a replica and counts a request at it. Without a limit: the less busy of two random ones (power of two
+     * choices). With a limit of up to three: the first one below its limit. With a higher limit: the next one below its
+     * limit, round-robin. When all are at their limit: the least busy one. This is Knative's choice of load balancers.
      *
      * @param limit most requests at once in one replica; 0 for no limit
-     * @param tried replicas that shall not be taken
-     * @param chance gives a number below its argument
-     * @return null when there is none
+     * @param tried replicas that must not be picked
+     * @param chance returns a random number below its argument
+     * @return null when no replica is left
      */
-    @Nullable
-    Member take(int limit, List<Member> tried, IntUnaryOperator chance) {
+    public @Nullable Member take(int limit, List<Member> tried, IntUnaryOperator chance) {
         List<Member> from = members;
         if (!tried.isEmpty()) {
             from = new ArrayList<>(members);

@@ -4,6 +4,7 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.gateway.inprocess.BodyCopies;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
@@ -20,40 +21,40 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An HTTP request on its way through a gate: the exchange as its handler sees it, which tells the gate when it ends. As
- * thread-safe as the exchange.
+ * An HTTP request at a {@link RevisionActivator}: the exchange as its handler sees it, which reports its end to the
+ * activator. As thread-safe as the exchange.
  */
-class HttpPassage extends Passage implements HttpExchange, Runnable {
-    private static final Logger LOG = LoggerFactory.getLogger(HttpPassage.class);
+class RevisionHttpRequest extends RevisionRequest implements HttpExchange, Runnable {
+    private static final Logger LOG = LoggerFactory.getLogger(RevisionHttpRequest.class);
     private static final String RETRY_AFTER = "retry-after";
 
     final HttpExchange exchange;
     private final HttpHandler handler;
     private volatile @Nullable Runnable onCancel;
-    private PayloadTap.@Nullable Tapped tapped;
-    private boolean gone;
+    private PayloadListener.@Nullable Tapped tapped;
+    private boolean disconnected;
 
-    HttpPassage(RevisionGate gate, HttpExchange exchange, HttpHandler handler) {
+    RevisionHttpRequest(RevisionActivator gate, HttpExchange exchange, HttpHandler handler) {
         super(gate, gate.context().clock.nanos());
         this.exchange = exchange;
         this.handler = handler;
         exchange.onCancel(this);
     }
 
-    // ---- the passage ----
+    // ---- the request ----
 
     @Override
     void go() {
-        PayloadTap tap = tap();
+        PayloadListener tap = tap();
         if (tap != null) {
             tapped = begin(tap);
         }
-        List<Mirror> mirrors = mirrors();
+        List<MirrorTarget> mirrors = mirrors();
         MirroredRequest copy = mirrors.isEmpty() ? null : MirroredRequest.of(this, mirrors);
         try {
             run(handler);
         } catch (RuntimeException e) {
-            // the transport answers as it answers its own routes' failures
+            // The transport replies, as it does for failures of its own routes.
             over(HttpStatusCodes.http(ServingException.from(e).code()));
             throw e;
         } finally {
@@ -63,18 +64,18 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
         }
     }
 
-    /** Who listens; null for nobody. */
+    /** The listener of the revision; null for none. */
     @Nullable
-    PayloadTap tap() {
+    PayloadListener tap() {
         return gate.tap();
     }
 
-    /** Who gets a copy. */
-    List<Mirror> mirrors() {
+    /** The targets of mirrored requests. */
+    List<MirrorTarget> mirrors() {
         return gate.mirrors();
     }
 
-    /** Runs the request; its handler may be another one than the route's. */
+    /** Runs the request with a handler, which subclasses may replace. */
     void run(HttpHandler routed) {
         routed.handle(this);
     }
@@ -93,7 +94,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
 
     @Override
     void refused(ServingException e) {
-        PayloadTap tap = tap();
+        PayloadListener tap = tap();
         if (tap != null && tapped == null) {
             tapped = begin(tap);
         }
@@ -110,11 +111,11 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
         return Long.MAX_VALUE;
     }
 
-    /** The client has gone away. */
+    /** Called when the client disconnects. */
     @Override
     public void run() {
         synchronized (this) {
-            gone = true;
+            disconnected = true;
         }
         Runnable action = onCancel;
         if (action != null) {
@@ -123,14 +124,14 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
         over(499);
     }
 
-    /** What else must be let go of when the request has ended; called once. */
+    /** Releases further resources when the request has ended; called once. */
     void released() {}
 
-    /** Ends the request for gate and listener; only the first end counts. */
+    /** Ends the request for the activator and the listener. Only the first end counts. */
     private void over(int status) {
         if (end(status)) {
             released();
-            PayloadTap.Tapped listening = tapped;
+            PayloadListener.Tapped listening = tapped;
             if (listening != null) {
                 listening.end(status == 499 ? 0 : status, 0);
             }
@@ -139,8 +140,8 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
 
     // ---- listening ----
 
-    private PayloadTap.@Nullable Tapped begin(PayloadTap tap) {
-        PayloadTap.Tapped listening = tap.begin(new TappedHead(this));
+    private PayloadListener.@Nullable Tapped begin(PayloadListener tap) {
+        PayloadListener.Tapped listening = tap.begin(new TappedHead(this));
         if (listening != null) {
             String type = exchange.header("content-type");
             listening.request(type == null ? "" : type, exchange.body().retain());
@@ -148,10 +149,10 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
         return listening;
     }
 
-    private HttpReply heard(HttpReply reply) {
-        PayloadTap.Tapped listening = tapped;
+    private HttpReply recorded(HttpReply reply) {
+        PayloadListener.Tapped listening = tapped;
         if (listening != null && !isEnded() && reply.content().length() > 0) {
-            listening.response(reply.contentType(), Bodies.copy(reply.content()));
+            listening.response(reply.contentType(), BodyCopies.copy(reply.content()));
         }
         return reply;
     }
@@ -161,7 +162,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
     @Override
     public final void reply(HttpReply reply) {
         HttpReply sent = reply.status() == 503 ? withRetryAfter(reply) : reply;
-        heard(sent);
+        recorded(sent);
         over(sent.status());
         exchange.reply(sent);
     }
@@ -181,7 +182,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
 
     @Override
     public final ResponseStream stream(HttpReply head) {
-        heard(head);
+        recorded(head);
         return new Counted(exchange.stream(head), head);
     }
 
@@ -195,7 +196,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
         onCancel = action;
         boolean late;
         synchronized (this) {
-            late = gone;
+            late = disconnected;
         }
         if (late) {
             action.run();
@@ -257,7 +258,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
         return exchange.inEventLoop();
     }
 
-    /** All headers, as a list. */
+    /** All headers as a list. */
     final List<Header> allHeaders() {
         List<Header> all = new ArrayList<>();
         exchange.headers((name, value) -> all.add(new Header(name, value)));
@@ -271,7 +272,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
     }
 
     /** The request's head for a listener. Valid during a call. */
-    private record TappedHead(HttpPassage passage) implements PayloadTap.Head {
+    private record TappedHead(RevisionHttpRequest passage) implements PayloadListener.Head {
         @Override
         public String transport() {
             return "http";
@@ -298,7 +299,7 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
         }
     }
 
-    /** A reply in pieces; its end is the request's. As thread-safe as the stream. */
+    /** A streamed reply, whose end is the end of the request. As thread-safe as the stream. */
     private final class Counted implements ResponseStream {
         private final ResponseStream stream;
         private final int status;
@@ -312,9 +313,9 @@ class HttpPassage extends Passage implements HttpExchange, Runnable {
 
         @Override
         public void send(io.nereid.transport.api.ResponseBody piece) {
-            PayloadTap.Tapped listening = tapped;
+            PayloadListener.Tapped listening = tapped;
             if (listening != null && !isEnded() && piece.length() > 0) {
-                listening.response(contentType, Bodies.copy(piece));
+                listening.response(contentType, BodyCopies.copy(piece));
             }
             stream.send(piece);
         }

@@ -8,20 +8,21 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Listens to the requests and answers of a revision. Implementations are thread-safe, never block and throw nothing; they
- * are asked first, so that nothing is kept of what nobody wants.
+ * Receives the requests and responses of a revision, for the payload logger. Implementations are thread-safe, never
+ * block and throw nothing. {@link #begin} decides for each request, so that nothing is copied for requests that are not
+ * logged.
  */
 @FunctionalInterface
-public interface PayloadTap {
+public interface PayloadListener {
     /**
-     * A request is about to be answered.
+     * Called when a request is about to be processed.
      *
-     * @return who hears of it, or null for nobody
+     * @return receives the request's bodies; null to ignore the request
      */
     @Nullable
     Tapped begin(Head head);
 
-    /** The beginning of a request. Valid during {@link #begin} only. */
+    /** The head of a request. Valid during {@link #begin} only. */
     interface Head {
         /** {@code http} or {@code grpc}. */
         String transport();
@@ -36,20 +37,26 @@ public interface PayloadTap {
         @Nullable
         String header(String lowerCaseName);
 
-        /** All of them, names in lower case. */
+        /** All headers, with names in lower case. */
         List<UpstreamClient.Header> headers();
     }
 
-    /** Hears of one request; one call at a time, the end last and once. Each body handed over belongs to the listener. */
+    /**
+     * Receives the bodies of one request. Called by one thread at a time, {@link #end} last and once. The ownership of
+     * each body passes to the listener.
+     */
     interface Tapped {
-        /** The body of the request, or one message of it. Shares the request's memory: what is kept long should be copied. */
+        /**
+         * Receives the body of the request, or one message of it. It shares the request's memory: copy what is kept for
+         * long.
+         */
         void request(String contentType, MemoryRegion body);
 
-        /** A piece of the answer: a whole body, a piece of a stream, or a message. */
+        /** Receives a part of the response: a whole body, a piece of a stream, or a message. */
         void response(String contentType, MemoryRegion body);
 
         /**
-         * The answer is complete.
+         * Called when the response is complete.
          *
          * @param status of HTTP; 0 for gRPC, and when the client went away before there was one
          * @param code of gRPC; 0 for HTTP

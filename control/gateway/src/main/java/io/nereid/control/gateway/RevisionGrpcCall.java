@@ -4,6 +4,9 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.gateway.inprocess.BodyCopies;
+import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.ReplicaBalancer;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcHandler;
@@ -19,84 +22,91 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A gRPC call on its way through a gate: the call as its handler sees it, and the listener as the transport sees it. While it
- * waits, what the client sends is kept; then it is told to the handler in order. Thread-safe: what is kept is guarded by this.
+ * A gRPC call at a {@link RevisionActivator}: the call as its handler sees it, and the listener as the transport sees it.
+ * While the call waits, the client's messages are buffered; then they are delivered to the handler in order.
+ * Thread-safe: the buffer is guarded by this.
  */
-final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
+final class RevisionGrpcCall extends RevisionRequest implements GrpcCall, GrpcListener {
     private static final Object HALF_CLOSE = new Object();
     private static final Object CANCEL = new Object();
     private static final int MOST_TRIES = 3;
 
     private final GrpcCall call;
 
-    /** What takes the call; null when a child process does. */
+    /** The handler of the call; null when a child process answers it. */
     private final @Nullable GrpcHandler handler;
 
-    /** Whether it came through another part's gate. */
+    /** Whether the call has gone through the activator of another component. */
     private final boolean visiting;
 
-    /** The metadata, once they must be read on other threads. */
+    /** A copy of the metadata when other threads have to read them; otherwise null. */
     private volatile @Nullable List<Header> metadata;
 
-    /** What takes the client's messages directly; null while they are kept. */
+    /** Receives the client's messages directly; null while they are buffered. */
     private volatile @Nullable GrpcListener direct;
 
-    /** What the client sent and nobody has been told yet: regions, and the marks above. */
-    private final ArrayDeque<Object> kept = new ArrayDeque<>();
+    /**
+     * The client's messages that have not been delivered yet: regions, and the markers {@link #HALF_CLOSE} and
+     * {@link #CANCEL}.
+     */
+    private final ArrayDeque<Object> buffered = new ArrayDeque<>();
 
-    /** The first message, in case it must be sent once more or copied. */
+    /** The first message, for a retry or a mirrored request. */
     private @Nullable MemoryRegion first;
 
-    /** Counts handlers that were started; only the last one is told what comes. */
+    /** Counts the started handlers. Only the last one receives messages. */
     private int attempt;
 
     private boolean replaying;
     private int messages;
     private boolean halfClosed;
-    private boolean answered;
+    private boolean responded;
 
-    /** Whether the first message is wanted again. */
+    /** Whether the first message must be buffered for a retry or a mirrored request. */
     private boolean keepsFirst;
 
-    private List<Mirror> mirrors = List.of();
-    private volatile PayloadTap.@Nullable Tapped tapped;
+    private List<MirrorTarget> mirrors = List.of();
+    private volatile PayloadListener.@Nullable Tapped tapped;
 
-    private Replicas.@Nullable Member member;
-    private List<Replicas.Member> tried = List.of();
+    private ReplicaBalancer.@Nullable Member member;
+    private List<ReplicaBalancer.Member> tried = List.of();
 
-    private GrpcPassage(RevisionGate gate, GrpcCall call, @Nullable GrpcHandler handler, boolean visiting) {
+    private RevisionGrpcCall(RevisionActivator gate, GrpcCall call, @Nullable GrpcHandler handler, boolean visiting) {
         super(gate, gate.context().clock.nanos());
         this.call = call;
         this.handler = handler;
         this.visiting = visiting;
     }
 
-    /** Lets a call in; on its event loop. */
-    static GrpcListener start(RevisionGate gate, GrpcCall call, @Nullable GrpcHandler handler) {
-        return start(new GrpcPassage(gate, call, handler, false));
+    /** Admits a call. On its event loop. */
+    static GrpcListener start(RevisionActivator gate, GrpcCall call, @Nullable GrpcHandler handler) {
+        return start(new RevisionGrpcCall(gate, call, handler, false));
     }
 
-    /** Lets a call in that came through another part's gate: neither is it told of again nor copied. */
-    static GrpcListener visit(RevisionGate gate, GrpcCall call, GrpcHandler handler) {
-        return start(new GrpcPassage(gate, call, handler, true));
+    /**
+     * Admits a call that has gone through the activator of another component: it is not reported to listeners and not
+     * mirrored.
+     */
+    static GrpcListener visit(RevisionActivator gate, GrpcCall call, GrpcHandler handler) {
+        return start(new RevisionGrpcCall(gate, call, handler, true));
     }
 
-    private static GrpcListener start(GrpcPassage passage) {
-        RevisionGate gate = passage.gate;
-        PayloadTap tap = passage.visiting ? null : gate.tap();
+    private static GrpcListener start(RevisionGrpcCall passage) {
+        RevisionActivator gate = passage.gate;
+        PayloadListener tap = passage.visiting ? null : gate.tap();
         if (tap != null) {
             passage.tapped = tap.begin(new TappedHead(passage));
         }
         if (!gate.flowing()
                 || gate.settings().containerConcurrency() > 0
-                || !passage.wantedCopies().isEmpty()) {
+                || !passage.mirrorTargets().isEmpty()) {
             passage.readMetadata();
         }
         gate.enter(passage);
         return passage;
     }
 
-    private List<Mirror> wantedCopies() {
+    private List<MirrorTarget> mirrorTargets() {
         return visiting ? List.of() : gate.mirrors();
     }
 
@@ -106,7 +116,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         metadata = List.copyOf(all);
     }
 
-    // ---- the passage ----
+    // ---- the request ----
 
     @Override
     void go() {
@@ -120,14 +130,14 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     }
 
     private void prepare() {
-        List<Mirror> copies = wantedCopies();
+        List<MirrorTarget> copies = mirrorTargets();
         synchronized (this) {
             if (!copies.isEmpty() && metadata != null && metadata(MirroredRequest.MARK) == null) {
                 mirrors = copies;
             }
             keepsFirst =
                     !mirrors.isEmpty() || (handler == null && gate.replicas().size() > 1);
-            if (keepsFirst && messages == 1 && kept.peek() instanceof MemoryRegion region) {
+            if (keepsFirst && messages == 1 && buffered.peek() instanceof MemoryRegion region) {
                 first = region.retain();
             }
         }
@@ -143,7 +153,10 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         }
     }
 
-    /** Starts the handler and tells it what has come so far; another try may overtake this one. */
+    /**
+     * Starts the handler and delivers the buffered messages. A retry may start another handler meanwhile; then this one
+     * stops.
+     */
     private void begin() {
         int mine;
         synchronized (this) {
@@ -177,19 +190,22 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
                 synchronized (this) {
                     if (attempt == mine) {
                         replaying = false;
-                        dropKept();
+                        dropBuffered();
                     }
                 }
             }
         }
     }
 
-    /** What comes next, or null when nothing does: then the listener is told directly, or another one has taken over. */
+    /**
+     * The next buffered message. Null when the buffer is empty, from when on the listener receives messages directly,
+     * or when another attempt has replaced this one.
+     */
     private synchronized @Nullable Object next(int mine, GrpcListener listener) {
         if (attempt != mine) {
             return null;
         }
-        Object next = kept.poll();
+        Object next = buffered.poll();
         if (next == null) {
             replaying = false;
             direct = listener;
@@ -204,7 +220,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     }
 
     private GrpcListener forward() {
-        Replicas.Member chosen =
+        ReplicaBalancer.Member chosen =
                 gate.replicas().take(gate.settings().containerConcurrency(), tried, gate.context().chance);
         if (chosen == null) {
             throw ServingException.of(
@@ -222,11 +238,11 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         return gate.context().upstream.forward(this, chosen.grpc, gate.terms());
     }
 
-    /** What a process that speaks no gRPC is asked with. */
+    /** The REST routes of a process that does not speak gRPC. */
     private Site rest(Destination.Replica replica) {
         String origin = "http://" + replica.host() + ":" + replica.httpPort();
         return (method, target, headers, body) -> {
-            byte[] bytes = Bodies.bytes(body);
+            byte[] bytes = BodyCopies.bytes(body);
             body.release();
             return gate.context().upstream.send(method, origin + target, headers, bytes, gate.terms());
         };
@@ -255,7 +271,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
             }
             released();
             drop();
-            PayloadTap.Tapped listening = tapped;
+            PayloadListener.Tapped listening = tapped;
             if (listening != null) {
                 listening.end(0, code.number());
             }
@@ -263,7 +279,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
     }
 
     private void released() {
-        Replicas.Member held;
+        ReplicaBalancer.Member held;
         synchronized (this) {
             held = member;
             member = null;
@@ -273,7 +289,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         }
     }
 
-    /** Lets go of what is kept. */
+    /** Releases the buffered messages. */
     private synchronized void drop() {
         keepsFirst = false;
         if (first != null) {
@@ -281,25 +297,25 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
             first = null;
         }
         if (!replaying) {
-            dropKept();
+            dropBuffered();
         }
     }
 
-    private synchronized void dropKept() {
-        for (Object each : kept) {
+    private synchronized void dropBuffered() {
+        for (Object each : buffered) {
             if (each instanceof MemoryRegion region) {
                 unreserve(region.size());
                 region.release();
             }
         }
-        kept.clear();
+        buffered.clear();
     }
 
     // ---- the listener ----
 
     @Override
     public void onMessage(MemoryRegion message) {
-        PayloadTap.Tapped listening = tapped;
+        PayloadListener.Tapped listening = tapped;
         if (listening != null && !isEnded()) {
             listening.request("application/grpc", message.retain());
         }
@@ -327,13 +343,13 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
                 return direct;
             }
             if (gate.context().budget.tryReserve(message.size())) {
-                kept.add(message.retain());
+                buffered.add(message.retain());
                 return null;
             }
         }
         close(
                 ErrorCode.UNAVAILABLE,
-                "pending request queue full (messages that wait take too much memory; try again later)");
+                "pending request queue full (buffered messages take too much memory; try again later)");
         return null;
     }
 
@@ -344,7 +360,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
             halfClosed = true;
             to = direct;
             if (to == null && !isEnded()) {
-                kept.add(HALF_CLOSE);
+                buffered.add(HALF_CLOSE);
             }
         }
         if (to != null) {
@@ -353,7 +369,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         copy();
     }
 
-    /** Sends copies of a call that had one message, once. */
+    /** Mirrors a call that had one message, once. */
     private void copy() {
         MirroredRequest copy = null;
         synchronized (this) {
@@ -374,7 +390,7 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         synchronized (this) {
             to = direct;
             if (to == null && replaying) {
-                kept.add(CANCEL);
+                buffered.add(CANCEL);
             }
         }
         if (to != null) {
@@ -395,13 +411,13 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
 
     @Override
     public void send(ResponseBody message) {
-        answered(message);
+        responded(message);
         call.send(message);
     }
 
     @Override
     public void sendAndClose(ResponseBody message) {
-        answered(message);
+        responded(message);
         over(ErrorCode.OK);
         call.sendAndClose(message);
     }
@@ -419,41 +435,41 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
         }
     }
 
-    private void answered(ResponseBody message) {
+    private void responded(ResponseBody message) {
         if (handler == null) {
             synchronized (this) {
-                answered = true;
+                responded = true;
             }
         }
-        PayloadTap.Tapped listening = tapped;
+        PayloadListener.Tapped listening = tapped;
         if (listening != null && !isEnded()) {
-            listening.response("application/grpc", Bodies.copy(message));
+            listening.response("application/grpc", BodyCopies.copy(message));
         }
     }
 
-    /** Tries another process where no connection could be made; false when there is nothing to try. */
+    /** Retries with another process when no connection could be made; false when a retry is not possible. */
     private boolean again(ServingException e) {
         synchronized (this) {
-            Replicas.Member failed = member;
+            ReplicaBalancer.Member failed = member;
             boolean resent = messages == 0 || (messages == 1 && first != null);
             if (failed == null
                     || isEnded()
-                    || answered
+                    || responded
                     || !resent
-                    || !ProxiedExchange.neverSent(e)
+                    || !ProxiedHttpRequest.neverSent(e)
                     || tried.size() + 1 >= Math.min(MOST_TRIES, gate.replicas().size())) {
                 return false;
             }
-            List<Replicas.Member> more = new ArrayList<>(tried);
+            List<ReplicaBalancer.Member> more = new ArrayList<>(tried);
             more.add(failed);
             tried = more;
             direct = null;
-            dropKept();
+            dropBuffered();
             if (first != null) {
-                kept.add(first.retain());
+                buffered.add(first.retain());
             }
             if (halfClosed) {
-                kept.add(HALF_CLOSE);
+                buffered.add(HALF_CLOSE);
             }
         }
         released();
@@ -523,14 +539,15 @@ final class GrpcPassage extends Passage implements GrpcCall, GrpcListener {
 
     @Override
     public void setReading(boolean reading) {
-        // what has waited runs on another thread at first; its messages then flow, and are taken as they come
+        // A call that has waited starts on another thread, from which the transport must not be paused: its messages
+        // are accepted as they arrive.
         if (call.inEventLoop()) {
             call.setReading(reading);
         }
     }
 
     /** The call's head for a listener. Valid during a call. */
-    private record TappedHead(GrpcPassage passage) implements PayloadTap.Head {
+    private record TappedHead(RevisionGrpcCall passage) implements PayloadListener.Head {
         @Override
         public String transport() {
             return "grpc";

@@ -4,6 +4,8 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.gateway.inprocess.AggregatingCall;
+import io.nereid.control.gateway.upstream.ReplicaBalancer;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpRoute.HttpHandler;
 import io.nereid.transport.api.UpstreamClient.Terms;
@@ -14,22 +16,22 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A request that a child process answers. When no connection can be made, nothing has been sent, and another process is
- * tried. Thread-safe as its exchange; the replica is written before the request is sent on.
+ * tried. Thread-safe as its exchange; the replica is set before the request is forwarded.
  */
-final class ProxiedExchange extends HttpPassage {
+final class ProxiedHttpRequest extends RevisionHttpRequest {
     private static final HttpHandler NONE = x -> {};
     private static final int MOST_TRIES = 3;
 
-    private volatile Replicas.@Nullable Member member;
-    private List<Replicas.Member> tried = List.of();
+    private volatile ReplicaBalancer.@Nullable Member member;
+    private List<ReplicaBalancer.Member> tried = List.of();
 
-    ProxiedExchange(RevisionGate gate, HttpExchange exchange) {
+    ProxiedHttpRequest(RevisionActivator gate, HttpExchange exchange) {
         super(gate, exchange, NONE);
     }
 
     @Override
     void run(HttpHandler routed) {
-        Replicas.Member chosen =
+        ReplicaBalancer.Member chosen =
                 gate.replicas().take(gate.settings().containerConcurrency(), tried, gate.context().chance);
         if (chosen == null && gate.site().inside(this)) {
             return;
@@ -47,7 +49,7 @@ final class ProxiedExchange extends HttpPassage {
         if (chosen.replica.httpPort() == 0) {
             gate.context().bridge.overGrpc(this, (path, metadata, message) -> {
                 GatewayContext context = gate.context();
-                return new GatheredCall(path, metadata, context.clock.nanos())
+                return new AggregatingCall(path, metadata, context.clock.nanos())
                         .start(call -> context.upstream.forward(call, chosen.grpc, gate.terms()), message);
             });
             return;
@@ -58,7 +60,7 @@ final class ProxiedExchange extends HttpPassage {
 
     @Override
     public void fail(ServingException e) {
-        Replicas.Member failed = member;
+        ReplicaBalancer.Member failed = member;
         if (failed == null
                 || isEnded()
                 || !neverSent(e)
@@ -67,7 +69,7 @@ final class ProxiedExchange extends HttpPassage {
             super.fail(e);
             return;
         }
-        List<Replicas.Member> more = new ArrayList<>(tried);
+        List<ReplicaBalancer.Member> more = new ArrayList<>(tried);
         more.add(failed);
         tried = more;
         released();
@@ -79,14 +81,14 @@ final class ProxiedExchange extends HttpPassage {
         }
     }
 
-    /** Whether an error says that there was no connection, so that nothing can have been done. */
+    /** Whether no connection was made, so that the request cannot have been executed and a retry is safe. */
     static boolean neverSent(ServingException e) {
         return e.code() == ErrorCode.UNAVAILABLE && e.getCause() instanceof ConnectException;
     }
 
     @Override
     void released() {
-        Replicas.Member held;
+        ReplicaBalancer.Member held;
         synchronized (this) {
             held = member;
             member = null;

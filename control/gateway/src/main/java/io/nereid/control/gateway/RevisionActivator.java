@@ -7,7 +7,9 @@ import io.nereid.base.ServingException;
 import io.nereid.control.autoscaling.ConcurrencyMeter;
 import io.nereid.control.core.Observed.Traffic;
 import io.nereid.control.core.Workload;
-import io.nereid.control.gateway.Destination.Processes;
+import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.Destination.Processes;
+import io.nereid.control.gateway.upstream.ReplicaBalancer;
 import io.nereid.transport.api.UpstreamClient.Header;
 import io.nereid.transport.api.UpstreamClient.Terms;
 import java.time.Duration;
@@ -23,33 +25,44 @@ import java.util.concurrent.atomic.LongAdder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One revision's way in: counts its requests, limits how many run at once, and holds them while nothing can answer.
+ * Admits the requests of one revision, like Knative's activator and queue-proxy: counts them, limits how many run at
+ * once, and holds them while no replica can answer.
  *
- * <p>Requests are held while there are no replicas ({@link #capacity} of 0, or no child processes): the first one wakes the
- * revision. With replicas and a limit, those beyond it wait in line; a {@linkplain #serving direct} revision has a short line,
- * another one as long a line as it may hold.
+ * <p>Requests are held while there are no replicas ({@link #capacity} of 0, or no child processes); the first one wakes
+ * the revision. With replicas and a concurrency limit, the requests beyond it wait in the queue. A
+ * {@linkplain #serving direct} revision has a short queue (Knative's queue-proxy); otherwise the queue is as long as
+ * that of held requests (Knative's activator).
  *
- * <p>Thread-safe; no method waits. Requests that need not wait pass without a lock.
+ * <p>Thread-safe; no method blocks. Without a concurrency limit, requests pass without a lock.
+ *
+ * <pre>{@code
+ * RevisionActivator activator = gateway.open(
+ *         "default", "iris-predictor-00001", RevisionActivator.Settings.of("iris"), destination);
+ * activator.capacity(1);   // from now on requests run
+ * ...
+ * activator.close().thenRun(this::unload);
+ * }</pre>
  */
-public final class RevisionGate {
+public final class RevisionActivator {
     /**
      * Limits of a revision. Immutable.
      *
      * @param service the service's name, for metrics and headers
      * @param containerConcurrency most requests at once in one replica; 0 for no limit
-     * @param queued most requests that wait in line, for each replica; 0 for ten times {@code containerConcurrency}
-     * @param timeout most time for one request, waiting included; zero for no limit
+     * @param queued most requests that wait in the queue, for each replica; 0 for ten times
+     *     {@code containerConcurrency}
+     * @param timeout the longest time for one request, including waiting; zero for no limit
      * @param held most requests that are held while there are no replicas
-     * @param mirrored most copies of requests under way
+     * @param mirrored most mirrored requests in flight
      */
     public record Settings(
             String service, int containerConcurrency, int queued, Duration timeout, int held, int mirrored) {
-        /** No limit on running requests, five minutes, 10,000 held, 100 mirrored. */
+        /** The defaults: no concurrency limit, five minutes, 10,000 held and 100 mirrored requests. */
         public static Settings of(String service) {
             return new Settings(service, 0, 0, Duration.ofMinutes(5), 10_000, 100);
         }
 
-        /** As a workload says. */
+        /** The limits of a workload. */
         public static Settings of(Workload workload) {
             Settings s = of(workload.service());
             return new Settings(
@@ -58,12 +71,12 @@ public final class RevisionGate {
     }
 
     /**
-     * What has gone on since the last look.
+     * The load since the last sample.
      *
-     * @param concurrency mean number of requests under way, those that wait included
-     * @param requestsPerSecond requests that came
-     * @param waiting requests that are held or in line now
-     * @param active requests under way now, those that wait included
+     * @param concurrency mean number of requests in flight, including waiting ones
+     * @param requestsPerSecond the rate of arriving requests
+     * @param waiting requests that are held or queued now
+     * @param active requests in flight now, including waiting ones
      */
     public record Load(double concurrency, double requestsPerSecond, int waiting, int active) {}
 
@@ -73,7 +86,7 @@ public final class RevisionGate {
     private final String namespace;
     private final String revision;
     private final Settings settings;
-    private final GateSite site;
+    private final RevisionRoutes site;
     private final Terms terms;
     private final ConcurrencyMeter meter;
     private final TrafficWindow window = new TrafficWindow();
@@ -82,15 +95,19 @@ public final class RevisionGate {
     /** Requests between arrival and end. */
     private final AtomicInteger active = new AtomicInteger();
 
-    /** Requests that hold a place; counted only where places are limited. */
+    /** Requests that hold a permit; counted only with a concurrency limit. */
     private final AtomicInteger running = new AtomicInteger();
 
-    /** Requests in the line that still want to be. Written before {@code running} is read, and the other way round. */
+    /**
+     * Requests in the queue that have not been cancelled. A request that enters increments {@code waiting} and then
+     * reads {@code running}; a request that ends decrements {@code running} and then reads {@code waiting}. So one of
+     * them sees the other, and no request stays in the queue while a permit is free.
+     */
     private final AtomicInteger waiting = new AtomicInteger();
 
-    private final ArrayDeque<Passage> line = new ArrayDeque<>();
-    /** Whether there may be something in the line, be it only requests that have given up. */
-    private volatile boolean lined;
+    private final ArrayDeque<RevisionRequest> queue = new ArrayDeque<>();
+    /** Whether the queue may contain entries, including cancelled ones. */
+    private volatile boolean mayHaveQueue;
 
     private final AtomicBoolean woken = new AtomicBoolean();
 
@@ -108,17 +125,17 @@ public final class RevisionGate {
     private volatile boolean served;
     private volatile boolean closed;
     private volatile @Nullable String refusal;
-    private volatile @Nullable PayloadTap tap;
-    private volatile List<Mirror> mirrors = List.of();
-    private volatile Replicas replicas = Replicas.NONE;
+    private volatile @Nullable PayloadListener tap;
+    private volatile List<MirrorTarget> mirrors = List.of();
+    private volatile ReplicaBalancer replicas = ReplicaBalancer.NONE;
     private volatile Destination destination;
     private volatile long wokenAt;
     private volatile long startNanos;
 
-    /** Whether requests pass without being looked at: derived from all else. */
+    /** Whether requests pass without a check: derived from the other fields by {@link #settle}. */
     private volatile boolean open;
 
-    RevisionGate(
+    RevisionActivator(
             GatewayContext context, String namespace, String revision, Settings settings, Destination destination) {
         this.context = context;
         this.namespace = namespace;
@@ -132,9 +149,9 @@ public final class RevisionGate {
                 List.of(
                         new Header("KServe-Isvc-Name", settings.service),
                         new Header("KServe-Isvc-Namespace", namespace)));
-        this.site = new GateSite(context, this);
+        this.site = new RevisionRoutes(context, this);
         if (destination instanceof Processes processes) {
-            replicas = Replicas.NONE.with(processes.replicas());
+            replicas = ReplicaBalancer.NONE.with(processes.replicas());
         }
     }
 
@@ -156,12 +173,12 @@ public final class RevisionGate {
         return settings;
     }
 
-    /** How requests are sent on to child processes. */
+    /** The options with which requests are forwarded to child processes. */
     Terms terms() {
         return terms;
     }
 
-    GateSite site() {
+    RevisionRoutes site() {
         return site;
     }
 
@@ -169,20 +186,20 @@ public final class RevisionGate {
         return destination;
     }
 
-    Replicas replicas() {
+    ReplicaBalancer replicas() {
         return replicas;
     }
 
     @Nullable
-    PayloadTap tap() {
+    PayloadListener tap() {
         return tap;
     }
 
-    List<Mirror> mirrors() {
+    List<MirrorTarget> mirrors() {
         return mirrors;
     }
 
-    void mirrors(List<Mirror> wanted) {
+    void mirrors(List<MirrorTarget> wanted) {
         mirrors = wanted;
     }
 
@@ -190,13 +207,13 @@ public final class RevisionGate {
         return context;
     }
 
-    /** Sends requests there from now on. */
+    /** Changes where requests are sent. Requests in flight continue at the former destination. */
     public void destination(Destination next) {
-        synchronized (line) {
+        synchronized (queue) {
             if (next instanceof Processes processes) {
                 replicas = replicas.with(processes.replicas());
             } else {
-                replicas = Replicas.NONE;
+                replicas = ReplicaBalancer.NONE;
             }
             boolean another =
                     !(next instanceof Processes && destination instanceof Processes) && !next.equals(destination);
@@ -209,26 +226,31 @@ public final class RevisionGate {
         drain();
     }
 
-    /** How many replicas answer; with 0 requests are held. With child processes no more than there are of them count. */
+    /**
+     * Sets the number of ready replicas; with 0 requests are held. At most as many count as there are child processes.
+     */
     public void capacity(int count) {
-        synchronized (line) {
+        synchronized (queue) {
             capacity = count;
             settle();
         }
         drain();
         if (closed) {
-            giveUpWhenClosed();
+            rejectWhenClosed();
         }
     }
 
-    /** Whether requests beyond the limit wait in the revision's own short line, or in the long one of those that are held. */
+    /**
+     * Sets whether requests beyond the limit wait in the revision's own short queue, or in the long one of held
+     * requests.
+     */
     public void serving(boolean directly) {
         direct = directly;
     }
 
-    /** Refuses requests, those that wait too, with 503 and this text; null to take them again. */
+    /** Rejects requests, including waiting ones, with 503 and this message; null to accept them again. */
     public void refuse(@Nullable String why) {
-        synchronized (line) {
+        synchronized (queue) {
             refusal = why;
             woken.set(false);
             settle();
@@ -238,13 +260,13 @@ public final class RevisionGate {
         }
     }
 
-    /** Has somebody listen to requests and answers; null for nobody. */
-    public void tap(@Nullable PayloadTap listener) {
+    /** Sets the listener for requests and responses; null for none. */
+    public void tap(@Nullable PayloadListener listener) {
         tap = listener;
     }
 
     /**
-     * What has gone on since the last call. For one thread at a time.
+     * The load since the last call. For one thread at a time.
      *
      * @param now of the gateway's clock, in nanoseconds
      */
@@ -253,18 +275,18 @@ public final class RevisionGate {
         return new Load(report.concurrency(), report.requestsPerSecond(), waiting.get(), active.get());
     }
 
-    /** What the requests of the last minute were like; waiting for a replica is no part of their time. */
+    /** Statistics of the requests of the last minute. The time that a request waited for a replica does not count. */
     public Traffic traffic(long now) {
         return window.read(now);
     }
 
-    /** Takes no request any more; completes when the last one has ended, on the thread that ended it. */
+    /** Stops accepting requests. Completes when the last one has ended, on the thread that ended it. */
     public CompletionStage<Void> close() {
-        synchronized (line) {
+        synchronized (queue) {
             closed = true;
             settle();
         }
-        giveUpWhenClosed();
+        rejectWhenClosed();
         if (active.get() == 0) {
             drained.complete(null);
         }
@@ -273,25 +295,25 @@ public final class RevisionGate {
 
     /** Whether a request can be answered without waiting for a replica. */
     boolean flowing() {
-        return open || (places() > 0 && refusal == null && !closed);
+        return open || (readyReplicas() > 0 && refusal == null && !closed);
     }
 
     boolean usable() {
         return refusal == null && !closed;
     }
 
-    /** Whether it has answered before and only sleeps. */
+    /** Whether it has had replicas before and is scaled to zero now. */
     boolean standby() {
-        return served && usable() && places() == 0;
+        return served && usable() && readyReplicas() == 0;
     }
 
-    /** Why requests are refused, or null. */
+    /** Why requests are rejected, or null. */
     @Nullable
     String refusal() {
-        return closed ? "revision " + revision + " is ending" : refusal;
+        return closed ? "revision " + revision + " is shutting down" : refusal;
     }
 
-    int activeNow() {
+    public int activeNow() {
         return active.get();
     }
 
@@ -299,40 +321,40 @@ public final class RevisionGate {
         return waiting.get();
     }
 
-    /** Requests that ended with a status of so many hundreds; 0 for those whose client went away. */
+    /** The number of requests by class of status: 2 for 2xx; 0 for those whose client disconnected. */
     long ended(int hundreds) {
         return codes[hundreds].sum();
     }
 
-    // ---- the way of a request ----
+    // ---- the path of a request ----
 
-    /** A request has come: it runs now, or waits, or is refused. Throws what its handler throws. */
-    void enter(Passage passage) {
+    /** Admits a request: it runs now, waits or is rejected. Throws what its handler throws. */
+    void enter(RevisionRequest passage) {
         active.incrementAndGet();
         meter.begin(passage.arrived);
         if (open) {
             passage.runAtOnce();
             passage.go();
         } else {
-            enterByTheSide(passage);
+            enterSlowly(passage);
         }
     }
 
-    private void enterByTheSide(Passage passage) {
+    private void enterSlowly(RevisionRequest passage) {
         String why = refusal();
         if (why != null) {
             refuse(passage, unavailable(why));
             return;
         }
-        if (waiting.get() == 0 && takePlace(passage)) {
+        if (waiting.get() == 0 && tryAcquire(passage)) {
             passage.runAtOnce();
             passage.go();
             return;
         }
         boolean asleep;
         ServingException full = null;
-        synchronized (line) {
-            asleep = places() == 0;
+        synchronized (queue) {
+            asleep = readyReplicas() == 0;
             int bound = !direct || asleep ? settings.held : queueBound();
             if (waiting.get() >= bound) {
                 full = ServingException.of(
@@ -344,16 +366,16 @@ public final class RevisionGate {
                 full = ServingException.of(
                         ErrorCode.UNAVAILABLE,
                         "pending request queue full",
-                        "requests that wait take " + context.budget.used() + " bytes; try again in "
-                                + retryAfterSeconds() + " s");
+                        "waiting requests take " + context.budget.used() + " bytes; try again in " + retryAfterSeconds()
+                                + " s");
             } else {
                 long mine = settings.timeout.isZero() ? Long.MAX_VALUE : passage.arrived + settings.timeout.toNanos();
                 passage.waitUntil = earlier(mine, passage.deadline());
-                passage.waitInLine();
-                line.add(passage);
-                if (!lined) {
-                    lined = true;
-                    context.lined.add(this);
+                passage.enqueue();
+                queue.add(passage);
+                if (!mayHaveQueue) {
+                    mayHaveQueue = true;
+                    context.withQueue.add(this);
                 }
                 waiting.incrementAndGet();
             }
@@ -366,15 +388,16 @@ public final class RevisionGate {
             held.increment();
             wake();
         }
-        // a place may have become free, or the gate closed, between the look and the line
+        // Between the check and the enqueue a permit may have become free, or the activator may have been closed. Both
+        // are checked again, because the thread that did it may not have seen this request in the queue.
         why = refusal();
-        if (why != null && (!closed || places() == 0)) {
+        if (why != null && (!closed || readyReplicas() == 0)) {
             refuseAll(unavailable(why));
         }
         drain();
     }
 
-    /** {@link Long#MAX_VALUE} is never; other times compare by subtraction. */
+    /** The earlier of two times. {@link Long#MAX_VALUE} is never; other times are compared by subtraction. */
     private static long earlier(long a, long b) {
         if (a == Long.MAX_VALUE || b == Long.MAX_VALUE) {
             return a == Long.MAX_VALUE ? b : a;
@@ -384,10 +407,10 @@ public final class RevisionGate {
 
     private int queueBound() {
         long each = settings.queued > 0 ? settings.queued : 10L * settings.containerConcurrency;
-        return (int) Math.min(Integer.MAX_VALUE, each * Math.max(1, places()));
+        return (int) Math.min(Integer.MAX_VALUE, each * Math.max(1, readyReplicas()));
     }
 
-    /** Has somebody bring a replica, once until there is one. */
+    /** Asks for a replica, once until there is one. */
     void wake() {
         if (!woken.get() && woken.compareAndSet(false, true)) {
             wokenAt = context.clock.nanos();
@@ -395,13 +418,13 @@ public final class RevisionGate {
         }
     }
 
-    /** How many replicas answer. */
-    private int places() {
+    /** The number of replicas that can answer. */
+    private int readyReplicas() {
         return destination instanceof Processes ? Math.min(capacity, replicas.size()) : capacity;
     }
 
-    private boolean takePlace(Passage passage) {
-        int count = places();
+    private boolean tryAcquire(RevisionRequest passage) {
+        int count = readyReplicas();
         if (count == 0) {
             return false;
         }
@@ -421,18 +444,18 @@ public final class RevisionGate {
         }
     }
 
-    /** Lets those on that have waited longest, as many as there are places. */
+    /** Admits the requests that have waited longest, as many as there are permits. */
     private void drain() {
         while (waiting.get() > 0) {
-            Passage next;
-            synchronized (line) {
+            RevisionRequest next;
+            synchronized (queue) {
                 next = firstWaiting();
-                if (next == null || refusal != null || !takePlace(next)) {
+                if (next == null || refusal != null || !tryAcquire(next)) {
                     return;
                 }
-                line.poll();
-                if (!next.leaveLine()) {
-                    giveBack(next);
+                queue.poll();
+                if (!next.dequeue()) {
+                    releasePermit(next);
                     continue;
                 }
             }
@@ -446,37 +469,37 @@ public final class RevisionGate {
         }
     }
 
-    /** The line's first that still waits; drops those before it. */
-    private @Nullable Passage firstWaiting() {
+    /** The first request in the queue that still waits. Removes cancelled ones before it. */
+    private @Nullable RevisionRequest firstWaiting() {
         while (true) {
-            Passage first = line.peek();
+            RevisionRequest first = queue.peek();
             if (first == null || first.isWaiting()) {
                 return first;
             }
-            line.poll();
+            queue.poll();
         }
     }
 
-    private void giveBack(Passage passage) {
+    private void releasePermit(RevisionRequest passage) {
         if (passage.permit) {
             passage.permit = false;
             running.decrementAndGet();
         }
     }
 
-    private void left(Passage passage) {
+    private void left(RevisionRequest passage) {
         waiting.decrementAndGet();
         context.budget.release(passage.bytes());
     }
 
     /** Called once for each request that has entered. */
-    void ended(Passage passage, int status, boolean waited) {
+    void ended(RevisionRequest passage, int status, boolean waited) {
         long now = context.clock.nanos();
         meter.end(now);
         if (waited) {
             left(passage);
         }
-        giveBack(passage);
+        releasePermit(passage);
         boolean gone = status == 499;
         codes[gone ? 0 : Math.max(1, Math.min(5, status / 100))].increment();
         if (!gone) {
@@ -490,62 +513,62 @@ public final class RevisionGate {
         }
     }
 
-    private void refuse(Passage passage, ServingException e) {
+    private void refuse(RevisionRequest passage, ServingException e) {
         refused.increment();
         passage.admitted = context.clock.nanos();
         passage.refused(e);
     }
 
     private void refuseAll(ServingException e) {
-        for (Passage passage : takeAll()) {
+        for (RevisionRequest passage : drainQueue()) {
             refuse(passage, e);
         }
     }
 
-    private List<Passage> takeAll() {
-        List<Passage> all = new ArrayList<>();
-        synchronized (line) {
-            for (Passage passage : line) {
-                if (passage.leaveLine()) {
+    private List<RevisionRequest> drainQueue() {
+        List<RevisionRequest> all = new ArrayList<>();
+        synchronized (queue) {
+            for (RevisionRequest passage : queue) {
+                if (passage.dequeue()) {
                     all.add(passage);
                 }
             }
-            line.clear();
+            queue.clear();
         }
         all.forEach(this::left);
         return all;
     }
 
-    private void giveUpWhenClosed() {
-        if (places() == 0) {
-            refuseAll(unavailable("revision " + revision + " is ending"));
+    private void rejectWhenClosed() {
+        if (readyReplicas() == 0) {
+            refuseAll(unavailable("revision " + revision + " is shutting down"));
         }
     }
 
-    /** Refuses those that have waited too long; forgets those whose clients have gone. */
+    /** Rejects requests that have waited too long, and removes cancelled ones. */
     void sweep(long now) {
-        if (!lined) {
+        if (!mayHaveQueue) {
             return;
         }
-        List<Passage> late = new ArrayList<>();
-        synchronized (line) {
-            line.removeIf(p -> {
+        List<RevisionRequest> late = new ArrayList<>();
+        synchronized (queue) {
+            queue.removeIf(p -> {
                 if (!p.isWaiting()) {
                     return true;
                 }
-                if (p.waitUntil == Long.MAX_VALUE || p.waitUntil - now > 0 || !p.leaveLine()) {
+                if (p.waitUntil == Long.MAX_VALUE || p.waitUntil - now > 0 || !p.dequeue()) {
                     return false;
                 }
                 late.add(p);
                 return true;
             });
-            lined = !line.isEmpty();
-            if (!lined) {
-                context.lined.remove(this);
+            mayHaveQueue = !queue.isEmpty();
+            if (!mayHaveQueue) {
+                context.withQueue.remove(this);
             }
         }
-        boolean asleep = places() == 0;
-        for (Passage passage : late) {
+        boolean asleep = readyReplicas() == 0;
+        for (RevisionRequest passage : late) {
             left(passage);
             String what = asleep ? "no replica of revision " : "no place at revision ";
             refuse(
@@ -556,14 +579,14 @@ public final class RevisionGate {
                             "try again in " + retryAfterSeconds() + " s"));
         }
         if (asleep && waiting.get() == 0) {
-            // whoever comes next may try again
+            // The start failed or took too long: the next request wakes the revision again.
             woken.set(false);
         }
     }
 
-    /** After how many seconds another try is worthwhile: as long as the last start took, or one where replicas answer. */
+    /** The seconds after which a retry is worthwhile: the duration of the last start, or 1 while replicas are ready. */
     int retryAfterSeconds() {
-        if (places() > 0) {
+        if (readyReplicas() > 0) {
             return 1;
         }
         long start = startNanos;
@@ -574,9 +597,9 @@ public final class RevisionGate {
         return ServingException.of(ErrorCode.UNAVAILABLE, why);
     }
 
-    /** Under the lock of the line: what follows from the rest. */
+    /** Updates the derived state. Call with the lock of the queue held. */
     private void settle() {
-        boolean awake = places() > 0;
+        boolean awake = readyReplicas() > 0;
         if (awake) {
             served = true;
             if (woken.compareAndSet(true, false)) {

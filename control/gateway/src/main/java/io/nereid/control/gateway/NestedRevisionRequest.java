@@ -8,22 +8,22 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request that came through another part's gate and goes through this one too: neither is it told of again nor copied. As
- * thread-safe as its exchange.
+ * An HTTP request that has gone through the activator of another component and needs this revision too: it is not
+ * reported to listeners and not mirrored. As thread-safe as its exchange.
  */
-final class VisitingPassage extends HttpPassage {
-    VisitingPassage(RevisionGate gate, HttpExchange exchange, HttpHandler handler) {
+final class NestedRevisionRequest extends RevisionHttpRequest {
+    NestedRevisionRequest(RevisionActivator gate, HttpExchange exchange, HttpHandler handler) {
         super(gate, exchange, handler);
     }
 
     @Override
     @Nullable
-    PayloadTap tap() {
+    PayloadListener tap() {
         return null;
     }
 
     @Override
-    List<Mirror> mirrors() {
+    List<MirrorTarget> mirrors() {
         return List.of();
     }
 }

@@ -10,22 +10,23 @@ import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Names under which services are found: hosts, and beginnings of paths on a host or on any. Thread-safe: finding takes no lock;
- * changes are made by one thread at a time.
+ * Finds a service by host and path prefix: by a host, by a prefix on a host, or by a prefix on any host. Thread-safe:
+ * lookups take no lock; one thread at a time makes changes.
  */
-final class Doors {
-    /** What a name leads to. Immutable. */
-    record Lead(ServiceEntry service, Door door) {}
+final class HostPathTable {
+    /** A table entry: the service, and the host and path that lead to it. Immutable. */
+    record Lead(ServiceRoute service, Door door) {}
 
     private static final class Host {
         volatile @Nullable Lead bare;
         final Map<String, Lead> prefixes = new ConcurrentHashMap<>();
 
-        /** How long prefixes are; only ever widened. */
+        /** The range of the prefixes' lengths, which bounds the lookups. It only grows. */
         volatile int shortest = Integer.MAX_VALUE;
 
         volatile int longest;
 
+        /** The entry with the longest prefix that ends at a slash or at the end of the path. */
         @Nullable
         Lead byPath(String path) {
             int end = path.length();
@@ -49,7 +50,7 @@ final class Doors {
     private final Map<String, Host> hosts = new ConcurrentHashMap<>();
     private final Host anyHost = new Host();
 
-    /** The door that a request takes: its host's and path's, its host's, then its path's alone; null for none. */
+    /** Finds the entry for a request: first by host and path, then by host, then by path alone; null for none. */
     @Nullable
     Lead find(@Nullable String authority, String path) {
         if (authority != null) {
@@ -65,7 +66,10 @@ final class Doors {
         return anyHost.byPath(path);
     }
 
-    /** Whether a request may be for a service that is not known yet: a POST to a name that is none of the machine's own. */
+    /**
+     * Whether a request may be for a service that is not known yet: a POST to a name that is not one of this machine's
+     * own names.
+     */
     static boolean mayLead(VirtualHosts.Head head) {
         if (!head.method().equals("POST")) {
             return false;
@@ -79,7 +83,7 @@ final class Doors {
         return named || head.path().startsWith("/serving/");
     }
 
-    /** An authority's host in lower case, without a port and a last dot. */
+    /** The host of an authority in lower case, without its port and a trailing dot. */
     static String host(String authority) {
         int end = authority.length();
         if (authority.startsWith("[")) {
@@ -95,7 +99,7 @@ final class Doors {
         return authority.substring(0, end).toLowerCase(Locale.ROOT);
     }
 
-    void add(Door door, ServiceEntry service) {
+    void add(Door door, ServiceRoute service) {
         Host host = door.host().isEmpty() ? anyHost : hosts.computeIfAbsent(host(door.host()), h -> new Host());
         Lead lead = new Lead(service, door);
         String prefix = prefix(door);
@@ -114,8 +118,8 @@ final class Doors {
         host.prefixes.put(prefix, lead);
     }
 
-    /** Takes a door away, if it still leads to this service. */
-    void remove(Door door, ServiceEntry service) {
+    /** Removes an entry, unless it leads to another service by now. */
+    void remove(Door door, ServiceRoute service) {
         Host host = door.host().isEmpty() ? anyHost : hosts.get(host(door.host()));
         if (host == null) {
             return;

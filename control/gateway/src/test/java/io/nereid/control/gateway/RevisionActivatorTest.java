@@ -11,16 +11,16 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
-class RevisionGateTest {
+class RevisionActivatorTest {
     private final Bed bed = new Bed();
 
-    RevisionGateTest() {
+    RevisionActivatorTest() {
         bed.route("r1");
     }
 
     @Test
     void aRequestPassesAtOnceAndIsCountedUntilItsReply() {
-        RevisionGate gate = bed.open("r1", 0, 1);
+        RevisionActivator gate = bed.open("r1", 0, 1);
         TestExchange x = bed.predict();
         assertThat(bed.parking.requests).hasSize(1);
         assertThat(gate.sample(bed.clock.nanos()).active()).isEqualTo(1);
@@ -38,7 +38,7 @@ class RevisionGateTest {
 
     @Test
     void atZeroRequestsAreHeldAndTheRevisionIsWokenOnce() {
-        RevisionGate gate = bed.open("r1", 0, 0);
+        RevisionActivator gate = bed.open("r1", 0, 0);
         TestExchange first = bed.predict();
         TestExchange second = bed.predict();
 
@@ -62,7 +62,7 @@ class RevisionGateTest {
 
     @Test
     void aRevisionThatWentToSleepAgainIsWokenAgain() {
-        RevisionGate gate = bed.open("r1", 0, 0);
+        RevisionActivator gate = bed.open("r1", 0, 0);
         bed.predict();
         gate.capacity(1);
         gate.capacity(0);
@@ -71,7 +71,7 @@ class RevisionGateTest {
     }
 
     @Test
-    void healthIsToldWithoutWakingAndQuestionsOfTheModelWake() {
+    void healthRequestsDoNotWakeAndModelRequestsDo() {
         bed.open("r1", 0, 0);
         TestExchange health = new TestExchange("GET", "/v2/health/ready", java.util.Map.of(), "");
         bed.find("iris.example.com", health.path()).handle(health);
@@ -85,7 +85,7 @@ class RevisionGateTest {
     }
 
     @Test
-    void moreThanMayBeHeldAreRefusedWithRetryAfter() {
+    void requestsBeyondTheHeldLimitAreRejectedWithRetryAfter() {
         bed.open("r1", 0, 0);
         for (int i = 0; i < 10; i++) {
             assertThat(bed.predict().status()).isZero();
@@ -107,7 +107,7 @@ class RevisionGateTest {
 
     @Test
     void retryAfterIsAsLongAsTheLastStartTook() {
-        RevisionGate gate = bed.open("r1", 0, 0);
+        RevisionActivator gate = bed.open("r1", 0, 0);
         bed.predict();
         bed.clock.forward(2100);
         gate.capacity(1);
@@ -118,10 +118,10 @@ class RevisionGateTest {
     }
 
     @Test
-    void whoeverIsHeldTooLongIsRefusedAndTheNextOneWakesAgain() {
-        RevisionGate gate = bed.open("r1", 0, 0);
+    void aRequestThatIsHeldTooLongIsRejectedAndTheNextOneWakesAgain() {
+        RevisionActivator gate = bed.open("r1", 0, 0);
         TestExchange x = bed.predict();
-        assertThat(gate.context().lined).as("looked at").containsExactly(gate);
+        assertThat(gate.context().withQueue).as("swept").containsExactly(gate);
         bed.clock.forward(29_999);
         bed.gateway.sweep(bed.clock.nanos());
         assertThat(x.status()).isZero();
@@ -132,15 +132,15 @@ class RevisionGateTest {
         assertThat(x.replyHeader("retry-after")).isNotNull();
         assertThat(bed.budget.used()).isZero();
         assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
-        assertThat(gate.context().lined).as("looked at").isEmpty();
+        assertThat(gate.context().withQueue).as("swept").isEmpty();
 
         bed.predict();
         assertThat(bed.woken).hasSize(2);
     }
 
     @Test
-    void aClientThatGoesWhileItWaitsIsForgotten() {
-        RevisionGate gate = bed.open("r1", 0, 0);
+    void aRequestThatIsCancelledWhileItWaitsIsRemoved() {
+        RevisionActivator gate = bed.open("r1", 0, 0);
         bed.predict().leave();
         assertThat(gate.sample(bed.clock.nanos()).waiting()).isZero();
         assertThat(gate.sample(bed.clock.nanos()).active()).isZero();
@@ -151,8 +151,8 @@ class RevisionGateTest {
     }
 
     @Test
-    void refusingAnswersThoseThatWaitAndThoseThatCome() {
-        RevisionGate gate = bed.open("r1", 0, 0);
+    void refusingRejectsWaitingAndNewRequests() {
+        RevisionActivator gate = bed.open("r1", 0, 0);
         TestExchange waits = bed.predict();
         gate.refuse("the model cannot be loaded: no such file");
         assertThat(waits.status()).isEqualTo(503);
@@ -184,8 +184,8 @@ class RevisionGateTest {
     }
 
     @Test
-    void theLineIsTenTimesTheLimitWhereRequestsAreDirectAndLongerElsewhere() {
-        RevisionGate gate = bed.gateway.open("default", "r1", Bed.settings(1, 30), Bed.model("r1"));
+    void theQueueIsTenTimesTheLimitWhereRequestsAreDirectAndLongerElsewhere() {
+        RevisionActivator gate = bed.gateway.open("default", "r1", Bed.settings(1, 30), Bed.model("r1"));
         gate.capacity(1);
         for (int i = 0; i < 11; i++) {
             assertThat(bed.predict().status()).isZero();
@@ -199,7 +199,7 @@ class RevisionGateTest {
     }
 
     @Test
-    void aRequestThatHasGoneGivesItsPlaceToTheNext() {
+    void aCancelledRequestReleasesItsPermit() {
         bed.open("r1", 1, 1);
         TestExchange first = bed.predict();
         bed.predict();
@@ -209,8 +209,8 @@ class RevisionGateTest {
     }
 
     @Test
-    void moreReplicasLetMoreIn() {
-        RevisionGate gate = bed.open("r1", 1, 1);
+    void moreReplicasAdmitMoreRequests() {
+        RevisionActivator gate = bed.open("r1", 1, 1);
         bed.predict();
         bed.predict();
         bed.predict();
@@ -220,8 +220,8 @@ class RevisionGateTest {
     }
 
     @Test
-    void closingWaitsForTheLastRequestAndTakesNoMore() {
-        RevisionGate gate = bed.open("r1", 1, 1);
+    void closingWaitsForTheLastRequestAndRejectsNewOnes() {
+        RevisionActivator gate = bed.open("r1", 1, 1);
         TestExchange runs = bed.predict();
         TestExchange waits = bed.predict();
         CompletableFuture<Void> closed = gate.close().toCompletableFuture();
@@ -240,8 +240,8 @@ class RevisionGateTest {
     }
 
     @Test
-    void closingAtZeroRefusesThoseThatAreHeld() {
-        RevisionGate gate = bed.open("r1", 0, 0);
+    void closingAtZeroRejectsHeldRequests() {
+        RevisionActivator gate = bed.open("r1", 0, 0);
         TestExchange held = bed.predict();
         assertThat(gate.close().toCompletableFuture()).isDone();
         assertThat(held.status()).isEqualTo(503);
@@ -249,7 +249,7 @@ class RevisionGateTest {
 
     @Test
     void concurrencyIsMeasuredOverTimeAndHeldRequestsCount() {
-        RevisionGate gate = bed.open("r1", 0, 0);
+        RevisionActivator gate = bed.open("r1", 0, 0);
         gate.sample(bed.clock.nanos());
         bed.predict();
         bed.predict();
@@ -258,14 +258,14 @@ class RevisionGateTest {
         bed.later.runAll();
         bed.parking.answer(0, 200);
         bed.clock.forward(500);
-        RevisionGate.Load load = gate.sample(bed.clock.nanos());
+        RevisionActivator.Load load = gate.sample(bed.clock.nanos());
         assertThat(load.concurrency()).isBetween(1.49, 1.51);
         assertThat(load.requestsPerSecond()).isBetween(1.99, 2.01);
     }
 
     @Test
-    void trafficTellsErrorsAndTheSlowestWithoutTheWaiting() {
-        RevisionGate gate = bed.open("r1", 0, 0);
+    void trafficCountsErrorsAndTheSlowestWithoutTheWaitingTime() {
+        RevisionActivator gate = bed.open("r1", 0, 0);
         bed.predict();
         bed.clock.forward(9000);
         gate.capacity(1);
@@ -286,7 +286,7 @@ class RevisionGateTest {
 
     @Test
     void aStreamIsUnderWayUntilItEnds() {
-        RevisionGate gate = bed.open("r1", 0, 1);
+        RevisionActivator gate = bed.open("r1", 0, 1);
         TestExchange x = bed.predict();
         io.nereid.transport.api.ResponseStream stream =
                 bed.parking.requests.get(0).stream(io.nereid.transport.api.HttpReply.json(200, "["));

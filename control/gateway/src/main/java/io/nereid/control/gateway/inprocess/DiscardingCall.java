@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.gateway;
+package io.nereid.control.gateway.inprocess;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.transport.api.ResponseBody;
@@ -10,13 +10,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
-/** A call whose answers nobody reads. Thread-safe. */
-final class DiscardingCall extends InnerCall {
+/** A call whose responses are discarded. Thread-safe. */
+public final class DiscardingCall extends InProcessCall {
     private final AtomicInteger underWay;
     private final AtomicBoolean ended = new AtomicBoolean();
 
-    /** A call that takes one off {@code underWay} when it ends. */
-    DiscardingCall(String path, List<Header> metadata, long arrived, AtomicInteger underWay) {
+    /** @param underWay decremented when the call ends */
+    public DiscardingCall(String path, List<Header> metadata, long arrived, AtomicInteger underWay) {
         super(path, metadata, arrived);
         this.underWay = underWay;
     }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.gateway;
+package io.nereid.control.gateway.inprocess;
 
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Tensor;
@@ -10,15 +10,16 @@ import io.nereid.transport.api.UpstreamClient;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Copies of what is about to be sent. Holds nothing. */
-final class Bodies {
-    private Bodies() {}
+/** Copies bodies before they are sent. Stateless. */
+public final class BodyCopies {
+    private BodyCopies() {}
 
-    /** The bytes of a content, which stays as it is; they belong to the caller. */
-    static MemoryRegion copy(ResponseBody content) {
+    /** Copies the bytes of a body, which stays unchanged. The caller owns the copy. */
+    public static MemoryRegion copy(ResponseBody content) {
         MemoryRegion region = MemoryRegion.allocate(Math.toIntExact(content.length()));
         int at = 0;
         int text = 0;
+        // Tensors lie between ranges of the text: each one at its position.
         for (int i = 0; i < content.tensorCount(); i++) {
             int position = content.position(i);
             region.setBytes(at, content.text(), text, position - text);
@@ -34,15 +35,15 @@ final class Bodies {
         return region;
     }
 
-    /** A copy of a region, which stays the caller's. */
-    static byte[] bytes(MemoryRegion region) {
+    /** Copies a region, which stays the caller's. */
+    public static byte[] bytes(MemoryRegion region) {
         byte[] bytes = new byte[region.size()];
         region.getBytes(0, bytes, 0, bytes.length);
         return bytes;
     }
 
-    /** A whole answer as a reply; the answer's body stays the caller's. */
-    static HttpReply reply(UpstreamClient.Answer answer) {
+    /** Turns a whole response into a reply. The response's body stays the caller's. */
+    public static HttpReply reply(UpstreamClient.Answer answer) {
         String type = "";
         List<String> headers = new ArrayList<>();
         for (UpstreamClient.Header header : answer.headers()) {

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.gateway.Destination.Models;
+import io.nereid.control.gateway.upstream.Destination.Models;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
 import io.nereid.spi.ModelRef;
@@ -18,7 +18,7 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-class RevisionViewTest {
+class RevisionEngineViewTest {
     private final Bed bed = new Bed();
     private final List<InferenceResponse> answers = new ArrayList<>();
     private final List<ServingException> failures = new ArrayList<>();
@@ -34,19 +34,19 @@ class RevisionViewTest {
         }
     };
 
-    private RevisionView view(Models models) {
-        RevisionGate gate = bed.gateway.open("default", "r1", Bed.settings(0, 10), models);
+    private RevisionEngineView view(Models models) {
+        RevisionActivator gate = bed.gateway.open("default", "r1", Bed.settings(0, 10), models);
         gate.capacity(1);
-        return new RevisionView(gate, models, bed.engine, bed.engine);
+        return new RevisionEngineView(gate, models, bed.engine, bed.engine);
     }
 
-    private RevisionView single() {
+    private RevisionEngineView single() {
         bed.engine.models.add("default/r1");
         bed.engine.models.add("default/other");
         return view(new Models("default/r1", false, "iris"));
     }
 
-    private RevisionView repository() {
+    private RevisionEngineView repository() {
         bed.engine.models.add("default/r1/a");
         bed.engine.models.add("default/r1/b");
         bed.engine.models.add("default/r12/c");
@@ -59,7 +59,7 @@ class RevisionViewTest {
 
     @Test
     void requestsGoUnderTheEnginesNameAndAnswersComeUnderTheClients() {
-        RevisionView view = single();
+        RevisionEngineView view = single();
         view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
         TestEngine.Asked asked = bed.engine.asked.get(0);
         assertThat(asked.request().model()).isEqualTo(ModelRef.latest("default/r1"));
@@ -70,7 +70,7 @@ class RevisionViewTest {
 
     @Test
     void theServicesTimeoutIsTheDeadlineUnlessTheClientsIsEarlier() {
-        RevisionView view = single();
+        RevisionEngineView view = single();
         view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
         view.infer(request(ModelRef.latest("iris"), 5000), sink);
         assertThat(bed.engine.asked.get(0).request().deadlineNanos()).isEqualTo(30_000_001_000L);
@@ -79,7 +79,7 @@ class RevisionViewTest {
 
     @Test
     void versionsAndLabelsAreKept() {
-        RevisionView view = single();
+        RevisionEngineView view = single();
         view.infer(request(ModelRef.exact("iris", 2), Long.MAX_VALUE), sink);
         view.infer(request(new ModelRef("iris", ModelRef.ANY, "stable"), Long.MAX_VALUE), sink);
         assertThat(bed.engine.asked.get(0).request().model()).isEqualTo(ModelRef.exact("default/r1", 2));
@@ -87,8 +87,8 @@ class RevisionViewTest {
     }
 
     @Test
-    void anotherNameIsNotFoundInKServesWords() {
-        RevisionView view = single();
+    void anUnknownNameIsNotFoundWithKServesMessage() {
+        RevisionEngineView view = single();
         for (String name : List.of("default/r1", "other", "default/other")) {
             view.infer(request(ModelRef.latest(name), Long.MAX_VALUE), sink);
             ServingException e = failures.get(failures.size() - 1);
@@ -100,8 +100,8 @@ class RevisionViewTest {
     }
 
     @Test
-    void errorsOfTheEngineAreToldInTheClientsNames() {
-        RevisionView view = single();
+    void errorsOfTheEngineUseTheClientsNames() {
+        RevisionEngineView view = single();
         view.infer(request(ModelRef.latest("iris"), Long.MAX_VALUE), sink);
         bed.engine
                 .asked
@@ -115,7 +115,7 @@ class RevisionViewTest {
 
     @Test
     void metadataConfigurationAndListsAreRenamed() {
-        RevisionView view = single();
+        RevisionEngineView view = single();
         assertThat(view.metadata(ModelRef.latest("iris")).id()).isEqualTo(new ServableId("iris", 3));
         assertThat(view.config(ModelRef.latest("iris")).name()).isEqualTo("iris");
         assertThat(view.config(ModelRef.latest("iris")).backend()).isEqualTo("onnxruntime");
@@ -130,7 +130,7 @@ class RevisionViewTest {
 
     @Test
     void aRepositoryHasItsModelsAndNoOthers() {
-        RevisionView view = repository();
+        RevisionEngineView view = repository();
         assertThat(view.index()).extracting(s -> s.model()).containsExactly("a", "b");
         view.infer(request(ModelRef.latest("b"), Long.MAX_VALUE), sink);
         assertThat(bed.engine.asked.get(0).request().model().model()).isEqualTo("default/r1/b");
@@ -146,7 +146,7 @@ class RevisionViewTest {
 
     @Test
     void modelsOfAServiceAreNotLoadedByHand() {
-        RevisionView view = single();
+        RevisionEngineView view = single();
         assertThat(view.load("iris").toCompletableFuture())
                 .isCompletedExceptionally()
                 .failsWithin(java.time.Duration.ZERO)
@@ -156,16 +156,17 @@ class RevisionViewTest {
 
     @Test
     void aServiceThatSleepsIsReadyAndOneThatNeverServedIsNot() {
-        RevisionView view = single();
+        RevisionEngineView view = single();
         assertThat(view.ready()).isTrue();
-        RevisionGate gate = java.util.Objects.requireNonNull(bed.gateway.gate("default", "r1"));
+        RevisionActivator gate = java.util.Objects.requireNonNull(bed.gateway.gate("default", "r1"));
         gate.capacity(0);
         assertThat(view.ready()).isTrue();
         gate.refuse("broken");
         assertThat(view.ready()).isFalse();
-        RevisionGate fresh =
+        RevisionActivator fresh =
                 bed.gateway.open("default", "r9", Bed.settings(0, 1), new Models("default/r9", false, "iris"));
-        assertThat(new RevisionView(fresh, new Models("default/r9", false, "iris"), bed.engine, bed.engine).ready())
+        assertThat(new RevisionEngineView(fresh, new Models("default/r9", false, "iris"), bed.engine, bed.engine)
+                        .ready())
                 .isFalse();
     }
 }

@@ -1,23 +1,23 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.gateway;
+package io.nereid.control.gateway.upstream;
 
 import io.nereid.transport.api.ProtocolCodec;
 import java.util.List;
 
-/** Where a revision's requests go. Immutable. */
+/** Where the requests of a revision go. Immutable. */
 public sealed interface Destination {
     /**
      * Models in the engine of this process.
      *
-     * @param prefix the model's name in the engine, such as {@code default/iris-predictor-00001}; the models of a repository
-     *     are called {@code prefix/model}
+     * @param prefix the model's name in the engine, such as {@code default/iris-predictor-00001}; the models of a
+     *     repository are called {@code prefix/model}
      * @param repository whether it is a repository of models, which clients call by their own names
-     * @param modelName the name that clients use when it is a single model
+     * @param modelName the name that clients use for a single model
      */
     record Models(String prefix, boolean repository, String modelName) implements Destination {}
 
-    /** Child processes that answer alike; empty when none does yet. */
+    /** Child processes with the same behaviour; empty while none is ready. */
     record Processes(List<Replica> replicas) implements Destination {
         /** Keeps a copy. */
         public Processes {
@@ -25,7 +25,7 @@ public sealed interface Destination {
         }
     }
 
-    /** Protocols that are served by this process itself: an explainer, a graph. */
+    /** Endpoints that this process serves itself: an explainer or an InferenceGraph. */
     record Handler(List<ProtocolCodec> codecs) implements Destination {
         /** Keeps a copy. */
         public Handler {
@@ -34,10 +34,10 @@ public sealed interface Destination {
     }
 
     /**
-     * One child process, or the first of several that belong together.
+     * One child process, or the first of several that form one replica.
      *
-     * @param httpPort 0 when it speaks no HTTP
-     * @param grpcPort 0 when it speaks no gRPC; may be the same port
+     * @param httpPort 0 when it does not speak HTTP
+     * @param grpcPort 0 when it does not speak gRPC; may equal {@code httpPort}
      */
     record Replica(String host, int httpPort, int grpcPort) {}
 }

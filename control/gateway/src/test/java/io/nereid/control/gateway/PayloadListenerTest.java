@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.nereid.control.gateway.Fakes.TestCall;
 import io.nereid.control.gateway.Fakes.TestExchange;
+import io.nereid.control.gateway.inprocess.BodyCopies;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
@@ -20,42 +21,42 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 
-class PayloadTapTest {
+class PayloadListenerTest {
     private final Bed bed = new Bed();
-    private final List<String> heard = new ArrayList<>();
+    private final List<String> recorded = new ArrayList<>();
 
-    PayloadTapTest() {
+    PayloadListenerTest() {
         bed.route("r1");
     }
 
-    private PayloadTap.@Nullable Tapped listen(PayloadTap.Head head) {
-        heard.add(head.transport() + " " + head.path());
-        return new PayloadTap.Tapped() {
+    private PayloadListener.@Nullable Tapped listen(PayloadListener.Head head) {
+        recorded.add(head.transport() + " " + head.path());
+        return new PayloadListener.Tapped() {
             @Override
             public void request(String contentType, MemoryRegion body) {
-                heard.add("request " + Fakes.text(body));
+                recorded.add("request " + Fakes.text(body));
                 body.release();
             }
 
             @Override
             public void response(String contentType, MemoryRegion body) {
-                heard.add("response " + contentType + " " + Fakes.text(body));
+                recorded.add("response " + contentType + " " + Fakes.text(body));
                 body.release();
             }
 
             @Override
             public void end(int status, int code) {
-                heard.add("end " + status + " " + code);
+                recorded.add("end " + status + " " + code);
             }
         };
     }
 
     @Test
-    void requestsAndAnswersAreHeardFailuresToo() {
+    void requestsAndResponsesAreReportedIncludingFailures() {
         bed.open("r1", 0, 1).tap(this::listen);
         bed.predict();
         bed.parking.answer(0, 500);
-        assertThat(heard)
+        assertThat(recorded)
                 .containsExactly(
                         "http /v1/models/iris:predict",
                         "request 0123456789",
@@ -64,45 +65,45 @@ class PayloadTapTest {
     }
 
     @Test
-    void refusalsAreHeard() {
-        RevisionGate gate = bed.open("r1", 0, 1);
+    void rejectionsAreReported() {
+        RevisionActivator gate = bed.open("r1", 0, 1);
         gate.tap(this::listen);
         gate.refuse("broken");
         bed.predict();
-        assertThat(heard)
+        assertThat(recorded)
                 .contains("request 0123456789", "response application/json {\"error\":\"broken\"}", "end 503 0");
     }
 
     @Test
-    void clientsThatGoAreHeardOnce() {
+    void cancellationsAreReportedOnce() {
         bed.open("r1", 0, 1).tap(this::listen);
         TestExchange x = bed.predict();
         x.leave();
         bed.parking.answer(0, 200);
-        assertThat(heard).containsExactly("http /v1/models/iris:predict", "request 0123456789", "end 0 0");
+        assertThat(recorded).containsExactly("http /v1/models/iris:predict", "request 0123456789", "end 0 0");
     }
 
     @Test
-    void whereNobodyWantsToHearNothingIsKept() {
+    void withoutAListenerNothingIsKept() {
         bed.open("r1", 0, 1).tap(head -> null);
         TestExchange x = bed.predict();
         bed.parking.answer(0, 200);
-        // the exchange's own count was the last one
+        // The exchange held the last reference.
         assertThatThrownBy(x.body()::release).hasMessageContaining("refCnt: 0");
     }
 
     @Test
-    void streamsAreHeardPieceByPiece() {
+    void streamsAreReportedPieceByPiece() {
         bed.open("r1", 0, 1).tap(this::listen);
         bed.predict();
         ResponseStream stream = bed.parking.requests.get(0).stream(HttpReply.json(200, "["));
         stream.send(Fakes.content("1]"));
         stream.end();
-        assertThat(heard).endsWith("response application/json [", "response application/json 1]", "end 200 0");
+        assertThat(recorded).endsWith("response application/json [", "response application/json 1]", "end 200 0");
     }
 
     @Test
-    void messagesOfCallsAreHeardBothWays() {
+    void messagesOfCallsAreReportedInBothDirections() {
         bed.open("r1", 0, 1).tap(this::listen);
         TestCall call = new TestCall("/s/Infer");
         GrpcListener listener = bed.find("iris.example.com", call.path).start(call);
@@ -110,7 +111,7 @@ class PayloadTapTest {
         listener.onHalfClose();
         bed.parking.calls.get(0).sendAndClose(Fakes.content("world"));
         assertThat(call.sent).containsExactly("world");
-        assertThat(heard)
+        assertThat(recorded)
                 .containsExactly("grpc /s/Infer", "request hello", "response application/grpc world", "end 0 0");
         assertThat(bed.parking.events).containsExactly("message hello", "half-close");
     }
@@ -118,7 +119,7 @@ class PayloadTapTest {
     @Test
     void copiesOfCallsWithOneMessageGoToTheMirror() {
         bed.open("r1", 0, 1);
-        RevisionGate shadow = bed.open("shadow", 0, 1);
+        RevisionActivator shadow = bed.open("shadow", 0, 1);
         bed.route(
                 List.of(new io.nereid.control.core.Route.Door("iris.example.com", "", null, null)),
                 java.util.Map.of(
@@ -145,7 +146,7 @@ class PayloadTapTest {
         Tensor tensor = Tensor.allocate("t", DataType.UINT8, Shape.of(2));
         tensor.region().setBytes(tensor.offset(), new byte[] {'X', 'Y'}, 0, 2);
         ResponseBody content = Fakes.content("abcd").splice(tensor, 1);
-        MemoryRegion copy = Bodies.copy(content);
+        MemoryRegion copy = BodyCopies.copy(content);
         assertThat(Fakes.text(copy)).isEqualTo("aXYbcd");
         copy.release();
         content.discard();

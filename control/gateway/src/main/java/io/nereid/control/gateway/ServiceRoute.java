@@ -14,17 +14,17 @@ import java.util.function.BiFunction;
 import java.util.function.IntUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** One service as requests find it. Immutable. */
-final class ServiceEntry {
+/** One service in the routing tables: its route, and the traffic split of each component. Immutable. */
+final class ServiceRoute {
     final Route route;
-    final Map<Component, Lane> lanes;
+    final Map<Component, TrafficSplit> lanes;
 
-    ServiceEntry(Route route, BiFunction<String, String, GateSlot> slot) {
+    ServiceRoute(Route route, BiFunction<String, String, ActivatorSlot> slot) {
         this.route = route;
         this.lanes = new EnumMap<>(Component.class);
         route.components().forEach((component, backend) -> {
             if (!backend.targets().isEmpty()) {
-                lanes.put(component, new Lane(route.namespace(), backend, slot));
+                lanes.put(component, new TrafficSplit(route.namespace(), backend, slot));
             }
         });
     }
@@ -32,16 +32,16 @@ final class ServiceEntry {
     /**
      * The site of the revision that answers a request.
      *
-     * @param component the part that is meant; null for the front
-     * @param tag the revision that is meant; null for a share
-     * @param prefix the beginning of the path that led here
-     * @throws ServingException UNAVAILABLE when nothing can answer
+     * @param component the requested component; null for the service's entry point
+     * @param tag the requested revision's tag; null to follow the traffic split
+     * @param prefix the path prefix that led here
+     * @throws ServingException UNAVAILABLE when no revision can answer
      */
     Site site(Head head, @Nullable Component component, @Nullable String tag, String prefix, IntUnaryOperator chance) {
-        Lane lane = lane(component == null ? front(head) : component);
-        GateSlot slot = tag == null ? lane.pick(head, chance) : lane.tagged(tag);
+        TrafficSplit lane = lane(component == null ? front(head) : component);
+        ActivatorSlot slot = tag == null ? lane.pick(head, chance) : lane.tagged(tag);
         if (slot == null && tag != null && component == null) {
-            // explainers have no tags: the revision that is meant explains itself
+            // Explainers have no tags: the tagged revision of the component behind explains itself.
             slot = lane(behindExplainer()).tagged(tag);
         }
         if (slot == null) {
@@ -51,12 +51,12 @@ final class ServiceEntry {
     }
 
     /**
-     * The gate of the predictor's revision that a request is for; null when a transformer is in front of it.
+     * The activator of the predictor's revision for a request; null when the service has a transformer.
      *
-     * @throws ServingException UNAVAILABLE when nothing can answer
+     * @throws ServingException UNAVAILABLE when no revision can answer
      */
     @Nullable
-    RevisionGate predictor(Head head, IntUnaryOperator chance) {
+    RevisionActivator predictor(Head head, IntUnaryOperator chance) {
         if (lanes.containsKey(Component.TRANSFORMER)) {
             return null;
         }
@@ -64,34 +64,34 @@ final class ServiceEntry {
     }
 
     /**
-     * The gate of the predictor's revision whose turn it is, for what is in front of it.
+     * The activator of the predictor's revision for a request to a component in front of it.
      *
-     * @throws ServingException UNAVAILABLE when nothing can answer
+     * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    RevisionGate behind(Head head, IntUnaryOperator chance) {
+    RevisionActivator behind(Head head, IntUnaryOperator chance) {
         return gate(lane(Component.PREDICTOR).pick(head, chance));
     }
 
     /**
-     * The gate of the revision whose turn it is.
+     * The activator of the revision for a request.
      *
-     * @param component the part that is meant; null for the front
-     * @throws ServingException UNAVAILABLE when nothing can answer
+     * @param component the requested component; null for the service's entry point
+     * @throws ServingException UNAVAILABLE when no revision can answer
      */
-    RevisionGate gate(Head head, @Nullable Component component, IntUnaryOperator chance) {
+    RevisionActivator gate(Head head, @Nullable Component component, IntUnaryOperator chance) {
         return gate(lane(component == null ? front(head) : component).pick(head, chance));
     }
 
-    private Lane lane(Component part) {
-        Lane lane = lanes.get(part);
+    private TrafficSplit lane(Component part) {
+        TrafficSplit lane = lanes.get(part);
         if (lane == null) {
             throw unavailable("it has no " + part.name().toLowerCase(java.util.Locale.ROOT));
         }
         return lane;
     }
 
-    private RevisionGate gate(GateSlot slot) {
-        RevisionGate gate = slot.gate();
+    private RevisionActivator gate(ActivatorSlot slot) {
+        RevisionActivator gate = slot.gate();
         if (gate == null) {
             throw unavailable("revision " + slot.revision + " is not running");
         }
@@ -117,6 +117,6 @@ final class ServiceEntry {
         return ServingException.of(
                 ErrorCode.UNAVAILABLE,
                 route.kind() + " " + route.namespace() + "/" + route.name() + " is not ready: " + why,
-                "look at its status");
+                "check its status");
     }
 }

@@ -4,7 +4,9 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.gateway.Destination.Models;
+import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.Destination.Models;
+import io.nereid.control.gateway.upstream.RevisionCodecs;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.GrpcMethod.GrpcHandler;
@@ -23,26 +25,26 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One protocol of a part in front of the predictor, such as a transformer: each request goes through the gate of the
- * predictor's revision whose turn it is, as a visitor, and is answered by the protocol as it was built around that revision's
- * models. So metadata and answers are one revision's, and the request waits while it wakes. Thread-safe: what is built for a
- * revision is immutable and replaced whole.
+ * One protocol of a component in front of the predictor, such as a transformer. Each request goes through the activator
+ * of the predictor's revision that the traffic split chose, and is answered by handlers that were built around the
+ * models of that revision. So metadata and responses belong to the same revision, and the request waits while the
+ * revision is activated. Thread-safe: what is built for a revision is immutable and replaced as a whole.
  */
-final class FrontCodec implements ProtocolCodec {
+final class TransformerCodec implements ProtocolCodec {
     private final GatewayContext context;
-    private final Function<Head, RevisionGate> gates;
-    private final SiteCodecs codecs;
+    private final Function<Head, RevisionActivator> gates;
+    private final RevisionCodecs codecs;
     private final int index;
     private final ProtocolCodec template;
-    private final Map<RevisionGate, Built> built = new ConcurrentHashMap<>();
+    private final Map<RevisionActivator, Built> built = new ConcurrentHashMap<>();
 
-    /** The handlers around the models of a revision. Immutable. */
+    /** The handlers around the models of one revision. Immutable. */
     private record Built(Destination destination, Map<String, HttpHandler> http, Map<String, GrpcHandler> grpc) {}
 
-    private FrontCodec(
+    private TransformerCodec(
             GatewayContext context,
-            Function<Head, RevisionGate> gates,
-            SiteCodecs codecs,
+            Function<Head, RevisionActivator> gates,
+            RevisionCodecs codecs,
             int index,
             ProtocolCodec template) {
         this.context = context;
@@ -53,17 +55,18 @@ final class FrontCodec implements ProtocolCodec {
     }
 
     /**
-     * Protocols in front of a predictor.
+     * The protocols in front of a predictor.
      *
-     * @param gates finds the revision that a request is for; may throw UNAVAILABLE
+     * @param gates finds the revision for a request; may throw UNAVAILABLE
      * @param codecs builds the protocols around a revision's models, the same ones each time
      */
-    static List<ProtocolCodec> all(GatewayContext context, Function<Head, RevisionGate> gates, SiteCodecs codecs) {
-        // which routes there are does not depend on the models, which are asked when a request comes
+    static List<ProtocolCodec> all(
+            GatewayContext context, Function<Head, RevisionActivator> gates, RevisionCodecs codecs) {
+        // The routes do not depend on the models, which are used only when a request arrives.
         List<ProtocolCodec> templates = codecs.build(context.engine, context.control);
         List<ProtocolCodec> all = new ArrayList<>();
         for (int i = 0; i < templates.size(); i++) {
-            all.add(new FrontCodec(context, gates, codecs, i, templates.get(i)));
+            all.add(new TransformerCodec(context, gates, codecs, i, templates.get(i)));
         }
         return List.copyOf(all);
     }
@@ -78,7 +81,7 @@ final class FrontCodec implements ProtocolCodec {
         List<HttpRoute> routes = new ArrayList<>();
         for (HttpRoute route : template.httpRoutes()) {
             String key = key(route);
-            boolean request = GateSite.isRequest(route);
+            boolean request = RevisionRoutes.isRequest(route);
             boolean model = route.template().indexOf('{') >= 0;
             routes.add(new HttpRoute(route.method(), route.template(), x -> visit(x, key, request, model)));
         }
@@ -90,7 +93,7 @@ final class FrontCodec implements ProtocolCodec {
         List<GrpcMethod> methods = new ArrayList<>();
         for (GrpcMethod method : template.grpcMethods()) {
             String path = method.path();
-            boolean about = GateSite.isAbout(path);
+            boolean about = RevisionRoutes.isAbout(path);
             methods.add(new GrpcMethod(path, method.kind(), call -> visit(call, path, about)));
         }
         return methods;
@@ -101,7 +104,7 @@ final class FrontCodec implements ProtocolCodec {
     }
 
     private void visit(HttpExchange x, String key, boolean request, boolean model) {
-        RevisionGate gate = gates.apply(new ExchangeHead(x));
+        RevisionActivator gate = gates.apply(new ExchangeHead(x));
         HttpHandler handler = built(gate).http.get(key);
         if (handler == null) {
             throw ServingException.of(ErrorCode.NOT_FOUND, "there is no " + x.path());
@@ -109,26 +112,26 @@ final class FrontCodec implements ProtocolCodec {
         if (!request && (!model || gate.flowing())) {
             handler.handle(x);
         } else {
-            gate.enter(new VisitingPassage(gate, x, handler));
+            gate.enter(new NestedRevisionRequest(gate, x, handler));
         }
     }
 
     private GrpcListener visit(GrpcCall call, String path, boolean about) {
-        RevisionGate gate = gates.apply(new CallHead(call));
+        RevisionActivator gate = gates.apply(new CallHead(call));
         GrpcHandler handler = built(gate).grpc.get(path);
         if (handler == null) {
             throw ServingException.of(ErrorCode.UNIMPLEMENTED, "there is no method " + path);
         }
-        return about ? handler.start(call) : GrpcPassage.visit(gate, call, handler);
+        return about ? handler.start(call) : RevisionGrpcCall.visit(gate, call, handler);
     }
 
-    private Built built(RevisionGate gate) {
+    private Built built(RevisionActivator gate) {
         Built now = built.get(gate);
         Destination destination = gate.destination();
         return now != null && now.destination.equals(destination) ? now : build(gate, destination);
     }
 
-    private synchronized Built build(RevisionGate gate, Destination destination) {
+    private synchronized Built build(RevisionActivator gate, Destination destination) {
         Built now = built.get(gate);
         if (now != null && now.destination.equals(destination)) {
             return now;
@@ -137,10 +140,10 @@ final class FrontCodec implements ProtocolCodec {
             throw ServingException.of(
                     ErrorCode.UNIMPLEMENTED,
                     "the predictor's revision " + gate.revision()
-                            + " is a child process, and steps in Java work on models in" + " the engine",
+                            + " is a child process, but a transformer in Java needs models in the engine",
                     "give the predictor as a model, or the transformer as a Python file");
         }
-        RevisionView view = new RevisionView(gate, models, context.engine, context.control);
+        RevisionEngineView view = new RevisionEngineView(gate, models, context.engine, context.control);
         ProtocolCodec codec = codecs.build(view, view).get(index);
         Map<String, HttpHandler> http = new HashMap<>();
         codec.httpRoutes().forEach(r -> http.put(key(r), r.handler()));
@@ -152,7 +155,7 @@ final class FrontCodec implements ProtocolCodec {
         return made;
     }
 
-    /** The head of a request that has come further. Valid as the exchange is. */
+    /** The head of a request that has been routed before. Valid as long as the exchange is. */
     private record ExchangeHead(HttpExchange x) implements Head {
         @Override
         public String method() {
@@ -175,7 +178,7 @@ final class FrontCodec implements ProtocolCodec {
         }
     }
 
-    /** The head of a call that has come further. Valid on its event loop. */
+    /** The head of a call that has been routed before. Valid on its event loop. */
     private record CallHead(GrpcCall call) implements Head {
         @Override
         public String method() {

@@ -6,59 +6,60 @@ import io.nereid.base.ServingException;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /**
- * One request on its way through a gate: it may wait, then runs, then ends, once. Thread-safe: its state changes hands by
- * compare-and-set.
+ * A request at a {@link RevisionActivator}: it may wait in the queue, then runs, then ends once. Thread-safe: its state
+ * changes by compare-and-set, so that exactly one of the competing threads (admission, timeout, cancellation) takes it
+ * out of the queue.
  */
-abstract class Passage {
+abstract class RevisionRequest {
     private static final int NEW = 0;
     private static final int WAITING = 1;
     private static final int RUNNING = 2;
     private static final int ENDED = 3;
-    private static final AtomicIntegerFieldUpdater<Passage> STATE =
-            AtomicIntegerFieldUpdater.newUpdater(Passage.class, "state");
+    private static final AtomicIntegerFieldUpdater<RevisionRequest> STATE =
+            AtomicIntegerFieldUpdater.newUpdater(RevisionRequest.class, "state");
 
-    final RevisionGate gate;
+    final RevisionActivator gate;
 
-    /** When it came, in nanoseconds. */
+    /** When it arrived, in nanoseconds. */
     final long arrived;
 
-    /** When it was let through. */
+    /** When it was admitted. */
     long admitted;
 
-    /** Until when it may wait. Written before it waits. */
+    /** The latest time until which it may wait. Written before it waits. */
     long waitUntil;
 
-    /** Whether it holds one of the places that are limited. Written before it runs. */
+    /** Whether it holds a permit of the concurrency limit. Written before it runs. */
     boolean permit;
 
     private volatile int state = NEW;
 
-    Passage(RevisionGate gate, long arrived) {
+    RevisionRequest(RevisionActivator gate, long arrived) {
         this.gate = gate;
         this.arrived = arrived;
         this.admitted = arrived;
     }
 
-    /** Runs the request, on any thread. Throws what the request's handler throws. */
+    /** Runs the request, on any thread. Throws what the handler throws. */
     abstract void go();
 
-    /** Runs the request after it has waited; failures are answered. */
+    /** Runs the request after it has waited; responds to failures itself. */
     abstract void resume();
 
-    /** Answers that it cannot be; it has not run. */
+    /** Responds with an error to a request that was not admitted. */
     abstract void refused(ServingException e);
 
-    /** How much memory it keeps while it waits. */
+    /** The memory that it uses while it waits. */
     abstract long bytes();
 
-    /** When its client gives up, in nanoseconds; {@link Long#MAX_VALUE} when it does not say. */
+    /** The client's deadline in nanoseconds; {@link Long#MAX_VALUE} for none. */
     abstract long deadline();
 
     final void runAtOnce() {
         state = RUNNING;
     }
 
-    final void waitInLine() {
+    final void enqueue() {
         state = WAITING;
     }
 
@@ -66,8 +67,8 @@ abstract class Passage {
         return state == WAITING;
     }
 
-    /** Takes it out of the line; false when somebody else has. */
-    final boolean leaveLine() {
+    /** Takes it out of the queue; false when another thread has done so. */
+    final boolean dequeue() {
         return STATE.compareAndSet(this, WAITING, RUNNING);
     }
 
@@ -75,7 +76,7 @@ abstract class Passage {
         return state == ENDED;
     }
 
-    /** Ends it with the status of HTTP that its answer has, or would have; what comes later does nothing. */
+    /** Ends it with the HTTP status of its response. Later calls have no effect. */
     final boolean end(int status) {
         while (true) {
             int now = state;

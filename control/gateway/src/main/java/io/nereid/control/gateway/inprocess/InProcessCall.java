@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.gateway;
+package io.nereid.control.gateway.inprocess;
 
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.UpstreamClient.Header;
@@ -8,13 +8,16 @@ import java.util.List;
 import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
-/** A gRPC call that comes from inside this process; it is always ready for answers. Thread-safe, as subclasses are. */
-abstract class InnerCall implements GrpcCall {
+/**
+ * A gRPC call that this process makes to its own handlers, without a socket. It is always ready for responses.
+ * Thread-safe, as are its subclasses.
+ */
+abstract class InProcessCall implements GrpcCall {
     private final String path;
     private final List<Header> metadata;
     private final long arrived;
 
-    InnerCall(String path, List<Header> metadata, long arrived) {
+    InProcessCall(String path, List<Header> metadata, long arrived) {
         this.path = path;
         this.metadata = List.copyOf(metadata);
         this.arrived = arrived;

@@ -4,7 +4,7 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.gateway.Destination.Models;
+import io.nereid.control.gateway.upstream.Destination.Models;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -24,14 +24,14 @@ import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * The engine as the clients of one revision see it: its models alone, under the names that clients use. Thread-safe: fixed, but
- * for names that it remembers.
+ * The engine as the clients of one revision see it: only its own models, under the names that clients use. Thread-safe:
+ * immutable, but for a cache of names.
  */
-final class RevisionView implements InferenceEngine, ModelControl {
-    /** Names of a repository's models that are remembered; those that are asked for and not there must not pile up. */
+final class RevisionEngineView implements InferenceEngine, ModelControl {
+    /** The size of the cache of names: requests for unknown models must not fill the memory. */
     private static final int MOST_NAMES = 1024;
 
-    private final RevisionGate gate;
+    private final RevisionActivator gate;
     private final Models models;
     private final InferenceEngine engine;
     private final ModelControl control;
@@ -43,7 +43,7 @@ final class RevisionView implements InferenceEngine, ModelControl {
     private final String inner;
     private final Map<String, ModelRef> latest = new ConcurrentHashMap<>();
 
-    RevisionView(RevisionGate gate, Models models, InferenceEngine engine, ModelControl control) {
+    RevisionEngineView(RevisionActivator gate, Models models, InferenceEngine engine, ModelControl control) {
         this.gate = gate;
         this.models = models;
         this.engine = engine;
@@ -55,7 +55,7 @@ final class RevisionView implements InferenceEngine, ModelControl {
 
     // ---- names ----
 
-    /** What the engine calls a model. */
+    /** The engine's name of a model. */
     private ModelRef ref(ModelRef asked) {
         if (models.repository()) {
             if (asked.version() != ModelRef.ANY || asked.label() != null) {
@@ -85,7 +85,7 @@ final class RevisionView implements InferenceEngine, ModelControl {
                 models.repository() ? null : "this service has the model '" + models.modelName() + "'");
     }
 
-    /** What clients call a model of the engine. */
+    /** The clients' name of a model of the engine. */
     private String outer(String name) {
         if (models.repository()) {
             return name.startsWith(inner) ? name.substring(inner.length()) : name;
@@ -116,7 +116,7 @@ final class RevisionView implements InferenceEngine, ModelControl {
         return models.repository() ? text.replace(inner, "") : text.replace(models.prefix(), models.modelName());
     }
 
-    /** An error of the engine in the words of the client. */
+    /** An error of the engine with the clients' names in its message. */
     private ServingException renamed(ServingException e, String asked) {
         if (e.code() == ErrorCode.NOT_FOUND && models.repository() && !exists(asked)) {
             return unknown(asked);
@@ -127,11 +127,11 @@ final class RevisionView implements InferenceEngine, ModelControl {
         if (!names) {
             return e;
         }
-        String told = remedy == null ? null : renamed(remedy);
+        String renamedRemedy = remedy == null ? null : renamed(remedy);
         Throwable cause = e.getCause();
         return cause == null
-                ? ServingException.of(e.code(), renamed(e.getMessage()), told)
-                : ServingException.wrap(e.code(), renamed(e.getMessage()), told, cause);
+                ? ServingException.of(e.code(), renamed(e.getMessage()), renamedRemedy)
+                : ServingException.wrap(e.code(), renamed(e.getMessage()), renamedRemedy, cause);
     }
 
     private boolean exists(String model) {
@@ -316,13 +316,13 @@ final class RevisionView implements InferenceEngine, ModelControl {
                 document);
     }
 
-    /** Answers under the names that the client used. As thread-safe as the sink. */
+    /** Passes responses on under the name that the client used. As thread-safe as the sink. */
     private static final class Renaming implements ResponseSink {
-        private final RevisionView view;
+        private final RevisionEngineView view;
         private final String model;
         private final ResponseSink sink;
 
-        Renaming(RevisionView view, String model, ResponseSink sink) {
+        Renaming(RevisionEngineView view, String model, ResponseSink sink) {
             this.view = view;
             this.model = model;
             this.sink = sink;

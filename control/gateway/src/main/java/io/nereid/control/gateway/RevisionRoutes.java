@@ -4,9 +4,11 @@ package io.nereid.control.gateway;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.gateway.Destination.Handler;
-import io.nereid.control.gateway.Destination.Models;
-import io.nereid.control.gateway.Destination.Processes;
+import io.nereid.control.gateway.inprocess.BodyCopies;
+import io.nereid.control.gateway.upstream.Destination;
+import io.nereid.control.gateway.upstream.Destination.Handler;
+import io.nereid.control.gateway.upstream.Destination.Models;
+import io.nereid.control.gateway.upstream.Destination.Processes;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
 import io.nereid.transport.api.GrpcMethod.GrpcHandler;
@@ -22,14 +24,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The routes of one revision, each of which goes through its gate; built when the first request comes, and once for each path
- * prefix. Thread-safe: what is built is immutable and replaced whole.
+ * The routes of one revision, each of which goes through its activator. Built when the first request arrives, and once
+ * for each path prefix. Thread-safe: what is built is immutable and replaced as a whole.
  */
-final class GateSite {
-    /** The path of a gRPC method that takes every call. */
+final class RevisionRoutes {
+    /** The path of a gRPC method that matches every call. */
     private static final String ANY_CALL = "/*";
 
-    /** gRPC methods that ask about the server: they need no replica and count as no request. */
+    /** gRPC methods about the server: they need no replica and do not count as requests. */
     private static final Set<String> ABOUT = Set.of(
             "ServerLive",
             "ServerReady",
@@ -48,11 +50,12 @@ final class GateSite {
             "HandleReloadConfigRequest");
 
     /**
-     * What was built.
+     * The built routes.
      *
-     * @param handlers of the routes without the gate, by verb and template
-     * @param inner of the methods without the gate, by path
-     * @param inside the routes without the gate, for requests that were let in before these were known; null for processes
+     * @param handlers the handlers of the routes without the activator, by verb and template
+     * @param inner the handlers of the methods without the activator, by path
+     * @param inside the routes without the activator, for requests that were admitted before these were known; null for
+     *     processes
      */
     private record Built(
             List<HttpRoute> routes,
@@ -63,16 +66,16 @@ final class GateSite {
             @Nullable Site inside) {}
 
     private final GatewayContext context;
-    private final RevisionGate gate;
+    private final RevisionActivator gate;
     private volatile @Nullable Built built;
     private volatile Map<String, Site> sites = Map.of();
 
-    GateSite(GatewayContext context, RevisionGate gate) {
+    RevisionRoutes(GatewayContext context, RevisionActivator gate) {
         this.context = context;
         this.gate = gate;
     }
 
-    /** Forgets what was built; requests under way go on with it. */
+    /** Discards the built routes. Requests in flight continue with them. */
     synchronized void rebuild() {
         built = null;
         sites = Map.of();
@@ -95,7 +98,7 @@ final class GateSite {
         return site;
     }
 
-    /** The gRPC method that takes calls of a path, or null. */
+    /** The gRPC method for a path, or null. */
     @Nullable
     GrpcMethod method(String path) {
         Map<String, GrpcMethod> all = built().byPath;
@@ -120,13 +123,13 @@ final class GateSite {
         Site inside = null;
         Destination destination = gate.destination();
         if (destination instanceof Processes) {
-            routes.add(new HttpRoute(HttpRoute.ANY, "/{rest...}", x -> gate.enter(new ProxiedExchange(gate, x))));
+            routes.add(new HttpRoute(HttpRoute.ANY, "/{rest...}", x -> gate.enter(new ProxiedHttpRequest(gate, x))));
             methods.add(new GrpcMethod(
-                    ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> GrpcPassage.start(gate, call, null)));
+                    ANY_CALL, GrpcMethod.Kind.BIDI_STREAMING, call -> RevisionGrpcCall.start(gate, call, null)));
         } else {
             List<ProtocolCodec> codecs;
             if (destination instanceof Models models) {
-                RevisionView view = new RevisionView(gate, models, context.engine, context.control);
+                RevisionEngineView view = new RevisionEngineView(gate, models, context.engine, context.control);
                 codecs = context.codecs.build(view, view);
             } else {
                 codecs = ((Handler) destination).codecs();
@@ -174,7 +177,10 @@ final class GateSite {
         return route.method() + " " + route.template();
     }
 
-    /** A route whose handler is the one that answers when the request is let through, which may be another by then. */
+    /**
+     * A route whose handler is looked up when the request is admitted: the handlers may have been replaced while it
+     * waited.
+     */
     private HttpRoute present(HttpRoute route) {
         String key = key(route);
         return new HttpRoute(route.method(), route.template(), x -> {
@@ -190,7 +196,7 @@ final class GateSite {
         return new GrpcMethod(method.path(), method.kind(), call -> inside(call).start(call));
     }
 
-    /** What takes a call that is inside of the gate. */
+    /** The handler of a call that has been admitted. */
     GrpcHandler inside(GrpcCall call) {
         Map<String, GrpcHandler> inner = built().inner;
         GrpcHandler handler = inner.getOrDefault(call.path(), inner.get(ANY_CALL));
@@ -201,8 +207,8 @@ final class GateSite {
         return handler;
     }
 
-    /** Answers a request that was let in before it was known what would answer it; false when processes do. */
-    boolean inside(HttpPassage x) {
+    /** Answers a request that was admitted before its destination was known; false when processes answer it. */
+    boolean inside(RevisionHttpRequest x) {
         Site site = built().inside;
         if (site == null) {
             return false;
@@ -214,7 +220,7 @@ final class GateSite {
                         return;
                     }
                     try {
-                        x.reply(Bodies.reply(answer));
+                        x.reply(BodyCopies.reply(answer));
                     } finally {
                         answer.body().release();
                     }
@@ -226,22 +232,23 @@ final class GateSite {
         HttpHandler handler = route.handler();
         boolean any = route.method().equals(HttpRoute.ANY);
         if (!any && isRequest(route)) {
-            return x -> gate.enter(new HttpPassage(gate, x, handler));
+            return x -> gate.enter(new RevisionHttpRequest(gate, x, handler));
         }
         if (route.template().indexOf('{') < 0) {
             return handler;
         }
-        // what is asked of a model needs the model; where it is there the question is free
+        // A request about a model needs the model, so it waits for a replica. With a replica it passes without being
+        // counted.
         return x -> {
             if (gate.flowing() && !(any && x.method().equals("POST"))) {
                 handler.handle(x);
             } else {
-                gate.enter(new HttpPassage(gate, x, handler));
+                gate.enter(new RevisionHttpRequest(gate, x, handler));
             }
         };
     }
 
-    /** Whether a route makes a model work: a POST that is not about the server. */
+    /** Whether a route is an inference request: a POST that is not about the server. */
     static boolean isRequest(HttpRoute route) {
         String path = route.template();
         return route.method().equals("POST")
@@ -251,7 +258,7 @@ final class GateSite {
                 && !path.contains("sharedmemory");
     }
 
-    /** Whether a gRPC method asks about the server. */
+    /** Whether a gRPC method is about the server. */
     static boolean isAbout(String path) {
         return path.startsWith("/grpc.") || ABOUT.contains(path.substring(path.lastIndexOf('/') + 1));
     }
@@ -259,6 +266,6 @@ final class GateSite {
     private GrpcHandler through(GrpcMethod method) {
         GrpcHandler handler = method.handler();
         String path = method.path();
-        return isAbout(path) ? handler : call -> GrpcPassage.start(gate, call, handler);
+        return isAbout(path) ? handler : call -> RevisionGrpcCall.start(gate, call, handler);
     }
 }

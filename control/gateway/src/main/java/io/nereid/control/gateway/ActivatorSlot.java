@@ -1,0 +1,46 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.gateway;
+
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The entry of a revision in the routing tables, which exists before its activator is opened and after it is closed.
+ * Thread-safe.
+ */
+final class ActivatorSlot {
+    final String namespace;
+    final String revision;
+    private volatile @Nullable RevisionActivator gate;
+    private List<MirrorTarget> mirrors = List.of();
+
+    ActivatorSlot(String namespace, String revision) {
+        this.namespace = namespace;
+        this.revision = revision;
+    }
+
+    @Nullable
+    RevisionActivator gate() {
+        return gate;
+    }
+
+    synchronized void gate(RevisionActivator next) {
+        next.mirrors(mirrors);
+        gate = next;
+    }
+
+    synchronized void leave(RevisionActivator old) {
+        if (gate == old) {
+            gate = null;
+        }
+    }
+
+    synchronized void mirrors(List<MirrorTarget> wanted) {
+        mirrors = wanted;
+        RevisionActivator now = gate;
+        if (now != null) {
+            now.mirrors(wanted);
+        }
+    }
+}
