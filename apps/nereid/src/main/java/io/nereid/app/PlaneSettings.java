@@ -12,7 +12,7 @@ import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.StorageContainer;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
-import io.nereid.control.graph.JsonPath;
+import io.nereid.control.graph.GjsonPath;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
@@ -21,9 +21,12 @@ import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Settings and runtimes as they are stored now. Thread-safe. */
+/** Reads the current settings and runtimes from the store, for admission. Thread-safe. */
 final class PlaneSettings implements Admission.Surroundings {
-    /** Where KServe's own ConfigMap lies; those of other namespaces hold for these alone. */
+    /**
+     * Namespace of the ConfigMap with the defaults for all namespaces; one in another namespace applies to that one
+     * only.
+     */
     private static final String HOME = "kserve";
 
     private static final Logger LOG = LoggerFactory.getLogger(PlaneSettings.class);
@@ -31,7 +34,7 @@ final class PlaneSettings implements Admission.Surroundings {
     private final ResourceStore store;
     private final Supplier<ServiceConfig> base;
 
-    /** @param base the settings where none are stored */
+    /** @param base the defaults, for settings that are not stored */
     PlaneSettings(ResourceStore store, Supplier<ServiceConfig> base) {
         this.store = store;
         this.base = base;
@@ -46,7 +49,7 @@ final class PlaneSettings implements Admission.Surroundings {
                 try {
                     config = config.with(tree);
                 } catch (ServingException e) {
-                    LOG.error("ConfigMap {}/{} is passed over: {}", of, ServiceConfig.CONFIG_MAP, e.describe());
+                    LOG.error("ConfigMap {}/{} is skipped: {}", of, ServiceConfig.CONFIG_MAP, e.describe());
                 }
             }
         }
@@ -67,10 +70,10 @@ final class PlaneSettings implements Admission.Surroundings {
 
     @Override
     public void condition(String condition) {
-        JsonPath unused = JsonPath.parse(condition);
+        GjsonPath unused = GjsonPath.parse(condition);
     }
 
-    /** What services of a namespace are planned with. */
+    /** Returns the runtime catalog of a namespace. */
     Catalog catalog(String namespace) {
         return Catalog.of(
                 runtimes(namespace), runtimes(""), storageContainers(), config(namespace), Catalog.Gateway.UNKNOWN);
@@ -83,7 +86,7 @@ final class PlaneSettings implements Admission.Surroundings {
                 all.add(read.apply(tree));
             } catch (ServingException e) {
                 LOG.error(
-                        "{} {} is passed over: {}",
+                        "{} {} is skipped: {}",
                         kind.kind(),
                         tree.path("metadata").path("name"),
                         e.describe());

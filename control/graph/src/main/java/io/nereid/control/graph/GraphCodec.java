@@ -47,9 +47,9 @@ public final class GraphCodec implements ProtocolCodec {
     private static final Pattern MODEL = Pattern.compile("/v2/models/[^/]+(/versions/[^/]+)?");
 
     private final String name;
-    private final Graph graph;
+    private final CompiledGraph graph;
     private final Settings settings;
-    private final PassedHeaders propagated;
+    private final PropagatedHeaders propagated;
     private final StepCaller caller;
     private final Clock clock;
 
@@ -75,9 +75,9 @@ public final class GraphCodec implements ProtocolCodec {
      */
     public GraphCodec(String name, ObjectNode spec, Settings settings, StepCaller caller, Clock clock) {
         this.name = name;
-        this.graph = Graph.compile(InferenceGraph.readNodes(spec));
+        this.graph = CompiledGraph.compile(InferenceGraph.readNodes(spec));
         this.settings = settings;
-        this.propagated = new PassedHeaders(settings.propagate());
+        this.propagated = new PropagatedHeaders(settings.propagate());
         this.caller = caller;
         this.clock = clock;
     }
@@ -98,7 +98,7 @@ public final class GraphCodec implements ProtocolCodec {
         } else if (READY.matcher(exchange.path()).matches()) {
             exchange.reply(HttpReply.text(200, "text/plain; charset=utf-8", ""));
         } else if (exchange.path().equals("/v2")) {
-            reply(exchange, Outcome.JSON.createObjectNode().put("name", name).put("version", ""));
+            reply(exchange, StepResult.JSON.createObjectNode().put("name", name).put("version", ""));
         } else if (MODEL.matcher(exchange.path()).matches()) {
             reply(exchange, metadata());
         } else {
@@ -108,7 +108,8 @@ public final class GraphCodec implements ProtocolCodec {
 
     /** The metadata, without tensors: the inputs and outputs of a graph depend on its steps and on the request. */
     private ObjectNode metadata() {
-        ObjectNode metadata = Outcome.JSON.createObjectNode().put("name", name).put("platform", PLATFORM);
+        ObjectNode metadata =
+                StepResult.JSON.createObjectNode().put("name", name).put("platform", PLATFORM);
         for (String list : new String[] {"versions", "inputs", "outputs"}) {
             metadata.putArray(list);
         }
@@ -120,7 +121,7 @@ public final class GraphCodec implements ProtocolCodec {
     }
 
     private static void reply(HttpExchange exchange, ObjectNode tree) {
-        exchange.reply(reply(Outcome.json(200, tree)));
+        exchange.reply(reply(StepResult.json(200, tree)));
     }
 
     private void run(HttpExchange exchange) {
@@ -136,11 +137,11 @@ public final class GraphCodec implements ProtocolCodec {
             headers.add(new UpstreamClient.Header("content-type", HttpReply.JSON));
         }
         byte[] body = bytes(exchange.body());
-        GraphRun run = new GraphRun(graph, settings, caller, List.copyOf(headers), clock);
+        GraphExecution run = new GraphExecution(graph, settings, caller, List.copyOf(headers), clock);
         exchange.onCancel(run::cancel);
         run.start(body)
                 .whenComplete(
-                        (result, failure) -> exchange.reply(reply(result == null ? Outcome.of(failure) : result)));
+                        (result, failure) -> exchange.reply(reply(result == null ? StepResult.of(failure) : result)));
     }
 
     static byte[] bytes(MemoryRegion region) {
@@ -149,7 +150,7 @@ public final class GraphCodec implements ProtocolCodec {
         return bytes;
     }
 
-    private static HttpReply reply(Outcome outcome) {
+    private static HttpReply reply(StepResult outcome) {
         return new HttpReply(
                 outcome.status(),
                 outcome.json() == null ? "" : HttpReply.JSON,

@@ -24,7 +24,7 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import org.junit.jupiter.api.Test;
 
-/** The scenarios of KServe's graph tests, with services that always succeed or always refuse. */
+/** The scenarios of KServe's graph tests, with services that always succeed or always fail. */
 class GraphCodecTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String SUCCESS = "{\"predictions\":[{\"message\":\"SUCCESS\"}]}";
@@ -51,11 +51,11 @@ class GraphCodecTest {
                 new UpstreamClient.Answer(status, List.of(), MemoryRegion.copyOf(bytes, 0, bytes.length)));
     }
 
-    private Outcome run(String nodes, String body) throws Exception {
+    private StepResult run(String nodes, String body) throws Exception {
         ObjectNode spec = (ObjectNode) JSON.readTree("{\"nodes\":" + nodes + "}");
         Function<ObjectNode, Map<String, InferenceGraph.Node>> read = InferenceGraph::readNodes;
-        GraphRun run = new GraphRun(
-                Graph.compile(read.apply(spec)),
+        GraphExecution run = new GraphExecution(
+                CompiledGraph.compile(read.apply(spec)),
                 new GraphCodec.Settings(List.of(), Duration.ZERO, Duration.ZERO, () -> dice),
                 (step, headers, bytes, timeout) -> call(step, bytes),
                 List.of(),
@@ -65,7 +65,7 @@ class GraphCodecTest {
                 .get();
     }
 
-    private static void is(Outcome outcome, int status, String body) throws Exception {
+    private static void is(StepResult outcome, int status, String body) throws Exception {
         assertThat(outcome.status()).isEqualTo(status);
         assertThat(JSON.readTree(outcome.body())).isEqualTo(JSON.readTree(body));
     }
@@ -101,7 +101,7 @@ class GraphCodecTest {
     }
 
     @Test
-    void aConditionStopsTheSequenceWithWhatThereIs() throws Exception {
+    void aConditionEndsTheSequenceWithTheFormerResponse() throws Exception {
         is(
                 run(
                         sequence(
@@ -168,8 +168,8 @@ class GraphCodecTest {
     }
 
     @Test
-    void aServiceThatIsNotThereIsToldWithItsStatus() throws Exception {
-        Outcome outcome = run(sequence("{\"serviceName\":\"gone\"}"), "{}");
+    void anUnavailableServiceIsReportedWithItsStatus() throws Exception {
+        StepResult outcome = run(sequence("{\"serviceName\":\"gone\"}"), "{}");
         assertThat(outcome.status()).isEqualTo(503);
         assertThat(new String(outcome.body(), StandardCharsets.UTF_8)).contains("no service at gone");
     }

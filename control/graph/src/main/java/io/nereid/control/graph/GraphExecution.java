@@ -7,8 +7,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.graph.Graph.Node;
-import io.nereid.control.graph.Graph.Place;
+import io.nereid.control.graph.CompiledGraph.Node;
+import io.nereid.control.graph.CompiledGraph.Place;
 import io.nereid.transport.api.UpstreamClient;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  * The execution of one request in a graph. No thread waits: the response of each step starts the next one. Thread-safe:
  * the stages share only immutable state, the set of calls under way and the cancelled flag.
  */
-final class GraphRun {
-    private final Graph graph;
+final class GraphExecution {
+    private final CompiledGraph graph;
     private final GraphCodec.Settings settings;
     private final StepCaller caller;
     private final List<UpstreamClient.Header> headers;
@@ -38,8 +38,8 @@ final class GraphRun {
 
     private volatile boolean cancelled;
 
-    GraphRun(
-            Graph graph,
+    GraphExecution(
+            CompiledGraph graph,
             GraphCodec.Settings settings,
             StepCaller caller,
             List<UpstreamClient.Header> headers,
@@ -55,12 +55,12 @@ final class GraphRun {
     }
 
     /** Runs the graph. The stage never fails: failures become a result with an error status. */
-    CompletionStage<Outcome> start(byte[] body) {
+    CompletionStage<StepResult> start(byte[] body) {
         return node(graph.root(), body).handle((outcome, failure) -> {
             if (cancelled) {
-                return Outcome.of(gone());
+                return StepResult.of(gone());
             }
-            return outcome == null ? Outcome.of(failure) : remaining() == 0 ? Outcome.of(late()) : outcome;
+            return outcome == null ? StepResult.of(failure) : remaining() == 0 ? StepResult.of(late()) : outcome;
         });
     }
 
@@ -83,7 +83,7 @@ final class GraphRun {
         return deadlineNanos == Long.MAX_VALUE ? Long.MAX_VALUE : Math.max(0, deadlineNanos - clock.nanos());
     }
 
-    private CompletionStage<Outcome> node(Node node, byte[] body) {
+    private CompletionStage<StepResult> node(Node node, byte[] body) {
         return switch (node.kind()) {
             case SEQUENCE -> sequence(node, 0, body, null);
             case SWITCH -> choose(node, body);
@@ -97,22 +97,22 @@ final class GraphRun {
      * first step's on the request. When a condition does not match, the sequence ends with the body that was examined
      * and status 200, as in KServe.
      */
-    private CompletionStage<Outcome> sequence(Node node, int i, byte[] original, @Nullable Outcome before) {
+    private CompletionStage<StepResult> sequence(Node node, int i, byte[] original, @Nullable StepResult before) {
         if (i == node.steps().size()) {
-            return done(before == null ? new Outcome(200, original) : before);
+            return done(before == null ? new StepResult(200, original) : before);
         }
         Place place = node.steps().get(i);
         if (place.condition() != null) {
             byte[] asked = before == null ? original : before.body();
-            JsonNode tree = Outcome.parse(asked);
+            JsonNode tree = StepResult.parse(asked);
             if (tree == null) {
-                return done(Outcome.error(
+                return done(StepResult.error(
                         before == null ? 400 : 500,
                         "step " + place.key() + " of node '" + node.name() + "' has a condition, and "
                                 + (before == null ? "the request" : "the former step's answer") + " is not JSON"));
             }
             if (place.condition().find(tree) == null) {
-                return done(new Outcome(200, asked));
+                return done(new StepResult(200, asked));
             }
         }
         byte[] body = before != null && "$response".equals(place.step().data()) ? before.body() : original;
@@ -123,8 +123,8 @@ final class GraphRun {
     }
 
     /** Runs the first step of a Switch whose condition matches; a step without a condition always matches. */
-    private CompletionStage<Outcome> choose(Node node, byte[] body) {
-        JsonNode tree = Outcome.parse(body);
+    private CompletionStage<StepResult> choose(Node node, byte[] body) {
+        JsonNode tree = StepResult.parse(body);
         if (tree != null) {
             for (Place place : node.steps()) {
                 if (place.condition() == null || place.condition().find(tree) != null) {
@@ -132,7 +132,7 @@ final class GraphRun {
                 }
             }
         }
-        return done(Outcome.error(404, "None of the routes matched with the switch condition"));
+        return done(StepResult.error(404, "None of the routes matched with the switch condition"));
     }
 
     /**
@@ -151,8 +151,8 @@ final class GraphRun {
     }
 
     /** Runs all steps of an Ensemble at once, and merges their responses when the last one has arrived. */
-    private CompletionStage<Outcome> ensemble(Node node, byte[] body) {
-        List<CompletableFuture<Outcome>> running = new ArrayList<>();
+    private CompletionStage<StepResult> ensemble(Node node, byte[] body) {
+        List<CompletableFuture<StepResult>> running = new ArrayList<>();
         for (Place place : node.steps()) {
             running.add(step(place, body).toCompletableFuture());
         }
@@ -161,12 +161,12 @@ final class GraphRun {
     }
 
     /** Merges the responses into one object by the steps' keys. The first failed hard dependency becomes the result. */
-    private static Outcome merge(Node node, List<CompletableFuture<Outcome>> running) {
-        ObjectNode merged = Outcome.JSON.createObjectNode();
-        Outcome wrong = null;
+    private static StepResult merge(Node node, List<CompletableFuture<StepResult>> running) {
+        ObjectNode merged = StepResult.JSON.createObjectNode();
+        StepResult wrong = null;
         for (int i = 0; i < running.size(); i++) {
             Place place = node.steps().get(i);
-            Outcome outcome = running.get(i).join();
+            StepResult outcome = running.get(i).join();
             if (place.step().hard() && !outcome.success()) {
                 return outcome;
             }
@@ -174,35 +174,35 @@ final class GraphRun {
             if (tree != null && tree.isObject()) {
                 merged.set(place.key(), tree);
             } else if (wrong == null) {
-                wrong = Outcome.error(
+                wrong = StepResult.error(
                         500,
                         "step " + place.key() + " of node '" + node.name()
                                 + "' did not answer with a JSON object, which an Ensemble needs");
             }
         }
-        return wrong == null ? Outcome.json(200, merged) : wrong;
+        return wrong == null ? StepResult.json(200, merged) : wrong;
     }
 
-    private CompletionStage<Outcome> step(Place place, byte[] input) {
+    private CompletionStage<StepResult> step(Place place, byte[] input) {
         byte[] body = place.step().mapPredictionsToInstances() ? mapped(input) : input;
         try {
             if (place.step().nodeName() != null) {
                 return node(graph.node(place.step().nodeName()), body);
             }
             if (cancelled) {
-                return done(Outcome.of(gone()));
+                return done(StepResult.of(gone()));
             }
             return call(place, body);
         } catch (ServingException e) {
-            return done(Outcome.of(e));
+            return done(StepResult.of(e));
         }
     }
 
     /** Calls a step's service. The timeout is the step's, or the rest of the graph's when that is shorter. */
-    private CompletionStage<Outcome> call(Place place, byte[] body) {
+    private CompletionStage<StepResult> call(Place place, byte[] body) {
         long left = remaining();
         if (left == 0) {
-            return done(Outcome.of(late()));
+            return done(StepResult.of(late()));
         }
         Duration timeout = settings.stepTimeout();
         if (left != Long.MAX_VALUE && (timeout.isZero() || left < timeout.toNanos())) {
@@ -218,13 +218,13 @@ final class GraphRun {
         }
         return answer.handle((got, failure) -> {
             underWay.remove(end);
-            return got == null ? Outcome.of(failure) : outcome(got);
+            return got == null ? StepResult.of(failure) : outcome(got);
         });
     }
 
-    private static Outcome outcome(UpstreamClient.Answer answer) {
+    private static StepResult outcome(UpstreamClient.Answer answer) {
         try {
-            return new Outcome(answer.status(), GraphCodec.bytes(answer.body()));
+            return new StepResult(answer.status(), GraphCodec.bytes(answer.body()));
         } finally {
             answer.body().release();
         }
@@ -235,11 +235,11 @@ final class GraphRun {
      * of a V2 response become inputs. Returns any other body unchanged.
      */
     private static byte[] mapped(byte[] body) {
-        JsonNode tree = Outcome.parse(body);
+        JsonNode tree = StepResult.parse(body);
         if (tree == null) {
             return body;
         }
-        ObjectNode next = Outcome.JSON.createObjectNode();
+        ObjectNode next = StepResult.JSON.createObjectNode();
         if (filled(tree.get("predictions"))) {
             next.set("instances", tree.get("predictions"));
         } else if (filled(tree.get("outputs")) && !tree.has("inputs")) {
@@ -250,14 +250,14 @@ final class GraphRun {
         } else {
             return body;
         }
-        return Outcome.json(200, next).body();
+        return StepResult.json(200, next).body();
     }
 
     private static boolean filled(@Nullable JsonNode list) {
         return list != null && list.isArray() && !list.isEmpty();
     }
 
-    private static CompletionStage<Outcome> done(Outcome outcome) {
+    private static CompletionStage<StepResult> done(StepResult outcome) {
         return CompletableFuture.completedStage(outcome);
     }
 }

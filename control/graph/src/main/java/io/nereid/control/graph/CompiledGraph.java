@@ -11,8 +11,9 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A graph with its conditions read and its names found. Immutable. */
-record Graph(Map<String, Node> nodes) {
+/** An InferenceGraph whose conditions are parsed and whose node references are resolved. Immutable. */
+record CompiledGraph(Map<String, Node> nodes) {
+    /** KServe's router types. */
     enum Kind {
         SEQUENCE("Sequence"),
         SWITCH("Switch"),
@@ -25,21 +26,22 @@ record Graph(Map<String, Node> nodes) {
             this.text = text;
         }
 
-        /** As in the resource. */
+        /** The name in the resource. */
         String text() {
             return text;
         }
     }
 
-    /** A node. */
     record Node(String name, Kind kind, List<Place> steps) {}
 
     /**
-     * A step.
+     * A step of a node.
      *
-     * @param key under which an ensemble puts its answer
+     * @param step the step as the resource has it
+     * @param key the key of the step's response in an Ensemble's merged response: the step's name, else its index
+     * @param condition the parsed condition; null for none
      */
-    record Place(Step step, String key, @Nullable JsonPath condition) {}
+    record Place(Step step, String key, @Nullable GjsonPath condition) {}
 
     Node root() {
         return node(InferenceGraph.ROOT);
@@ -53,7 +55,12 @@ record Graph(Map<String, Node> nodes) {
         return node;
     }
 
-    static Graph compile(Map<String, InferenceGraph.Node> spec) {
+    /**
+     * Parses the conditions and checks that all nodes that steps refer to exist.
+     *
+     * @throws ServingException INVALID_ARGUMENT for an unknown router type, an unreadable condition or a missing node
+     */
+    static CompiledGraph compile(Map<String, InferenceGraph.Node> spec) {
         Map<String, Node> nodes = new LinkedHashMap<>();
         spec.forEach((name, node) -> {
             Kind kind = switch (node.routerType()) {
@@ -71,7 +78,7 @@ record Graph(Map<String, Node> nodes) {
             }
             nodes.put(name, new Node(name, kind, List.copyOf(steps)));
         });
-        Graph graph = new Graph(nodes);
+        CompiledGraph graph = new CompiledGraph(nodes);
         for (Node node : nodes.values()) {
             for (Place place : node.steps) {
                 if (place.step.nodeName() != null) {
@@ -89,7 +96,7 @@ record Graph(Map<String, Node> nodes) {
             return new Place(step, key, null);
         }
         try {
-            return new Place(step, key, JsonPath.parse(step.condition()));
+            return new Place(step, key, GjsonPath.parse(step.condition()));
         } catch (ServingException e) {
             throw ServingException.of(
                     e.code(), "step " + key + " of node '" + node + "': " + e.getMessage(), e.remedy());

@@ -49,9 +49,10 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /**
- * Graphs that are called over gRPC: what asks REST in its place before them, and services with the codec of V2 behind.
+ * Graphs that are called over gRPC: the transcoder to REST in front of them, and services with the V2 codec behind
+ * them.
  */
-class GraphGrpcTest {
+class CompiledGraphGrpcTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String ECHO =
             "{\"root\":{\"routerType\":\"Sequence\",\"steps\":[{\"serviceName\":\"echo\"}]}}";
@@ -189,7 +190,7 @@ class GraphGrpcTest {
 
     @ParameterizedTest
     @EnumSource
-    void rawContentsOfEveryTypeComeBackAsTheyWent(DataType type) throws Exception {
+    void rawContentsOfEveryTypeRoundTrip(DataType type) throws Exception {
         byte[] bytes = sample(type);
         ModelInferRequest request = ModelInferRequest.newBuilder()
                 .setModelName("chain")
@@ -212,7 +213,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void typedContentsAreAnsweredTyped() throws Exception {
+    void typedContentsReceiveTypedContents() throws Exception {
         InferTensorContents words = InferTensorContents.newBuilder()
                 .addBytesContents(ByteString.copyFromUtf8("dog"))
                 .addBytesContents(ByteString.EMPTY)
@@ -232,7 +233,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void theRequestIsTheJsonThatAClientOfRestWouldHaveSent() throws Exception {
+    void aCallBecomesTheEquivalentRestRequest() throws Exception {
         InferParameter.Builder p = InferParameter.newBuilder();
         ModelInferRequest request = numbers()
                 .setId("1")
@@ -276,7 +277,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void stepsGetTheRequestOrTheFormerAnswerAndConditionsAreAskedOfIt() throws Exception {
+    void stepsReceiveTheRequestOrTheFormerResponse() throws Exception {
         String nodes = node(
                 "Sequence",
                 step("backwards"),
@@ -293,7 +294,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void outputsBecomeInputsWhereTheStepAsksForIt() throws Exception {
+    void outputsBecomeInputsWhereTheStepRequestsIt() throws Exception {
         String mapped = "{\"serviceName\":\"echo\",\"data\":\"$response\",\"mapPredictionsToInstances\":true}";
         ModelInferResponse answer = answer(
                 ask(node("Sequence", step("echo"), mapped), numbers().setId("4").build()));
@@ -344,7 +345,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void whatIsNoAnswerOfV2IsToldAsItIs() throws Exception {
+    void aResponseThatIsNotV2IsReportedUnchanged() throws Exception {
         UnaryCall v1 = ask(node("Sequence", step("v1")), numbers().build());
         assertThat(v1.code).isEqualTo(ErrorCode.FAILED_PRECONDITION);
         assertThat(v1.text).contains("answered {\"predictions\":[1]}", "not a V2 inference response");
@@ -377,7 +378,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void metadataGoOnAsHeadersAndNotAsParameters() throws Exception {
+    void metadataAreForwardedAsHeadersAndNotAsParameters() throws Exception {
         String trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         UnaryCall call = begin(ECHO)
                 .with("content-type", "application/grpc")
@@ -397,7 +398,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void aStepHasTheTimeThatIsLeft() throws Exception {
+    void aStepReceivesTheRemainingTimeout() throws Exception {
         ask(ECHO, numbers().build());
         assertThat(timeouts).endsWith(Duration.ofSeconds(9));
         new UnaryCall(graph(ECHO, Duration.ofSeconds(3)), "ModelInfer")
@@ -406,7 +407,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void noStepBeginsWhenTheTimeIsOver() throws Exception {
+    void noStepBeginsAfterTheDeadline() throws Exception {
         UnaryCall call =
                 new UnaryCall(graph(node("Sequence", step("slow"), step("echo")), Duration.ofSeconds(1)), "ModelInfer");
         call.send(numbers().build().toByteArray());
@@ -417,7 +418,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void aClientThatGoesAwayEndsTheStepUnderWay() throws Exception {
+    void cancellationEndsTheRunningStep() throws Exception {
         UnaryCall call =
                 ask(node("Sequence", step("slow"), step("echo")), numbers().build());
         assertThat(call.code).isNull();
@@ -428,7 +429,7 @@ class GraphGrpcTest {
     }
 
     @Test
-    void aGraphTellsWhatItIs() throws Exception {
+    void aGraphReportsItsMetadata() throws Exception {
         GrpcHandler codec = graph(ECHO, Duration.ZERO);
         UnaryCall metadata = new UnaryCall(codec, "ModelMetadata")
                 .send(ModelMetadataRequest.newBuilder().setName("chain").build().toByteArray());

@@ -14,8 +14,11 @@ import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Reads paths. Confined to one thread. */
-final class PathParser {
+/**
+ * A recursive-descent parser of gjson paths. Each component is parsed together with what follows it, so the result is a
+ * chain of {@link GjsonComponent}s. Confined to one thread.
+ */
+final class GjsonParser {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String[] OPERATORS = {"==", "!=", "!%", "<=", ">=", "<", ">", "%", "="};
     private static final int DEEPEST = 32;
@@ -24,22 +27,25 @@ final class PathParser {
     private int at;
     private int depth;
 
-    PathParser(String text) {
+    GjsonParser(String text) {
         this.text = text;
     }
 
-    PathPart parse() {
-        PathPart path = path("");
+    GjsonComponent parse() {
+        GjsonComponent path = path("");
         if (at < text.length()) {
             throw wrong("an unexpected '" + text.charAt(at) + "'");
         }
         return path;
     }
 
-    /** A path up to one of the characters of {@code stops}, or the end. */
-    private PathPart path(String stops) {
+    /**
+     * Parses a path up to one of the characters of {@code stops}, or to the end. Limits the depth, so that a condition
+     * cannot overflow the stack.
+     */
+    private GjsonComponent path(String stops) {
         if (++depth > DEEPEST) {
-            throw wrong("more than " + DEEPEST + " parts inside one another");
+            throw wrong("more than " + DEEPEST + " nested components");
         }
         try {
             return part(stops);
@@ -48,9 +54,9 @@ final class PathParser {
         }
     }
 
-    private PathPart part(String stops) {
+    private GjsonComponent part(String stops) {
         if (at >= text.length() || stops.indexOf(text.charAt(at)) >= 0) {
-            throw wrong("a part without a name");
+            throw wrong("a component without a name");
         }
         char c = text.charAt(at);
         return switch (c) {
@@ -63,20 +69,24 @@ final class PathParser {
         };
     }
 
-    /** What follows a part; {@code each} is where a dot leads when it means every element. */
-    private PathPart next(String stops) {
+    /** Parses what follows a component: the end, or a separator and the rest of the path. */
+    private GjsonComponent next(String stops) {
         if (at >= text.length() || stops.indexOf(text.charAt(at)) >= 0) {
-            return new PathPart.End();
+            return new GjsonComponent.End();
         }
         char c = text.charAt(at);
         if (c != '.' && c != '|') {
-            throw wrong("an unexpected '" + c + "' (expected '.' or '|' between parts)");
+            throw wrong("an unexpected '" + c + "' (expected '.' or '|' between components)");
         }
         at++;
         return path(stops);
     }
 
-    private PathPart key(String stops) {
+    /**
+     * Parses a key. Collects it twice: without its escapes for an exact match, and with them for a pattern, in which an
+     * escaped {@code *} must stay a literal.
+     */
+    private GjsonComponent key(String stops) {
         StringBuilder key = new StringBuilder();
         StringBuilder pattern = new StringBuilder();
         boolean wild = false;
@@ -98,62 +108,69 @@ final class PathParser {
             at++;
         }
         if (key.isEmpty()) {
-            throw wrong("a part without a name");
+            throw wrong("a component without a name");
         }
         String name = wild ? pattern.toString() : key.toString();
-        return new PathPart.Key(name, wild, next(stops));
+        return new GjsonComponent.Key(name, wild, next(stops));
     }
 
-    private PathPart hash(String stops) {
+    /**
+     * Parses {@code #} (the count), {@code #.rest} (every element), {@code #(query)} (the first match) and
+     * {@code #(query)#} (all matches).
+     */
+    private GjsonComponent hash(String stops) {
         at++;
         if (at < text.length() && (text.charAt(at) == '(' || text.charAt(at) == '[')) {
             String close = text.charAt(at) == '(' ? ")" : "]";
             at++;
-            Query query = query(close);
+            GjsonQuery query = query(close);
             expect(close.charAt(0));
             if (at < text.length() && text.charAt(at) == '#') {
                 at++;
-                PathPart[] both = eachAndNext(stops);
-                return new PathPart.All(query, both[0], both[1]);
+                GjsonComponent[] both = eachAndNext(stops);
+                return new GjsonComponent.All(query, both[0], both[1]);
             }
-            return new PathPart.First(query, next(stops));
+            return new GjsonComponent.First(query, next(stops));
         }
         if (at >= text.length() || stops.indexOf(text.charAt(at)) >= 0) {
-            return new PathPart.Count();
+            return new GjsonComponent.Count();
         }
         if (text.charAt(at) == '|') {
-            return new PathPart.Each(new PathPart.End(), next(stops));
+            return new GjsonComponent.Each(new GjsonComponent.End(), next(stops));
         }
-        PathPart[] both = eachAndNext(stops);
-        return new PathPart.Each(both[0], both[1]);
+        GjsonComponent[] both = eachAndNext(stops);
+        return new GjsonComponent.Each(both[0], both[1]);
     }
 
-    /** After a {@code #}: a dot leads into every element up to a pipe, a pipe into the array. */
-    private PathPart[] eachAndNext(String stops) {
-        PathPart each = new PathPart.End();
+    /**
+     * Parses what follows a {@code #}. A dot applies the path up to the next pipe to every element; a pipe applies the
+     * rest to the resulting array.
+     */
+    private GjsonComponent[] eachAndNext(String stops) {
+        GjsonComponent each = new GjsonComponent.End();
         if (at < text.length() && text.charAt(at) == '.') {
             at++;
             each = path(stops + "|");
         }
-        return new PathPart[] {each, next(stops)};
+        return new GjsonComponent[] {each, next(stops)};
     }
 
-    private Query query(String close) {
+    private GjsonQuery query(String close) {
         blanks();
-        PathPart left = operator() != null ? new PathPart.End() : path("=!<>%~" + close + " ");
+        GjsonComponent left = operator() != null ? new GjsonComponent.End() : path("=!<>%~" + close + " ");
         blanks();
         if (at < text.length() && text.charAt(at) == '~') {
-            throw wrong("the operator '~', which is not known here");
+            throw wrong("the operator '~', which is not supported");
         }
         String operator = operator();
         if (operator == null) {
-            return new Query(left, null, null);
+            return new GjsonQuery(left, null, null);
         }
         at += operator.length();
         blanks();
         JsonNode right = literal(close);
         blanks();
-        return new Query(left, operator.equals("=") ? "==" : operator, right);
+        return new GjsonQuery(left, operator.equals("=") ? "==" : operator, right);
     }
 
     private @Nullable String operator() {
@@ -165,6 +182,7 @@ final class PathParser {
         return null;
     }
 
+    /** Parses the right side of a query: a JSON value, or a string without quotes. */
     private JsonNode literal(String close) {
         int start = at;
         if (at < text.length() && text.charAt(at) == '"') {
@@ -193,9 +211,9 @@ final class PathParser {
                 + "' where a value should be (expected a string in quotes, a number, true, false or null)");
     }
 
-    private PathPart several(String stops) {
+    private GjsonComponent several(String stops) {
         at++;
-        List<PathPart> parts = new ArrayList<>();
+        List<GjsonComponent> parts = new ArrayList<>();
         while (true) {
             blanks();
             parts.add(path(",]"));
@@ -204,12 +222,12 @@ final class PathParser {
             }
         }
         expect(']');
-        return new PathPart.Several(List.copyOf(parts), next(stops));
+        return new GjsonComponent.Several(List.copyOf(parts), next(stops));
     }
 
-    private PathPart named(String stops) {
+    private GjsonComponent named(String stops) {
         at++;
-        Map<String, PathPart> parts = new LinkedHashMap<>();
+        Map<String, GjsonComponent> parts = new LinkedHashMap<>();
         while (true) {
             blanks();
             String name = null;
@@ -218,16 +236,17 @@ final class PathParser {
                 expect(':');
             }
             int start = at;
-            PathPart part = path(",}");
+            GjsonComponent part = path(",}");
             parts.put(name == null ? lastKey(text.substring(start, at)) : name, part);
             if (!more()) {
                 break;
             }
         }
         expect('}');
-        return new PathPart.Named(parts, next(stops));
+        return new GjsonComponent.Named(parts, next(stops));
     }
 
+    /** The key of an unnamed member of an object multipath: the last key of its path. */
     private static String lastKey(String path) {
         return path.substring(Math.max(path.lastIndexOf('.'), path.lastIndexOf('|')) + 1);
     }
@@ -240,27 +259,27 @@ final class PathParser {
         return false;
     }
 
-    private PathPart modifier(String stops) {
+    private GjsonComponent modifier(String stops) {
         int start = ++at;
         while (at < text.length() && Character.isLetter(text.charAt(at))) {
             at++;
         }
         String name = text.substring(start, at);
-        PathPart.Modifier.Kind kind = switch (name.toLowerCase(Locale.ROOT)) {
-            case "this", "valid", "ugly", "pretty" -> PathPart.Modifier.Kind.THIS;
-            case "reverse" -> PathPart.Modifier.Kind.REVERSE;
-            case "keys" -> PathPart.Modifier.Kind.KEYS;
-            case "values" -> PathPart.Modifier.Kind.VALUES;
-            case "flatten" -> PathPart.Modifier.Kind.FLATTEN;
-            case "tostr" -> PathPart.Modifier.Kind.TOSTR;
+        GjsonComponent.Modifier.Kind kind = switch (name.toLowerCase(Locale.ROOT)) {
+            case "this", "valid", "ugly", "pretty" -> GjsonComponent.Modifier.Kind.THIS;
+            case "reverse" -> GjsonComponent.Modifier.Kind.REVERSE;
+            case "keys" -> GjsonComponent.Modifier.Kind.KEYS;
+            case "values" -> GjsonComponent.Modifier.Kind.VALUES;
+            case "flatten" -> GjsonComponent.Modifier.Kind.FLATTEN;
+            case "tostr" -> GjsonComponent.Modifier.Kind.TOSTR;
             default ->
                 throw wrong("the modifier '@" + name
                         + "' (expected @this, @valid, @ugly, @pretty, @reverse, @keys, @values, @flatten or @tostr)");
         };
         if (at < text.length() && text.charAt(at) == ':') {
-            throw wrong("an argument of '@" + name + "', which is not known here");
+            throw wrong("an argument of '@" + name + "', which is not supported");
         }
-        return new PathPart.Modifier(kind, next(stops));
+        return new GjsonComponent.Modifier(kind, next(stops));
     }
 
     private void blanks() {

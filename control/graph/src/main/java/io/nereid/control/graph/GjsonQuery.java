@@ -6,15 +6,18 @@ import com.fasterxml.jackson.databind.JsonNode;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What stands in the parentheses of {@code #(…)}. Immutable.
+ * The query in the parentheses of {@code #(…)}. Immutable.
  *
- * @param left from the element to what is compared
- * @param operator {@code ==}, {@code !=}, {@code <}, {@code <=}, {@code >}, {@code >=}, {@code %} or {@code !%}; null when it
- *     is enough that something is there
+ * @param left the path from the element to the value that is compared
+ * @param operator {@code ==}, {@code !=}, {@code <}, {@code <=}, {@code >}, {@code >=}, {@code %} or {@code !%}; null
+ *     when the value only has to exist
  * @param right a string, number, true, false or null; null without an operator
  */
-record Query(
-        PathPart left, @Nullable String operator, @Nullable JsonNode right) {
+record GjsonQuery(
+        GjsonComponent left,
+        @Nullable String operator,
+        @Nullable JsonNode right) {
+    /** Whether an element matches. */
     boolean fits(JsonNode element) {
         JsonNode value = left.find(element);
         if (value == null) {
@@ -42,8 +45,8 @@ record Query(
 
     private boolean fits(String value, String wanted) {
         return switch (String.valueOf(operator)) {
-            case "%" -> Wildcards.fits(wanted, value);
-            case "!%" -> !Wildcards.fits(wanted, value);
+            case "%" -> GjsonWildcards.fits(wanted, value);
+            case "!%" -> !GjsonWildcards.fits(wanted, value);
             default -> fits(value.compareTo(wanted));
         };
     }

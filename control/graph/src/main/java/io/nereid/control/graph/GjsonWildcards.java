@@ -2,11 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.graph;
 
-/** Patterns of {@code *}, for any text, and {@code ?}, for any one character; a backslash takes the next as it is. */
-final class Wildcards {
-    private Wildcards() {}
+/**
+ * Matches glob patterns: {@code *} for any text, {@code ?} for any one character; a backslash escapes the next
+ * character. Stateless.
+ */
+final class GjsonWildcards {
+    private GjsonWildcards() {}
 
-    /** Whether all of a text fits; time is bounded by the product of the lengths. */
+    /**
+     * Whether a pattern matches a whole text. Matches greedily: after a mismatch it returns to the last {@code *} and
+     * lets it take one more character. Earlier stars need not be tried again, so the time is bounded by the product of
+     * the lengths.
+     */
     static boolean fits(String pattern, String text) {
         int p = 0;
         int t = 0;

@@ -15,7 +15,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class JsonPathTest {
+class GjsonPathTest {
     private static final String DOCUMENT = """
         {"name": {"first": "Ada", "last": "King"}, "age": 36, "none": null, "fav.movie": "Metropolis",
          "children": ["Byron", "Anne", "Ralph"],
@@ -75,8 +75,8 @@ class JsonPathTest {
                 "{age,\"who\":name.first}; {\"age\":36,\"who\":\"Ada\"}",
                 "friends.#.nets.@flatten|#; 3",
             })
-    void pathsLeadWhereGjsonSays(String path, String expected) throws Exception {
-        JsonNode found = JsonPath.parse(path).find(tree(DOCUMENT));
+    void pathsEvaluateAsInGjson(String path, String expected) throws Exception {
+        JsonNode found = GjsonPath.parse(path).find(tree(DOCUMENT));
         if (expected == null) {
             assertThat(found).isNull();
         } else {
@@ -102,15 +102,15 @@ class JsonPathTest {
                 "!true",
                 "a.#(b~true)"
             })
-    void whatIsNoPathIsRefusedWithThePlace(String path) {
-        assertThatThrownBy(() -> JsonPath.parse(path))
+    void invalidPathsAreRejectedWithThePosition(String path) {
+        assertThatThrownBy(() -> GjsonPath.parse(path))
                 .isInstanceOfSatisfying(
                         ServingException.class, e -> assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT))
                 .hasMessageContaining("condition");
     }
 
     @Test
-    void anyTextIsAPathOrIsRefused() throws Exception {
+    void everyTextIsAPathOrIsRejected() throws Exception {
         Random random = new Random(7);
         String letters = "ab.#()[]{}|@\\*?\"=<>!%~0, ";
         JsonNode tree = tree("{\"a\":[{\"b\":1},{\"b\":2}],\"b\":{\"a\":\"x\"}}");
@@ -120,7 +120,7 @@ class JsonPathTest {
                 path.append(letters.charAt(random.nextInt(letters.length())));
             }
             try {
-                Object unused = JsonPath.parse(path.toString()).find(tree);
+                Object unused = GjsonPath.parse(path.toString()).find(tree);
             } catch (ServingException e) {
                 assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
             }
@@ -128,8 +128,8 @@ class JsonPathTest {
     }
 
     @Test
-    void partsInsideOneAnotherAreBounded() {
-        assertThatThrownBy(() -> JsonPath.parse("a.".repeat(40_000) + "a")).isInstanceOf(ServingException.class);
-        assertThatThrownBy(() -> JsonPath.parse("[".repeat(40_000))).isInstanceOf(ServingException.class);
+    void nestingIsBounded() {
+        assertThatThrownBy(() -> GjsonPath.parse("a.".repeat(40_000) + "a")).isInstanceOf(ServingException.class);
+        assertThatThrownBy(() -> GjsonPath.parse("[".repeat(40_000))).isInstanceOf(ServingException.class);
     }
 }

@@ -8,15 +8,18 @@ import java.util.Set;
 import java.util.regex.Pattern;
 
 /**
- * Which headers of a client go on to the steps. Immutable.
+ * Decides which headers of a client are propagated to the steps (KServe's {@code propagateHeaders}). Immutable.
  *
- * @param propagate patterns for whole names, in the spelling {@code X-Request-Id} or in lower case
+ * @param propagate patterns for whole names, in the form {@code X-Request-Id} or in lower case
  */
-record PassedHeaders(List<Pattern> propagate) {
-    /** What is passed on whatever the settings say: it belongs to the request, not to the connection. */
+record PropagatedHeaders(List<Pattern> propagate) {
+    /** Headers that are propagated whatever the settings: they belong to the request, not to the connection. */
     private static final Set<String> ALWAYS = Set.of("traceparent", "tracestate", "baggage", "x-request-id");
 
-    /** What belongs to the connection, to the server's own address or to the form of the body, which a step's call has of its own. */
+    /**
+     * Headers that belong to the connection, to the server's own address or to the encoding of the body: a step's call
+     * has its own.
+     */
     private static final Set<String> NEVER = Set.of(
             "host",
             "connection",
@@ -31,8 +34,12 @@ record PassedHeaders(List<Pattern> propagate) {
             "content-encoding",
             "accept-encoding");
 
-    /** Whether a header of this name, in lower case, goes on. */
-    boolean passes(String name) {
+    /**
+     * Whether a header is propagated.
+     *
+     * @param name its name in lower case
+     */
+    boolean includes(String name) {
         if (ALWAYS.contains(name)) {
             return true;
         }
@@ -48,7 +55,7 @@ record PassedHeaders(List<Pattern> propagate) {
         return false;
     }
 
-    /** {@code X-Request-Id}. */
+    /** The name in Go's canonical form, {@code X-Request-Id}, which KServe's patterns are written for. */
     private static String canonical(String name) {
         StringBuilder b = new StringBuilder(name.length());
         for (String word : name.split("-", -1)) {

@@ -18,7 +18,7 @@ import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /** The result of a node or step: a status and a body. Immutable as long as the body's array is not changed. */
-record Outcome(int status, byte[] body) {
+record StepResult(int status, byte[] body) {
     /** Reads and writes NaN and the infinities as bare words, as the responses of models contain them. */
     static final ObjectMapper JSON = JsonMapper.builder()
             .enable(JsonReadFeature.ALLOW_NON_NUMERIC_NUMBERS)
@@ -44,16 +44,16 @@ record Outcome(int status, byte[] body) {
         }
     }
 
-    static Outcome json(int status, JsonNode tree) {
+    static StepResult json(int status, JsonNode tree) {
         try {
-            return new Outcome(status, JSON.writeValueAsBytes(tree));
+            return new StepResult(status, JSON.writeValueAsBytes(tree));
         } catch (JsonProcessingException e) {
             throw ServingException.wrap(ErrorCode.INTERNAL, "a JSON document could not be written", e);
         }
     }
 
     /** An error body in the form of KServe's router: {@code {"error":…,"cause":…}}. */
-    static Outcome error(int status, String cause) {
+    static StepResult error(int status, String cause) {
         ObjectNode tree = JSON.createObjectNode();
         tree.put("error", "Failed to process request");
         tree.put("cause", cause);
@@ -61,7 +61,7 @@ record Outcome(int status, byte[] body) {
     }
 
     /** The error result for a call or a node that failed without a response. */
-    static Outcome of(@Nullable Throwable failure) {
+    static StepResult of(@Nullable Throwable failure) {
         Throwable cause =
                 failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
         if (cause instanceof ServingException e) {

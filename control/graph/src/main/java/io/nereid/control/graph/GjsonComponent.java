@@ -11,31 +11,32 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** A part of a path with all that follows it. Immutable. */
-sealed interface PathPart {
-    /** What the path leads to from a value, or null for nothing. */
-    @Nullable JsonNode find(JsonNode from);
+/** A component of a gjson path together with all components that follow it. Immutable. */
+sealed interface GjsonComponent {
+    /** Evaluates the path on a value; returns null when it leads to no value. */
+    @Nullable
+    JsonNode find(JsonNode from);
 
     private static ArrayNode array() {
         return JsonNodeFactory.instance.arrayNode();
     }
 
-    /** Where the path ends. */
-    record End() implements PathPart {
+    /** The end of the path. */
+    record End() implements GjsonComponent {
         @Override
         public JsonNode find(JsonNode from) {
             return from;
         }
     }
 
-    /** A key of an object, or an index of an array; with wildcards, the first key that fits. */
-    record Key(String key, boolean wild, PathPart next) implements PathPart {
+    /** A key of an object or an index of an array; with wildcards, the first key that matches. */
+    record Key(String key, boolean wild, GjsonComponent next) implements GjsonComponent {
         @Override
         public @Nullable JsonNode find(JsonNode from) {
             JsonNode found = null;
             if (from.isObject() && wild) {
                 for (Map.Entry<String, JsonNode> entry : from.properties()) {
-                    if (Wildcards.fits(key, entry.getKey())) {
+                    if (GjsonWildcards.fits(key, entry.getKey())) {
                         found = entry.getValue();
                         break;
                     }
@@ -49,16 +50,19 @@ sealed interface PathPart {
         }
     }
 
-    /** {@code #} at the end: how many elements. */
-    record Count() implements PathPart {
+    /** {@code #} at the end: the number of elements. */
+    record Count() implements GjsonComponent {
         @Override
         public @Nullable JsonNode find(JsonNode from) {
             return from.isArray() ? JsonNodeFactory.instance.numberNode(from.size()) : null;
         }
     }
 
-    /** {@code #.rest}: the rest of every element that has it; after a pipe, the rest of the whole array. */
-    record Each(PathPart each, PathPart next) implements PathPart {
+    /**
+     * {@code #.rest}: collects the result of {@code rest} for every element that has one; after a pipe, the path goes
+     * on with the collected array.
+     */
+    record Each(GjsonComponent each, GjsonComponent next) implements GjsonComponent {
         @Override
         public @Nullable JsonNode find(JsonNode from) {
             if (!from.isArray()) {
@@ -75,8 +79,8 @@ sealed interface PathPart {
         }
     }
 
-    /** {@code #(query)}: the first element that fits. */
-    record First(Query query, PathPart next) implements PathPart {
+    /** {@code #(query)}: the first element that matches. */
+    record First(GjsonQuery query, GjsonComponent next) implements GjsonComponent {
         @Override
         public @Nullable JsonNode find(JsonNode from) {
             if (from.isArray()) {
@@ -90,8 +94,8 @@ sealed interface PathPart {
         }
     }
 
-    /** {@code #(query)#}: every element that fits. */
-    record All(Query query, PathPart each, PathPart next) implements PathPart {
+    /** {@code #(query)#}: all elements that match. */
+    record All(GjsonQuery query, GjsonComponent each, GjsonComponent next) implements GjsonComponent {
         @Override
         public @Nullable JsonNode find(JsonNode from) {
             if (!from.isArray()) {
@@ -110,12 +114,12 @@ sealed interface PathPart {
         }
     }
 
-    /** {@code [a,b]}: a new array of what the paths lead to. */
-    record Several(List<PathPart> parts, PathPart next) implements PathPart {
+    /** {@code [a,b]}: an array multipath, a new array of the results of several paths. */
+    record Several(List<GjsonComponent> parts, GjsonComponent next) implements GjsonComponent {
         @Override
         public @Nullable JsonNode find(JsonNode from) {
             ArrayNode all = array();
-            for (PathPart part : parts) {
+            for (GjsonComponent part : parts) {
                 JsonNode found = part.find(from);
                 if (found != null) {
                     all.add(found);
@@ -125,8 +129,8 @@ sealed interface PathPart {
         }
     }
 
-    /** {@code {a,"b":c}}: a new object. */
-    record Named(Map<String, PathPart> parts, PathPart next) implements PathPart {
+    /** {@code {a,"b":c}}: an object multipath, a new object of the results of several paths. */
+    record Named(Map<String, GjsonComponent> parts, GjsonComponent next) implements GjsonComponent {
         @Override
         public @Nullable JsonNode find(JsonNode from) {
             ObjectNode all = JsonNodeFactory.instance.objectNode();
@@ -140,19 +144,19 @@ sealed interface PathPart {
         }
     }
 
-    /** {@code @name}. */
-    record Modifier(Kind kind, PathPart next) implements PathPart {
-        /** What they do. */
+    /** {@code @name}: a modifier, which transforms the value. */
+    record Modifier(Kind kind, GjsonComponent next) implements GjsonComponent {
+        /** The supported modifiers. */
         enum Kind {
-            /** The value itself, whatever its layout. */
+            /** The value itself: modifiers that only change the layout of the text. */
             THIS,
-            /** An array, or an object's members, the other way round. */
+            /** An array, or an object's members, in reverse order. */
             REVERSE,
             /** An object's keys. */
             KEYS,
             /** An object's values. */
             VALUES,
-            /** An array with its arrays' elements in their place. */
+            /** An array whose nested arrays are replaced by their elements. */
             FLATTEN,
             /** The value as JSON in a string. */
             TOSTR
