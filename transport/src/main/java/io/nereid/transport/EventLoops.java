@@ -3,6 +3,8 @@
 package io.nereid.transport;
 
 import io.nereid.base.Threads;
+import io.nereid.transport.proxy.PooledUpstreamClient;
+import io.nereid.transport.server.Server;
 import io.netty.channel.EventLoopGroup;
 import io.netty.channel.MultiThreadIoEventLoopGroup;
 import io.netty.channel.epoll.Epoll;
@@ -11,19 +13,20 @@ import io.netty.channel.nio.NioIoHandler;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The threads that read and write sockets, to be shared by a {@link Server} and a {@link Relay}: a request that is sent on
- * then changes no thread. Whoever makes them closes them, after all that use them. Thread-safe.
+ * The event-loop threads that read and write sockets. Sharing them between a {@link Server} and a {@link PooledUpstreamClient} lets a
+ * proxied request stay on one thread. The creator closes them, after the server and the client that use them.
+ * Thread-safe.
  */
 public final class EventLoops implements AutoCloseable {
-    final EventLoopGroup group;
-    final boolean epoll;
-    final int count;
+    public final EventLoopGroup group;
+    public final boolean epoll;
+    public final int count;
 
     /**
-     * Starts no thread before it is needed.
+     * Creates the group; a thread starts when it is first needed.
      *
      * @param count threads; 0 for a quarter of the cores, at least one
-     * @param nativeTransport whether epoll is used where it is to be had
+     * @param nativeTransport whether to use epoll where it is available
      */
     public EventLoops(int count, boolean nativeTransport) {
         this.epoll = nativeTransport && Epoll.isAvailable();
@@ -34,7 +37,7 @@ public final class EventLoops implements AutoCloseable {
                 epoll ? EpollIoHandler.newFactory() : NioIoHandler.newFactory());
     }
 
-    /** Ends the threads. Not to be called on one of them. */
+    /** Ends the threads. Must not be called on one of them. */
     @Override
     public void close() {
         group.shutdownGracefully(0, 2, TimeUnit.SECONDS).awaitUninterruptibly();

@@ -12,31 +12,33 @@ import java.util.concurrent.ThreadLocalRandom;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What all connections of one server share. Thread-safe: immutable but for counters, a flag and the cached date. */
-final class ServerContext {
-    /** Told to every connection when the server drains: finish what is in flight, then close. */
-    record Drain(long limitMillis) {}
+/**
+ * State that all connections of a server share. Thread-safe: immutable but for counters, a flag and the cached date.
+ */
+public final class ServerContext {
+    /** The event sent to every connection when the server drains: finish the requests in flight, then close. */
+    public record Drain(long limitMillis) {}
 
     private static final Logger LOG = LoggerFactory.getLogger(ServerContext.class);
     private static final long SECOND = 1_000_000_000L;
 
-    final ServerOptions options;
-    final TransportStats stats = new TransportStats();
+    public final ServerOptions options;
+    public final TransportStats stats = new TransportStats();
 
-    /** Set when clients should go elsewhere: HTTP/1.1 answers carry {@code connection: close}. */
-    volatile boolean draining;
+    /** Set when the server drains: HTTP/1.1 responses then carry {@code connection: close}. */
+    public volatile boolean draining;
 
     private volatile Now now;
 
-    /** The time of day as header text, true for a second from {@code nanos}. Immutable. */
+    /** The {@code date} header, valid for a second from {@code nanos}. Immutable. */
     private record Now(long nanos, String text, byte[] line) {}
 
-    ServerContext(ServerOptions options) {
+    public ServerContext(ServerOptions options) {
         this.options = options;
         this.now = render(options.clock().nanos());
     }
 
-    long nanos() {
+    public long nanos() {
         return options.clock().nanos();
     }
 
@@ -56,17 +58,20 @@ final class ServerContext {
     }
 
     /** The {@code date} header line at a moment of the server's clock. */
-    byte[] dateLine(long nanos) {
+    public byte[] dateLine(long nanos) {
         return now(nanos).line();
     }
 
     /** The value of the {@code date} header. */
-    String date(long nanos) {
+    public String date(long nanos) {
         return now(nanos).text();
     }
 
-    /** What a client is told of something thrown: refusals as they are, all else as INTERNAL with an id that is logged. */
-    ServingException published(Throwable thrown, String what) {
+    /**
+     * The exception to report to the client. Errors with a meaning for the client pass unchanged. INTERNAL, UNKNOWN and
+     * any other exception are logged and become INTERNAL with an id that leads to the log, so that no internals leak.
+     */
+    public ServingException published(Throwable thrown, String what) {
         if (thrown instanceof ServingException e && e.code() != ErrorCode.INTERNAL && e.code() != ErrorCode.UNKNOWN) {
             return e;
         }

@@ -5,6 +5,8 @@ package io.nereid.transport;
 import io.nereid.base.Clock;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.api.VirtualHosts;
+import io.nereid.transport.server.Server;
+import io.nereid.transport.tls.TlsOptions;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -12,25 +14,33 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How a {@link Server} listens and what it refuses. Immutable; made with {@link #builder()}.
+ * The addresses, limits and timeouts of a {@link Server}. Immutable; made with {@link #builder()}.
+ *
+ * <pre>{@code
+ * ServerOptions options = ServerOptions.builder()
+ *         .listen("0.0.0.0", 8080)
+ *         .listen("0.0.0.0", 8443, ServerOptions.Purpose.ALL, tls)
+ *         .maxBodyBytes(256 << 20)
+ *         .build();
+ * }</pre>
  *
  * @param listen the addresses to listen on
  * @param eventLoops threads that read and write sockets; 0 for a quarter of the cores, at least one
- * @param maxBodyBytes largest HTTP request body, before and after inflation
- * @param maxMessageBytes largest gRPC message from a client, before and after inflation
+ * @param maxBodyBytes largest HTTP request body, compressed and decompressed
+ * @param maxMessageBytes largest gRPC message from a client, compressed and decompressed
  * @param maxHeadBytes largest request line and headers together
  * @param budget bytes of request bodies that may be in flight in the process
- * @param idleTimeout an HTTP/1.1 connection on which nothing moves for so long is closed; on HTTP/2 a ping is sent
- * @param requestTimeout a request's head must be complete after so long, its body soon after (at 64 KiB/s)
- * @param compressReplies whether HTTP clients that ask for it get texts of 1 KiB to 1 MiB compressed
+ * @param idleTimeout the time without traffic after which an HTTP/1.1 connection is closed and an HTTP/2 client is
+ *     pinged
+ * @param requestTimeout the time limit for a request's head; its body has this time and what 64 KiB/s take
+ * @param compressReplies whether HTTP clients that accept it get text of 1 KiB to 1 MiB compressed
  * @param compressMessages whether gRPC clients that accept gzip get messages of 1 KiB to 1 MiB of text compressed
- * @param nativeTransport whether epoll is used where it is to be had
+ * @param nativeTransport whether to use epoll where it is available
  * @param clock the server's clock
- * @param accessLog hears of finished exchanges; null for nobody
- * @param virtualHosts whose routes serve a request where it is not the server's own; asked for the head of every
- *     request
- * @param loops the threads that read and write sockets, shared and closed by whoever made them; null for {@code
- *     eventLoops} of the server's own
+ * @param accessLog receives finished exchanges and calls; null to log none
+ * * @param virtualHosts chooses, from the head of every request, the virtual host whose routes serve it in place of the
+ *     server's own
+ * @param loops event loops to share, which their creator closes; null to create {@code eventLoops} of its own
  */
 public record ServerOptions(
         List<Listen> listen,
@@ -59,25 +69,24 @@ public record ServerOptions(
     /**
      * One address to listen on. Immutable.
      *
-     * @param host a host name or address of this machine, such as {@code 127.0.0.1}; {@code 0.0.0.0} for all; or {@code
-     *     unix:} and the path of a socket in the file system
-     * @param port the port; 0 for any free one; of no matter for a path
+     * @param host a host name or address of this machine, such as {@code 127.0.0.1}; {@code 0.0.0.0} for all; or
+     *     {@code unix:} and the path of a Unix domain socket
+     * @param port the port; 0 for any free one; ignored for a Unix domain socket
      * @param purpose what is served there
-     * @param tls how it is encrypted; null when it is not
+     * @param tls the TLS options; null for plain text
      */
     public record Listen(
             String host,
             int port,
             Purpose purpose,
             @Nullable TlsOptions tls) {
-        /** An address that is not encrypted. */
+        /** An address without TLS. */
         public Listen(String host, int port, Purpose purpose) {
             this(host, port, purpose, null);
         }
 
-        /** The path of a socket in the file system; null for an address of the network. */
-        @Nullable
-        Path path() {
+        /** The path of a Unix domain socket; null for a network address. */
+        public @Nullable Path path() {
             return host.startsWith("unix:") ? Path.of(host.substring(5)) : null;
         }
     }
@@ -122,7 +131,7 @@ public record ServerOptions(
             return listen(host, port, purpose, null);
         }
 
-        /** Adds an address that is encrypted, unless {@code tls} is null. */
+        /** Adds an address with TLS, unless {@code tls} is null. */
         public Builder listen(String host, int port, Purpose purpose, @Nullable TlsOptions tls) {
             listen.add(new Listen(host, port, purpose, tls));
             return this;
@@ -158,19 +167,19 @@ public record ServerOptions(
             return this;
         }
 
-        /** Sets how long a connection may lie still. */
+        /** Sets the idle timeout of connections. */
         public Builder idleTimeout(Duration timeout) {
             this.idleTimeout = timeout;
             return this;
         }
 
-        /** Sets how long a request may take to arrive. */
+        /** Sets the time limit for receiving a request. */
         public Builder requestTimeout(Duration timeout) {
             this.requestTimeout = timeout;
             return this;
         }
 
-        /** Switches the compression of HTTP replies. */
+        /** Switches the compression of HTTP responses. */
         public Builder compressReplies(boolean on) {
             this.compressReplies = on;
             return this;
@@ -194,19 +203,19 @@ public record ServerOptions(
             return this;
         }
 
-        /** Sets who hears of finished exchanges. */
+        /** Sets the access log. */
         public Builder accessLog(AccessLog log) {
             this.accessLog = log;
             return this;
         }
 
-        /** Sets whose routes serve a request. */
+        /** Sets the virtual hosts. */
         public Builder virtualHosts(VirtualHosts hosts) {
             this.virtualHosts = hosts;
             return this;
         }
 
-        /** Has the server use threads that others use as well, in the place of its own. */
+        /** Sets event loops to share; the server then creates none of its own. */
         public Builder loops(EventLoops shared) {
             this.loops = shared;
             return this;

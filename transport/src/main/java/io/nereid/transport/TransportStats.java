@@ -4,7 +4,7 @@ package io.nereid.transport;
 
 import java.util.concurrent.atomic.LongAdder;
 
-/** Counters of one server since its start. Thread-safe; a read is a moment's view, not a snapshot of all counters. */
+/** Counters of one server since its start. Thread-safe; several reads are not one consistent snapshot. */
 public final class TransportStats {
     private final LongAdder accepted = new LongAdder();
     private final LongAdder closed = new LongAdder();
@@ -35,37 +35,37 @@ public final class TransportStats {
         return Math.max(0, -finished.sum() + started.sum());
     }
 
-    /** Requests refused before a handler saw them: malformed, too large, over the byte budget. */
+    /** Requests rejected before a handler was called: malformed, too large, over the byte budget, without a route. */
     public long rejected() {
         return rejected.sum();
     }
 
-    /** Connections to an encrypted address that did not come to speak TLS. */
+    /** Connections to an address with TLS that did not complete a handshake. */
     public long failedHandshakes() {
         return failedHandshakes.sum();
     }
 
-    void handshakeFailed() {
+    public void handshakeFailed() {
         failedHandshakes.increment();
     }
 
-    void connectionOpened() {
+    public void connectionOpened() {
         accepted.increment();
     }
 
-    void connectionClosed() {
+    public void connectionClosed() {
         closed.increment();
     }
 
-    void exchangeStarted() {
+    public void exchangeStarted() {
         started.increment();
     }
 
-    void exchangeFinished() {
+    public void exchangeFinished() {
         finished.increment();
     }
 
-    void requestRejected() {
+    public void requestRejected() {
         rejected.increment();
     }
 }

@@ -23,11 +23,11 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /** Asks once over HTTP/2 without TLS, with any authority. Holds no state. */
-final class H2Ask {
+public final class H2Ask {
     private H2Ask() {}
 
     /** Status, a space, and the body. */
-    static String get(int port, String authority, String path) throws Exception {
+    public static String get(int port, String authority, String path) throws Exception {
         CompletableFuture<String> answer = new CompletableFuture<>();
         try (EventLoops loops = new EventLoops(1, false)) {
             Channel parent = new Bootstrap()

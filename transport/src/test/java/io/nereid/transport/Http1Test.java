@@ -10,6 +10,7 @@ import io.nereid.base.ServingException;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.server.Server;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

@@ -17,6 +17,7 @@ import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.ResponseBody;
 import io.nereid.transport.api.ResponseStream;
+import io.nereid.transport.server.Server;
 import io.netty.buffer.PoolArenaMetric;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -35,21 +36,21 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /** A server with routes and methods that echo, hold, fail and stream; and a raw HTTP/1.1 client. */
-final class Rig implements AutoCloseable, ProtocolCodec {
+public final class Rig implements AutoCloseable, ProtocolCodec {
     final BlockingQueue<HttpExchange> parked = new LinkedBlockingQueue<>();
     final BlockingQueue<GrpcCall> parkedCalls = new LinkedBlockingQueue<>();
     final BlockingQueue<String> events = new LinkedBlockingQueue<>();
     final CountDownLatch ready = new CountDownLatch(1);
     final ExecutorService other = Threads.single("test-other");
-    final ServerOptions options;
-    final Server server;
-    final int port;
+    public final ServerOptions options;
+    public final Server server;
+    public final int port;
 
     Rig() {
         this(o -> o);
     }
 
-    Rig(UnaryOperator<ServerOptions.Builder> options) {
+    public Rig(UnaryOperator<ServerOptions.Builder> options) {
         this.options = options.apply(
                         ServerOptions.builder().listen("127.0.0.1", 0).eventLoops(1))
                 .build();
@@ -143,7 +144,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
         return Tensor.over("", DataType.UINT8, Shape.of(length), region, offset, length);
     }
 
-    static ResponseBody content(MemoryRegion message) {
+    public static ResponseBody content(MemoryRegion message) {
         ResponseBody content = new ResponseBody(new byte[0], 0);
         if (message.size() > 0) {
             content.splice(tensor(message.retain(), 0, message.size()), 0);
@@ -192,10 +193,10 @@ final class Rig implements AutoCloseable, ProtocolCodec {
     }
 
     /** Counts what a listener hears. */
-    static class Quiet implements GrpcListener {
+    public static class Quiet implements GrpcListener {
         final Rig rig;
 
-        Quiet(Rig rig) {
+        public Quiet(Rig rig) {
             this.rig = rig;
         }
 
@@ -339,12 +340,12 @@ final class Rig implements AutoCloseable, ProtocolCodec {
         return java.util.Objects.requireNonNull(parkedCalls.poll(10, TimeUnit.SECONDS), "no call arrived");
     }
 
-    Raw connect() throws IOException {
+    public Raw connect() throws IOException {
         return new Raw(port);
     }
 
     /** Pooled buffers that are handed out or lie in the cache of a living thread. */
-    static long activeBuffers() {
+    public static long activeBuffers() {
         MemoryRegion.allocator().trimCurrentThreadCache();
         long n = 0;
         for (PoolArenaMetric arena : MemoryRegion.allocator().metric().directArenas()) {
@@ -360,13 +361,12 @@ final class Rig implements AutoCloseable, ProtocolCodec {
     }
 
     /** A reply as it came. */
-    record Reply(int status, String head, byte[] body) {
-        String text() {
+    public record Reply(int status, String head, byte[] body) {
+        public String text() {
             return new String(body, StandardCharsets.UTF_8);
         }
 
-        @Nullable
-        String header(String lowerCaseName) {
+        public @Nullable String header(String lowerCaseName) {
             for (String line : head.split("\r\n", -1)) {
                 if (line.toLowerCase(Locale.ROOT).startsWith(lowerCaseName + ":")) {
                     return line.substring(lowerCaseName.length() + 1).strip();
@@ -377,11 +377,11 @@ final class Rig implements AutoCloseable, ProtocolCodec {
     }
 
     /** An HTTP/1.1 connection that sends whatever bytes it is given. */
-    static final class Raw implements AutoCloseable {
+    public static final class Raw implements AutoCloseable {
         final Socket socket;
-        final InputStream in;
+        public final InputStream in;
 
-        Raw(int port) throws IOException {
+        public Raw(int port) throws IOException {
             socket = new Socket();
             socket.connect(new InetSocketAddress("127.0.0.1", port));
             socket.setSoTimeout(10_000);
@@ -389,7 +389,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
             in = socket.getInputStream();
         }
 
-        Raw send(String latin1) throws IOException {
+        public Raw send(String latin1) throws IOException {
             return send(latin1.getBytes(StandardCharsets.ISO_8859_1));
         }
 
@@ -399,11 +399,11 @@ final class Rig implements AutoCloseable, ProtocolCodec {
             return this;
         }
 
-        Reply ask(String request) throws IOException {
+        public Reply ask(String request) throws IOException {
             return send(request).read();
         }
 
-        String line() throws IOException {
+        public String line() throws IOException {
             ByteArrayOutputStream b = new ByteArrayOutputStream();
             int c;
             while ((c = in.read()) >= 0) {
@@ -415,11 +415,11 @@ final class Rig implements AutoCloseable, ProtocolCodec {
             return b.toString(StandardCharsets.ISO_8859_1);
         }
 
-        Reply read() throws IOException {
+        public Reply read() throws IOException {
             return read(true);
         }
 
-        Reply read(boolean withBody) throws IOException {
+        public Reply read(boolean withBody) throws IOException {
             StringBuilder head = new StringBuilder();
             String line = line();
             if (line.isEmpty()) {
@@ -441,7 +441,7 @@ final class Rig implements AutoCloseable, ProtocolCodec {
             return new Reply(status, head.toString(), in.readNBytes(Integer.parseInt(length)));
         }
 
-        boolean closed() throws IOException {
+        public boolean closed() throws IOException {
             try {
                 return in.read() < 0;
             } catch (java.net.SocketException e) {

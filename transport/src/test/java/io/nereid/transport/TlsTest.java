@@ -16,9 +16,13 @@ import io.grpc.netty.NettyChannelBuilder;
 import io.grpc.stub.ClientCalls;
 import io.nereid.base.ServingException;
 import io.nereid.transport.ServerOptions.Purpose;
-import io.nereid.transport.TlsOptions.ClientVerify;
-import io.nereid.transport.TlsOptions.Pem;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.proxy.PooledUpstreamClient;
+import io.nereid.transport.server.Server;
+import io.nereid.transport.tls.Identity;
+import io.nereid.transport.tls.TlsOptions;
+import io.nereid.transport.tls.TlsOptions.ClientVerify;
+import io.nereid.transport.tls.TlsOptions.Pem;
 import io.netty.handler.ssl.SslContextBuilder;
 import io.netty.handler.ssl.SslProvider;
 import java.io.ByteArrayInputStream;
@@ -105,9 +109,9 @@ class TlsTest {
                 .body();
     }
 
-    private static int asked(Rig rig, Relay.Trust trust) throws Exception {
-        Relay.Options options = Relay.Options.DEFAULT.withTrust(trust);
-        try (Relay relay = new Relay(options)) {
+    private static int asked(Rig rig, PooledUpstreamClient.Trust trust) throws Exception {
+        PooledUpstreamClient.Options options = PooledUpstreamClient.Options.DEFAULT.withTrust(trust);
+        try (PooledUpstreamClient relay = new PooledUpstreamClient(options)) {
             var answer = relay.send(
                             "GET",
                             "https://localhost:" + rig.port + "/ok",
@@ -125,13 +129,15 @@ class TlsTest {
     void whatIsSentOnGoesToThoseWhomTheRelayTrusts() throws Exception {
         try (Rig rig = new Rig(encrypted(options()))) {
             String pem = authority.certificatePem();
-            assertThat(asked(rig, Relay.Trust.of("a test", pem))).isEqualTo(200);
-            assertThat(asked(rig, Relay.Trust.ANYBODY)).isEqualTo(200);
-            assertThatThrownBy(() -> asked(rig, Relay.Trust.JVM)).hasCauseInstanceOf(ServingException.class);
-            String other = stranger.certificatePem();
-            assertThatThrownBy(() -> asked(rig, Relay.Trust.of("a test", other)))
+            assertThat(asked(rig, PooledUpstreamClient.Trust.of("a test", pem))).isEqualTo(200);
+            assertThat(asked(rig, PooledUpstreamClient.Trust.ANYBODY)).isEqualTo(200);
+            assertThatThrownBy(() -> asked(rig, PooledUpstreamClient.Trust.JVM))
                     .hasCauseInstanceOf(ServingException.class);
-            assertThatThrownBy(() -> Relay.Trust.of("a test", "nothing")).hasMessageContaining("a test");
+            String other = stranger.certificatePem();
+            assertThatThrownBy(() -> asked(rig, PooledUpstreamClient.Trust.of("a test", other)))
+                    .hasCauseInstanceOf(ServingException.class);
+            assertThatThrownBy(() -> PooledUpstreamClient.Trust.of("a test", "nothing"))
+                    .hasMessageContaining("a test");
         }
     }
 
@@ -429,14 +435,14 @@ class TlsTest {
             try (Rig.Raw plain = rig.connect()) {
                 Rig.Reply reply = plain.ask("GET /ok HTTP/1.1\r\nhost: x\r\n\r\n");
                 assertThat(reply.status()).isEqualTo(400);
-                assertThat(reply.text()).contains("this port speaks TLS");
+                assertThat(reply.text()).contains("this port requires TLS");
                 assertThat(plain.closed()).isTrue();
             }
             ManagedChannel plain = NettyChannelBuilder.forAddress("localhost", rig.port)
                     .usePlaintext()
                     .build();
             Status status = refusal(plain);
-            assertThat(status.toString()).contains("this port speaks TLS");
+            assertThat(status.toString()).contains("this port requires TLS");
             plain.shutdownNow();
             try (Rig.Raw other = rig.connect()) {
                 assertThat(other.send("\0\1\2\3").closed()).isTrue();

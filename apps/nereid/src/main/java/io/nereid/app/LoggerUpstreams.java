@@ -8,29 +8,29 @@ import io.nereid.base.ServingException;
 import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.payload.PayloadSettings;
-import io.nereid.transport.Relay;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.proxy.PooledUpstreamClient;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Over what loggers send: the common connections, or others where the settings say whom to trust ({@code caBundle},
- * {@code caCertFile}, {@code tlsSkipVerify} of the section {@code logger}). Thread-safe: guarded by itself.
+ * The HTTP clients of payload loggers: the shared client, or one per trust settings ({@code caBundle}, {@code
+ * caCertFile}, {@code tlsSkipVerify} of the section {@code logger}). Thread-safe: guarded by its own lock.
  */
 final class LoggerUpstreams implements AutoCloseable {
     private static final ResourceStore.Type CONFIG_MAPS = new ResourceStore.Type("", "configmaps");
 
     private final UpstreamClient common;
-    private final Relay.Options options;
+    private final PooledUpstreamClient.Options options;
     private final ResourceStore store;
     private final Function<String, ServiceConfig> configs;
-    private final Map<Relay.Trust, Relay> others = new HashMap<>();
+    private final Map<PooledUpstreamClient.Trust, PooledUpstreamClient> others = new HashMap<>();
 
-    /** @param common stays the caller's */
+    /** @param common the shared client; the caller closes it */
     LoggerUpstreams(
             UpstreamClient common,
-            Relay.Options options,
+            PooledUpstreamClient.Options options,
             ResourceStore store,
             Function<String, ServiceConfig> configs) {
         this.common = common;
@@ -40,26 +40,27 @@ final class LoggerUpstreams implements AutoCloseable {
     }
 
     /**
-     * What a logger sends over; closed with this.
+     * Returns the client for a logger's settings. It is closed with this object.
      *
-     * @throws ServingException FAILED_PRECONDITION when the certificates are not there
+     * @throws ServingException FAILED_PRECONDITION when the certificates are missing
      */
     synchronized UpstreamClient of(String namespace, PayloadSettings settings) {
         String marshaller = settings.marshallerUrl();
         boolean tls = settings.url().startsWith("https:") || marshaller != null && marshaller.startsWith("https:");
-        Relay.Trust trust = tls ? trust(namespace, configs.apply(namespace).logger()) : Relay.Trust.JVM;
-        return trust.equals(Relay.Trust.JVM)
+        PooledUpstreamClient.Trust trust =
+                tls ? trust(namespace, configs.apply(namespace).logger()) : PooledUpstreamClient.Trust.JVM;
+        return trust.equals(PooledUpstreamClient.Trust.JVM)
                 ? common
-                : others.computeIfAbsent(trust, t -> new Relay(options.withTrust(t)));
+                : others.computeIfAbsent(trust, t -> new PooledUpstreamClient(options.withTrust(t)));
     }
 
-    private Relay.Trust trust(String namespace, ServiceConfig.Logger config) {
+    private PooledUpstreamClient.Trust trust(String namespace, ServiceConfig.Logger config) {
         String bundle = config.caBundle();
         if (config.tlsSkipVerify()) {
-            return Relay.Trust.ANYBODY;
+            return PooledUpstreamClient.Trust.ANYBODY;
         }
         if (bundle == null) {
-            return Relay.Trust.JVM;
+            return PooledUpstreamClient.Trust.JVM;
         }
         ObjectNode tree = store.get(new ResourceStore.Key(CONFIG_MAPS, namespace, bundle));
         String pem =
@@ -68,14 +69,14 @@ final class LoggerUpstreams implements AutoCloseable {
         if (pem.isEmpty()) {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
-                    "there is no " + where.substring(4) + ", whose certificates loggers trust",
-                    "apply it in namespace '" + namespace + "', and the service again");
+                    "missing " + where.substring(4) + ", whose certificates loggers trust",
+                    "apply it in namespace '" + namespace + "', then apply the service again");
         }
-        return Relay.Trust.of(where, pem);
+        return PooledUpstreamClient.Trust.of(where, pem);
     }
 
     @Override
     public synchronized void close() {
-        others.values().forEach(Relay::close);
+        others.values().forEach(PooledUpstreamClient::close);
     }
 }

@@ -13,7 +13,7 @@ import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.AccessLog;
 import io.nereid.transport.ServerOptions;
-import io.nereid.transport.TlsOptions;
+import io.nereid.transport.tls.TlsOptions;
 import java.io.PrintWriter;
 import java.net.InetSocketAddress;
 import java.nio.file.Files;
@@ -37,7 +37,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code nereid serve}: runs until it is told to stop. */
+/** {@code nereid serve}: runs the server until SIGTERM or SIGINT. */
 @Command(
         name = "serve",
         mixinStandardHelpOptions = true,
@@ -45,9 +45,9 @@ import picocli.CommandLine.Spec;
         customSynopsis = "nereid serve [OPTIONS] MODELS...",
         description = {
             "Serve the models of one or more directories.",
-            "A directory holds a folder per model, each with numbered version folders; a single model's folder or an"
-                    + " .onnx file will do as well. Models may also be listed: --model_config_file. Every option can"
-                    + " also be given as NEREID_<OPTION>."
+            "A model repository has a directory per model, each with numbered version directories; a single model's"
+                    + " directory or an .onnx file is accepted as well. --model_config_file lists models instead. Every"
+                    + " option can also be set as NEREID_<OPTION>."
         })
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 final class ServeCommand implements Callable<Integer> {
@@ -63,7 +63,7 @@ final class ServeCommand implements Callable<Integer> {
         kserve
     }
 
-    @Parameters(arity = "0..*", paramLabel = "MODELS", description = "Directories of models.")
+    @Parameters(arity = "0..*", paramLabel = "MODELS", description = "Model repositories.")
     private List<Path> repositories = new ArrayList<>();
 
     @Option(names = "--model-repository", paramLabel = "DIR", description = "The same as MODELS; may be repeated.")
@@ -78,13 +78,13 @@ final class ServeCommand implements Callable<Integer> {
     @Option(
             names = "--port",
             defaultValue = "8080",
-            description = "Port for HTTP/1.1, HTTP/2 and gRPC alike; 0 takes a free one (default: ${DEFAULT-VALUE}).")
+            description = "Port for HTTP/1.1, HTTP/2 and gRPC; 0 for any free port (default: ${DEFAULT-VALUE}).")
     private int port;
 
-    @Option(names = "--grpc-port", description = "A further port, for those who want gRPC apart.")
+    @Option(names = "--grpc-port", description = "An additional port for gRPC.")
     private Integer grpcPort;
 
-    @Option(names = "--metrics-port", description = "A further port that serves only /metrics.")
+    @Option(names = "--metrics-port", description = "An additional port that serves only /metrics.")
     private Integer metricsPort;
 
     @Option(
@@ -92,14 +92,14 @@ final class ServeCommand implements Callable<Integer> {
             split = ",",
             paramLabel = "NAME",
             description =
-                    "Also listen on the usual ports of triton (8000, 8001, 8002), tfs (8500, 8501) or kserve (8081).")
+                    "Also listen on the default ports of triton (8000, 8001, 8002), tfs (8500, 8501) or kserve (8081).")
     private List<Compat> compatPorts = new ArrayList<>();
 
     @Option(
             names = "--model-control-mode",
             defaultValue = "poll",
-            description = "poll: follow changes of the directories; none: read them once; explicit: load only what"
-                    + " --load-model and the API ask for (default: ${DEFAULT-VALUE}).")
+            description = "poll: apply changes of the repositories; none: read them once; explicit: load only models"
+                    + " of --load-model and the API (default: ${DEFAULT-VALUE}).")
     private Mode mode;
 
     @Option(
@@ -111,14 +111,13 @@ final class ServeCommand implements Callable<Integer> {
     @Option(
             names = "--load-model",
             paramLabel = "NAME",
-            description = "Model to load at the start in explicit mode; * for all.")
+            description = "Model to load at startup in explicit mode; * for all.")
     private List<String> loadModels = new ArrayList<>();
 
     @Option(
             names = "--drain-timeout",
             defaultValue = "30s",
-            description =
-                    "How long requests under way may take to finish on Ctrl-C or SIGTERM (default: ${DEFAULT-VALUE}).")
+            description = "Time limit for requests in progress on Ctrl-C or SIGTERM (default: ${DEFAULT-VALUE}).")
     private String drainTimeout;
 
     @Option(
@@ -130,37 +129,35 @@ final class ServeCommand implements Callable<Integer> {
     @Option(
             names = "--request-memory",
             defaultValue = "1GiB",
-            description = "Most bytes of request bodies held at once; more is refused (default: ${DEFAULT-VALUE}).")
+            description = "Memory limit for request bodies; requests beyond it are rejected (default:"
+                    + " ${DEFAULT-VALUE}).")
     private String requestMemory;
 
-    @Option(
-            names = "--model-memory",
-            defaultValue = "0B",
-            description = "Most bytes that models may take; 0B for no limit.")
+    @Option(names = "--model-memory", defaultValue = "0B", description = "Memory limit for models; 0B for no limit.")
     private String modelMemory;
 
     @Option(
             names = "--max-queue",
             defaultValue = "10000",
-            description = "Most waiting requests per model (default: ${DEFAULT-VALUE}).")
+            description = "Queue size per model (default: ${DEFAULT-VALUE}).")
     private int maxQueue;
 
     @Option(
             names = "--compute-threads",
             defaultValue = "0",
-            description = "Threads that run models; 0 for one per processor.")
+            description = "Threads that run models; 0 for one per CPU.")
     private int computeThreads;
 
     @Option(
             names = "--io-threads",
             defaultValue = "0",
-            description = "Threads that read and write sockets; 0 for a quarter of the processors.")
+            description = "Threads for socket I/O; 0 for a quarter of the CPUs.")
     private int ioThreads;
 
     @Option(
             names = "--load-threads",
             defaultValue = "4",
-            description = "Models that may load at once (default: ${DEFAULT-VALUE}).")
+            description = "Number of models loaded in parallel (default: ${DEFAULT-VALUE}).")
     private int loadThreads;
 
     @Option(
@@ -172,9 +169,9 @@ final class ServeCommand implements Callable<Integer> {
     @Option(
             names = "--json-floats",
             defaultValue = "widened",
-            description =
-                    "How FP32, FP16 and BF16 values look in JSON answers: widened prints 6.800000190734863, as Triton"
-                            + " and KServe do; shortest prints 6.8 (default: ${DEFAULT-VALUE}).")
+            description = "Format of FP32, FP16 and BF16 values in JSON responses: widened prints 6.800000190734863, as"
+                    + " Triton"
+                    + " and KServe do; shortest prints 6.8 (default: ${DEFAULT-VALUE}).")
     private FloatStyle jsonFloats;
 
     @Option(
@@ -235,12 +232,14 @@ final class ServeCommand implements Callable<Integer> {
         CountDownLatch stopped = new CountDownLatch(1);
         Runtime.getRuntime()
                 .addShutdownHook(io.nereid.base.Threads.named("shutdown").newThread(() -> {
-                    // The log is closed by hooks of its own that run beside this one.
-                    System.err.println(
-                            "nereid: draining (readiness is false; up to " + drainTimeout + " for requests under way)");
+                    // Shutdown hooks run concurrently, and one of them closes the log: hence standard error.
+                    System.err.println("nereid: draining (readiness is false; up to " + drainTimeout
+                            + " for requests in" + " progress)");
                     boolean drained = server.stop(drain);
                     System.err.println(
-                            drained ? "nereid: stopped" : "nereid: stopped; some requests were cut off at the limit");
+                            drained
+                                    ? "nereid: stopped"
+                                    : "nereid: stopped; some requests were aborted at the time" + " limit");
                     System.err.flush();
                     stopped.countDown();
                 }));
@@ -254,7 +253,8 @@ final class ServeCommand implements Callable<Integer> {
         report.print(host, addresses, tls.everywhere() != null || tfs.sslConfigFile != null);
         if (controlPort != 0) {
             out.println("control API on http://" + control.address + ":" + controlPort
-                    + "; apply something: nereid apply -f FILE, or kubectl --server=http://" + control.address + ":"
+                    + "; create resources with: nereid apply -f FILE, or kubectl --server=http://" + control.address
+                    + ":"
                     + controlPort + " apply -f FILE");
             out.flush();
         }
@@ -262,20 +262,20 @@ final class ServeCommand implements Callable<Integer> {
             throw ServingException.of(
                     ErrorCode.FAILED_PRECONDITION,
                     "failed to load all models",
-                    "the table above says why; --exit-on-error=false serves the others");
+                    "see the table above; --exit-on-error=false serves the other models");
         }
         stopped.await();
         return 0;
     }
 
-    /** Other names of our own options count where they are given. */
+    /** Applies the aliases of other servers to this server's own options. */
     private void takeAliases() {
         host = triton.address == null ? host : triton.address;
         port = triton.httpPort == null ? port : triton.httpPort;
         ioThreads = triton.httpThreadCount == null ? ioThreads : triton.httpThreadCount;
         ioThreads = tfs.restApiNumThreads == null ? ioThreads : tfs.restApiNumThreads;
         loadThreads = triton.modelLoadThreadCount == null ? loadThreads : triton.modelLoadThreadCount;
-        // There, 0 stands for loads on the thread that decides, one after the other.
+        // In TensorFlow Serving, 0 means sequential loads on the manager's thread.
         loadThreads = tfs.numLoadThreads == null ? loadThreads : Math.max(1, tfs.numLoadThreads);
         modelMemory = tfs.totalModelMemoryLimitBytes == null ? modelMemory : tfs.totalModelMemoryLimitBytes + "B";
         drainTimeout = triton.exitTimeoutSecs == null ? drainTimeout : triton.exitTimeoutSecs + "s";
@@ -304,7 +304,7 @@ final class ServeCommand implements Callable<Integer> {
             if (!Files.exists(root)) {
                 throw ServingException.of(
                         ErrorCode.NOT_FOUND,
-                        "there is no '" + root + "' (expected a directory of models, a model's folder or a model file)",
+                        "there is no '" + root + "' (expected a model repository, a model's directory or a model file)",
                         "check the path; it is relative to " + Path.of("").toAbsolutePath());
             }
         }
@@ -318,15 +318,15 @@ final class ServeCommand implements Callable<Integer> {
         };
         if (!loadModels.isEmpty() && mode != Mode.explicit) {
             throw ServingException.invalidArgument(
-                    "--load-model needs --model-control-mode explicit, which is " + mode,
-                    "add --model-control-mode explicit, or leave --load-model out to load every model");
+                    "--load-model requires --model-control-mode explicit, which is " + mode,
+                    "add --model-control-mode explicit, or omit --load-model to load every model");
         }
         Map<String, Map<String, String>> settings = new HashMap<>();
         for (String setting : backendConfig) {
             int comma = setting.indexOf(',');
             int equals = setting.indexOf('=', comma + 1);
             if (comma < 0 && equals > 0) {
-                // Without a backend the setting is every backend's that knows it.
+                // A setting without a backend applies to every backend that knows it.
                 settings.computeIfAbsent("", b -> new HashMap<>())
                         .put(setting.substring(0, equals), setting.substring(equals + 1));
                 continue;
@@ -428,7 +428,7 @@ final class ServeCommand implements Callable<Integer> {
         }
     }
 
-    /** Writes a line a request to the log named {@code access}. */
+    /** Writes a line per request to the logger {@code access}. Thread-safe. */
     private static final class AccessLogger implements AccessLog {
         private final org.slf4j.Logger log = LoggerFactory.getLogger("access");
 

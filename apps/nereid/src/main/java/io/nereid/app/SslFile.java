@@ -4,25 +4,25 @@ package io.nereid.app;
 
 import io.nereid.base.ServingException;
 import io.nereid.repository.tfserving.SslConfig;
-import io.nereid.transport.TlsOptions;
-import io.nereid.transport.TlsOptions.ClientVerify;
-import io.nereid.transport.TlsOptions.Pem;
+import io.nereid.transport.tls.TlsOptions;
+import io.nereid.transport.tls.TlsOptions.ClientVerify;
+import io.nereid.transport.tls.TlsOptions.Pem;
 import java.nio.file.Path;
 import java.util.function.Function;
 
-/** TensorFlow Serving's {@code --ssl_config_file} as the transport's options. Has no state. */
+/** Converts TensorFlow Serving's {@code --ssl_config_file} to the transport's TLS options. Stateless. */
 final class SslFile {
     private SslFile() {}
 
-    /** Keys and certificates of a file, which are read again when it changes. */
+    /** Reads the key and the certificates of the file, which are reloaded when it changes. */
     static TlsOptions tls(Path file) {
         SslConfig now = SslConfig.read(file);
         TlsOptions tls = TlsOptions.of(part(file, SslConfig::serverCert), part(file, SslConfig::serverKey));
         if (now.customCa().isEmpty()) {
             if (now.clientVerify()) {
                 throw ServingException.invalidArgument(
-                        "'" + file + "' asks for clients to be verified (client_verify), but not by whose certificates",
-                        "add custom_ca with the certificates of those who sign your clients' certificates");
+                        "'" + file + "' sets client_verify, but no certificates to verify clients against",
+                        "add custom_ca with the CA certificates of your clients");
             }
             return tls;
         }

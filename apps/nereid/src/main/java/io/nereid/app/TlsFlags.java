@@ -4,23 +4,22 @@ package io.nereid.app;
 
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
-import io.nereid.transport.TlsOptions;
-import io.nereid.transport.TlsOptions.ClientVerify;
-import io.nereid.transport.TlsOptions.Pem;
+import io.nereid.transport.tls.TlsOptions;
+import io.nereid.transport.tls.TlsOptions.ClientVerify;
+import io.nereid.transport.tls.TlsOptions.Pem;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** Encryption of connections: this server's options, and those of {@code tritonserver}. Set by picocli, then only read. */
+/** The TLS options of this server and of {@code tritonserver}. Set by picocli, then only read. */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 final class TlsFlags {
     @Option(
             names = "--tls-cert",
             paramLabel = "FILE",
-            description =
-                    "Encrypt every port: the server's certificate and those above it, as PEM. Read again when it changes.")
+            description = "Encrypt every port: the server's certificate chain, as PEM. Reloaded when it changes.")
     Path cert;
 
     @Option(names = "--tls-key", paramLabel = "FILE", description = "The certificate's private key, as PEM.")
@@ -29,14 +28,14 @@ final class TlsFlags {
     @Option(
             names = "--tls-client-ca",
             paramLabel = "FILE",
-            description = "Authorities whose clients are known, as PEM (see --tls-client-verify).")
+            description = "CA certificates of clients, as PEM (see --tls-client-verify).")
     Path clientCa;
 
     @Option(
             names = "--tls-client-verify",
             paramLabel = "none|optional|required",
             description =
-                    "Whether clients must show a certificate (default: required with --tls-client-ca, else none).")
+                    "Whether clients must present a certificate (default: required with --tls-client-ca, else none).")
     ClientVerify clientVerify;
 
     @Option(
@@ -49,7 +48,7 @@ final class TlsFlags {
     @Option(
             names = "--tls-reload-interval",
             paramLabel = "TIME",
-            description = "How often the files are looked at (default: 3s).")
+            description = "Poll interval for changes of the files (default: 3s).")
     String reloadInterval;
 
     @Option(
@@ -58,7 +57,7 @@ final class TlsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Encrypt --grpc-port, or --port where there is none, with --grpc-server-cert and -key.")
+            description = "Encrypt --grpc-port, or --port without one, with --grpc-server-cert and -key.")
     boolean grpcUseSsl;
 
     @Option(
@@ -67,7 +66,7 @@ final class TlsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "As --grpc-use-ssl; clients must show a certificate of --grpc-root-cert.")
+            description = "As --grpc-use-ssl; clients must present a certificate of --grpc-root-cert.")
     boolean grpcMutual;
 
     @Option(names = "--grpc-server-cert", hidden = true)
@@ -79,12 +78,13 @@ final class TlsFlags {
     @Option(names = "--grpc-root-cert", hidden = true)
     Path grpcRoot;
 
-    /** For every port; null when connections are not encrypted. */
-    @Nullable TlsOptions everywhere() {
+    /** Returns the TLS options of all ports; null without encryption. */
+    @Nullable
+    TlsOptions everywhere() {
         if (cert == null && key == null) {
             if (clientCa != null || clientVerify != null || !protocols.isEmpty() || reloadInterval != null) {
                 throw ServingException.invalidArgument(
-                        "--tls-client-ca, --tls-client-verify, --tls-protocols and --tls-reload-interval say nothing"
+                        "--tls-client-ca, --tls-client-verify, --tls-protocols and --tls-reload-interval have no effect"
                                 + " without a certificate",
                         "add --tls-cert FILE --tls-key FILE");
             }
@@ -95,8 +95,8 @@ final class TlsFlags {
                 clientVerify != null ? clientVerify : clientCa == null ? ClientVerify.NONE : ClientVerify.REQUIRED;
         if (verify != ClientVerify.NONE && clientCa == null) {
             throw ServingException.invalidArgument(
-                    "--tls-client-verify " + verify + " needs --tls-client-ca",
-                    "name the file with the certificates of those who sign your clients' certificates");
+                    "--tls-client-verify " + verify + " requires --tls-client-ca",
+                    "set it to the file with the CA certificates of your clients");
         }
         if (clientCa != null) {
             tls = tls.withClients(Pem.file(clientCa), verify);
@@ -107,12 +107,14 @@ final class TlsFlags {
         return reloadInterval == null ? tls : tls.withReloadInterval(Units.duration(reloadInterval));
     }
 
-    /** For gRPC's port alone, as Triton has it; null for none. */
-    @Nullable TlsOptions grpc() {
+    /** Returns the TLS options of the gRPC port, by Triton's options; null without encryption. */
+    @Nullable
+    TlsOptions grpc() {
         if (!grpcUseSsl && !grpcMutual) {
             if (grpcCert != null || grpcKey != null || grpcRoot != null) {
                 throw ServingException.invalidArgument(
-                        "--grpc-server-cert, --grpc-server-key and --grpc-root-cert say nothing without --grpc-use-ssl",
+                        "--grpc-server-cert, --grpc-server-key and --grpc-root-cert have no effect without"
+                                + " --grpc-use-ssl",
                         "add --grpc-use-ssl");
             }
             return null;
@@ -122,7 +124,7 @@ final class TlsFlags {
             return tls;
         }
         if (grpcRoot == null) {
-            throw ServingException.invalidArgument("--grpc-use-ssl-mutual needs --grpc-root-cert");
+            throw ServingException.invalidArgument("--grpc-use-ssl-mutual requires --grpc-root-cert");
         }
         return tls.withClients(Pem.file(grpcRoot), ClientVerify.REQUIRED);
     }
@@ -130,8 +132,8 @@ final class TlsFlags {
     private static TlsOptions of(String certName, @Nullable Path cert, String keyName, @Nullable Path key) {
         if (cert == null || key == null) {
             throw ServingException.invalidArgument(
-                    (cert == null ? certName : keyName) + " is missing (a certificate goes with its key)",
-                    "give both " + certName + " and " + keyName);
+                    (cert == null ? certName : keyName) + " is missing (a certificate needs its key)",
+                    "set both " + certName + " and " + keyName);
         }
         return TlsOptions.of(Pem.file(cert), Pem.file(key));
     }

@@ -16,8 +16,8 @@ import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.RuntimeSelection;
 import io.nereid.control.store.DiskStore;
-import io.nereid.transport.Server;
 import io.nereid.transport.ServerOptions;
+import io.nereid.transport.server.Server;
 import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
@@ -38,16 +38,16 @@ import picocli.CommandLine;
 class ControlCommandsTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final String IRIS = """
-            apiVersion: serving.kserve.io/v1beta1
-            kind: InferenceService
-            metadata: {name: iris}
-            spec:
-              predictor:
-                minReplicas: 1
-                model:
-                  modelFormat: {name: sklearn}
-                  storageUri: file:///models/iris
-            """;
+        apiVersion: serving.kserve.io/v1beta1
+        kind: InferenceService
+        metadata: {name: iris}
+        spec:
+          predictor:
+            minReplicas: 1
+            model:
+              modelFormat: {name: sklearn}
+              storageUri: file:///models/iris
+        """;
 
     @TempDir
     private Path dir;
@@ -149,7 +149,7 @@ class ControlCommandsTest {
                         "-f",
                         dir.resolve("many/deep").toString()))
                 .isZero();
-        assertThat(err.toString()).contains("Warning: namespace \"other\" was not there and has been created");
+        assertThat(err.toString()).contains("Warning: namespace \"other\" did not exist and has been created");
         assertThat(run("get", "isvc", "-A")).isZero();
         assertThat(out.toString()).containsPattern("default +a ").containsPattern("other +c ");
         assertThat(run("apply", "-f", dir.resolve("absent").toString())).isEqualTo(1);
@@ -253,7 +253,7 @@ class ControlCommandsTest {
         later.get();
         timer.shutdownNow();
         assertThat(run("wait", "isvc/nope")).isEqualTo(1);
-        assertThat(err.toString()).contains("nope is not there");
+        assertThat(err.toString()).contains("nope does not exist");
         assertThat(run("wait", "isvc/iris", "--for=sun")).isEqualTo(1);
         assertThat(err.toString()).contains("--for=sun is not known");
     }
@@ -317,7 +317,7 @@ class ControlCommandsTest {
         url = "http://127.0.0.1:1";
         assertThat(run("get", "isvc")).isEqualTo(1);
         assertThat(err.toString())
-                .contains("no control API answers at http://127.0.0.1:1")
+                .contains("no control API responds at http://127.0.0.1:1")
                 .contains("nereid serve --control");
         url = there;
     }

@@ -14,8 +14,8 @@ import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.store.DiskStore;
 import io.nereid.payload.PayloadSettings;
-import io.nereid.transport.Relay;
 import io.nereid.transport.api.UpstreamClient;
+import io.nereid.transport.proxy.PooledUpstreamClient;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -31,7 +31,7 @@ class LoggerUpstreamsTest {
     @TempDir
     private Path dir;
 
-    private final Relay common = new Relay(Relay.Options.DEFAULT);
+    private final PooledUpstreamClient common = new PooledUpstreamClient(PooledUpstreamClient.Options.DEFAULT);
     private ResourceStore store;
     private String section = "{}";
     private LoggerUpstreams upstreams;
@@ -39,7 +39,7 @@ class LoggerUpstreamsTest {
     @BeforeEach
     void start() {
         store = DiskStore.open(dir, Clock.system());
-        upstreams = new LoggerUpstreams(common, Relay.Options.DEFAULT, store, namespace -> config());
+        upstreams = new LoggerUpstreams(common, PooledUpstreamClient.Options.DEFAULT, store, namespace -> config());
     }
 
     @AfterEach

@@ -6,7 +6,6 @@ import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.tensor.Shape;
 import io.nereid.tensor.Tensor;
-import io.nereid.transport.Server;
 import io.nereid.transport.ServerOptions;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
@@ -15,14 +14,15 @@ import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.HttpRoute;
 import io.nereid.transport.api.ProtocolCodec;
 import io.nereid.transport.api.ResponseBody;
+import io.nereid.transport.server.Server;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * The same transport as the server's, answering without a look at the request: what is left of a request's price when
- * protocol, engine and model are taken away. Arguments: port, bytes of tensor in each reply (0 for {@code {}} and the
- * empty message). Immutable.
+ * A no-op server: the server's transport with constant responses. It is the baseline of a request's cost without
+ * protocol, engine and model. Arguments: port, bytes of tensor in each reply (0 for {@code {}} and the empty message).
+ * Immutable.
  */
 public final class NothingServer implements ProtocolCodec {
     private static final byte[] NOTHING = "{}".getBytes(StandardCharsets.US_ASCII);

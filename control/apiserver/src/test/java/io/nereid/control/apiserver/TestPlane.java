@@ -10,8 +10,8 @@ import io.nereid.control.core.Observed;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.RuntimeSelection;
 import io.nereid.control.store.DiskStore;
-import io.nereid.transport.Server;
 import io.nereid.transport.ServerOptions;
+import io.nereid.transport.server.Server;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -23,9 +23,9 @@ import java.util.concurrent.ConcurrentSkipListMap;
 /** An API server over a store on disk, on a free port. */
 final class TestPlane implements AutoCloseable {
     final ResourceStore store;
-    /** What runs of any service, by revision. */
+    /** The states of the workloads of all services, by revision. */
     final Map<String, Observed.State> states = new ConcurrentSkipListMap<>();
-    /** What was written, by revision. */
+    /** The log lines by revision. */
     final Map<String, List<String>> lines = new ConcurrentHashMap<>();
 
     private final ApiServer api;
@@ -66,7 +66,7 @@ final class TestPlane implements AutoCloseable {
         return port;
     }
 
-    /** Requests that are not answered yet. */
+    /** The number of requests in flight. */
     long inFlight() {
         return server.stats().inFlight();
     }

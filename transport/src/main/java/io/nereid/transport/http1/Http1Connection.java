@@ -1,0 +1,791 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport.http1;
+
+import io.nereid.base.ErrorCode;
+import io.nereid.base.ServingException;
+import io.nereid.tensor.MemoryRegion;
+import io.nereid.transport.AccessLog;
+import io.nereid.transport.ServerContext;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.codec.BodyReceiveAllocator;
+import io.nereid.transport.codec.ContentEncoding;
+import io.nereid.transport.codec.GatheringWrite;
+import io.nereid.transport.exchange.AbstractHttpExchange;
+import io.nereid.transport.exchange.CompiledRoutes;
+import io.nereid.transport.exchange.VirtualHostResolver;
+import io.nereid.transport.routing.RequestLine;
+import io.nereid.transport.routing.RouteTable;
+import io.nereid.transport.tls.TlsContext;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundBuffer;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.EventLoop;
+import io.netty.channel.socket.DuplexChannel;
+import io.netty.handler.ssl.SslHandler;
+import io.netty.util.concurrent.Future;
+import io.netty.util.concurrent.GenericFutureListener;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.net.SocketAddress;
+import java.nio.channels.ClosedChannelException;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One HTTP/1.x server connection, a state machine over the bytes received. It serves one request at a time: head, body,
+ * handler, response. Bytes of pipelined requests wait in {@link #held} until the present response has been written, so
+ * that responses leave in the order of the requests.
+ *
+ * <p>A body of known length is read from the socket straight into the buffer that becomes the request's body (see
+ * {@link BodyReceiveAllocator}); there is no copy. Confined to the channel's event loop, but for {@link #draining()}.
+ */
+public final class Http1Connection extends ChannelInboundHandlerAdapter {
+    private enum State {
+        /** Between requests, or within a request line and headers. */
+        HEAD,
+        /** Within a body of known length. */
+        BODY,
+        /** Within a chunked body. */
+        CHUNKS,
+        /** Within a body that is read and dropped; the error response is sent after it. */
+        SKIP,
+        /** The request is complete and its response is not; further input is held. */
+        ANSWER,
+        /** The last response has been written; further input is dropped until the connection closes. */
+        DISCARD
+    }
+
+    private static final Logger LOG = LoggerFactory.getLogger(Http1Connection.class);
+    private static final byte[] CONTINUE = "HTTP/1.1 100 Continue\r\n\r\n".getBytes(StandardCharsets.US_ASCII);
+
+    /**
+     * Bodies up to this size are read and dropped, so that the connection stays open after a request without a route.
+     */
+    private static final int MAX_SKIPPED = 64 << 10;
+
+    /** More pipelined bytes than this are left in the socket until the present request is answered. */
+    private static final int MAX_HELD = 64 << 10;
+
+    private static final int BODY_BYTES_PER_SECOND = 64 << 10;
+    private static final long LINGER_MILLIS = 2000;
+
+    private final ServerContext server;
+    private final VirtualHostResolver sites;
+    private final BodyReceiveAllocator reads;
+    private @Nullable ChannelHandlerContext context;
+    private @Nullable String peer;
+    private State state = State.HEAD;
+
+    /** The bytes received of an incomplete head; the three positions below are indexes into it. */
+    private byte[] partial = new byte[512];
+
+    private int partialLength;
+
+    /** Up to here there is no further line end; {@link #scan} goes on from here. */
+    private int scanned;
+
+    private int lineStart;
+
+    /** Where the request line begins, after any empty lines. */
+    private int headStart;
+
+    /** The head parsed last, kept to recognise an equal one without parsing it. */
+    private @Nullable Http1RequestHead last;
+
+    /** The line of the present request with its route, and the line without a route that it was made from. */
+    private @Nullable RequestLine routed;
+
+    private @Nullable RequestLine unrouted;
+    private @Nullable CompiledRoutes site;
+    private volatile boolean draining;
+
+    private long arrivedNanos;
+    private long activeNanos;
+    private long bodyDueNanos;
+    private long unsentBefore;
+    private @Nullable ByteBuf body;
+    private @Nullable ChunkedBodyDecoder chunks;
+    private long skip;
+    private @Nullable HttpReply skippedReply;
+    private @Nullable Http1Exchange current;
+
+    /** Pipelined bytes that wait for the end of the present exchange. */
+    private @Nullable ByteBuf held;
+
+    /** Between channelRead and channelReadComplete: writes are flushed once, at the end of the read loop. */
+    private boolean reading;
+
+    /** Within {@link #consume}: a response written now must not start another pass over {@code held}. */
+    private boolean consuming;
+
+    private boolean unflushed;
+    private @Nullable ScheduledFuture<?> timer;
+
+    public Http1Connection(ServerContext server, VirtualHostResolver sites, BodyReceiveAllocator reads) {
+        this.server = server;
+        this.sites = sites;
+        this.reads = reads;
+    }
+
+    private ChannelHandlerContext context() {
+        return java.util.Objects.requireNonNull(context);
+    }
+
+    EventLoop loop() {
+        return context().channel().eventLoop();
+    }
+
+    SocketAddress remote() {
+        SocketAddress remote = context().channel().remoteAddress();
+        return remote == null ? new java.net.InetSocketAddress(0) : remote;
+    }
+
+    /** Whether the connection is encrypted. */
+    boolean secure() {
+        return context().pipeline().get(io.netty.handler.ssl.SslHandler.class) != null;
+    }
+
+    /** The subject of the client's certificate; null when it has shown none. */
+    @Nullable
+    String peer() {
+        return peer;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        context = ctx;
+        peer = TlsContext.peer(ctx);
+        activeNanos = server.nanos();
+        arrivedNanos = activeNanos;
+        long period = Math.min(
+                        server.options.idleTimeout().toMillis(),
+                        server.options.requestTimeout().toMillis())
+                / 2;
+        period = Math.max(20, Math.min(period, 30_000));
+        timer = ctx.channel().eventLoop().scheduleAtFixedRate(this::watch, period, period, TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf in = (ByteBuf) message;
+        reading = true;
+        ByteBuf open = body;
+        if (open != null && reads.issued(in)) {
+            // the socket wrote into the body's own memory: only the writer index has to move
+            open.writerIndex(open.writerIndex() + in.readableBytes());
+            in.release();
+            if (!open.isWritable()) {
+                bodyComplete();
+            }
+            return;
+        }
+        if (held != null) {
+            hold(in);
+            return;
+        }
+        try {
+            consume(in);
+        } finally {
+            in.release();
+        }
+    }
+
+    @Override
+    public void channelReadComplete(ChannelHandlerContext ctx) {
+        reading = false;
+        if (unflushed) {
+            unflushed = false;
+            ctx.flush();
+        }
+    }
+
+    private void consume(ByteBuf in) {
+        consuming = true;
+        try {
+            while (in.isReadable()) {
+                switch (state) {
+                    case HEAD -> readHead(in);
+                    case BODY -> {
+                        ByteBuf open = java.util.Objects.requireNonNull(body);
+                        open.writeBytes(in, Math.min(in.readableBytes(), open.writableBytes()));
+                        if (!open.isWritable()) {
+                            bodyComplete();
+                        }
+                    }
+                    case CHUNKS -> readChunks(in);
+                    case SKIP -> {
+                        int n = (int) Math.min(skip, in.readableBytes());
+                        in.skipBytes(n);
+                        skip -= n;
+                        if (skip == 0) {
+                            skipped();
+                        }
+                    }
+                    case ANSWER -> {
+                        hold(in.readRetainedSlice(in.readableBytes()));
+                        return;
+                    }
+                    case DISCARD -> in.skipBytes(in.readableBytes());
+                }
+            }
+        } finally {
+            consuming = false;
+        }
+    }
+
+    /**
+     * Keeps pipelined bytes; takes {@code in} over. Beyond {@link #MAX_HELD} reading stops, so that a client which
+     * pipelines without end is stopped by TCP flow control and not by the server's memory.
+     */
+    private void hold(ByteBuf in) {
+        ByteBuf before = held;
+        if (before == null) {
+            held = in;
+        } else {
+            ByteBuf both = context().alloc().directBuffer(before.readableBytes() + in.readableBytes());
+            both.writeBytes(before).writeBytes(in);
+            before.release();
+            in.release();
+            held = both;
+        }
+        if (java.util.Objects.requireNonNull(held).readableBytes() > MAX_HELD) {
+            context().channel().config().setAutoRead(false);
+        }
+    }
+
+    private void readHead(ByteBuf in) {
+        Http1RequestHead before = last;
+        if (partialLength == 0) {
+            // clients repeat their head byte for byte from request to request: reuse the parsed one
+            if (before != null && in.readableBytes() >= before.bytes.length) {
+                int length = before.bytes.length;
+                if (partial.length < length) {
+                    partial = new byte[length];
+                }
+                in.getBytes(in.readerIndex(), partial, 0, length);
+                if (Arrays.equals(partial, 0, length, before.bytes, 0, length)) {
+                    in.skipBytes(length);
+                    arrivedNanos = server.nanos();
+                    begin(before);
+                    return;
+                }
+            }
+            arrivedNanos = server.nanos();
+        }
+        int most = server.options.maxHeadBytes();
+        while (in.isReadable()) {
+            // copy in steps that double, so that the body which follows a short head is not copied along with it;
+            // 4 bytes beyond the limit leave space for the CRLF CRLF that ends a head of exactly the limit
+            int n = Math.min(in.readableBytes(), Math.max(512, partialLength));
+            n = Math.min(n, most + 4 - partialLength);
+            if (n == 0) {
+                // still within the first line: the URI is too long (414); otherwise the headers are (431)
+                refuse(lineStart == 0 ? 414 : 431, "the request head is larger than " + most + " bytes");
+                return;
+            }
+            if (partialLength + n > partial.length) {
+                partial = Arrays.copyOf(partial, Math.max(2 * partial.length, partialLength + n));
+            }
+            int from = partialLength;
+            in.getBytes(in.readerIndex(), partial, from, n);
+            partialLength += n;
+            int end = scan();
+            if (end < 0) {
+                return;
+            }
+            if (end > 0) {
+                in.skipBytes(end - from);
+                byte[] bytes = Arrays.copyOfRange(partial, headStart, end);
+                clearPartial();
+                Http1RequestHead head = Http1RequestHead.parse(bytes, sites.alone() ? sites.own() : null, before);
+                if (head.refusal() == null) {
+                    last = head;
+                }
+                begin(head);
+                return;
+            }
+            in.skipBytes(n);
+        }
+    }
+
+    private void clearPartial() {
+        partialLength = 0;
+        scanned = 0;
+        lineStart = 0;
+        headStart = 0;
+    }
+
+    /**
+     * Looks for the empty line that ends the head. A line that ends in a bare LF is rejected (RFC 9112 allows to accept
+     * it): proxies and servers that disagree on line ends can be made to disagree on where a request begins.
+     *
+     * @return the end of the head in {@code partial}; 0 when it has not arrived yet, -1 when an error was sent
+     */
+    private int scan() {
+        byte[] b = partial;
+        for (int i = scanned; i < partialLength; i++) {
+            if (b[i] != '\n') {
+                continue;
+            }
+            if (i == 0 || b[i - 1] != '\r') {
+                refuse(400, "bare LF in the request head");
+                return -1;
+            }
+            if (i == lineStart + 1) {
+                if (lineStart > headStart) {
+                    return i + 1;
+                }
+                headStart = i + 1; // empty lines before a request are ignored
+            }
+            lineStart = i + 1;
+        }
+        scanned = partialLength;
+        return 0;
+    }
+
+    /** Acts on a complete head: rejects the request, dispatches it, or prepares to receive its body. */
+    private void begin(Http1RequestHead head) {
+        Http1RequestHead.Refusal refusal = head.refusal();
+        if (refusal != null) {
+            last = head;
+            refuse(refusal.status(), refusal.text());
+            return;
+        }
+        long length = head.contentLength();
+        boolean chunked = head.chunked();
+        RequestLine line = sites.alone() ? head.line() : route(head);
+        routed = line;
+        RouteTable.Match match = line.match();
+        boolean hasBody = chunked || length > 0;
+        ContentEncoding encoding =
+                hasBody ? ContentEncoding.of(head.header("content-encoding")) : ContentEncoding.IDENTITY;
+        if (match.route() == null || encoding == null) {
+            // a small body is skipped to keep the connection; with a large or chunked one the connection is closed, and
+            // a client that waits for 100 Continue never sends its body
+            server.stats.requestRejected();
+            HttpReply reply =
+                    encoding == null ? AbstractHttpExchange.unsupportedEncoding() : AbstractHttpExchange.missing(match);
+            if (chunked || length > MAX_SKIPPED || head.expectsContinue()) {
+                refuse(reply);
+            } else {
+                skip = length;
+                skippedReply = reply;
+                state = State.SKIP;
+                last = head;
+                if (length == 0) {
+                    skipped();
+                }
+            }
+            return;
+        }
+        if (!hasBody) {
+            dispatch(head, Unpooled.EMPTY_BUFFER, 0, 0);
+            return;
+        }
+        int most = server.options.maxBodyBytes();
+        if (length > most) {
+            refuse(413, "the request body of " + length + " bytes is larger than the limit of " + most + " bytes");
+            return;
+        }
+        last = head;
+        // slow bodies are allowed in proportion to their length, so that a slow client cannot hold memory for ever
+        bodyDueNanos = arrivedNanos
+                + server.options.requestTimeout().toNanos()
+                + (chunked ? most : length) / BODY_BYTES_PER_SECOND * 1_000_000_000L;
+        if (chunked) {
+            chunks = new ChunkedBodyDecoder(server.options.budget(), most, server.options.maxHeadBytes());
+            state = State.CHUNKS;
+        } else {
+            if (!server.options.budget().tryReserve(length)) {
+                refuse(
+                        429,
+                        "cannot accept a request body of " + length + " bytes: the server's limit of "
+                                + server.options.budget().limit()
+                                + " bytes of requests in flight is reached (retry later)");
+                return;
+            }
+            ByteBuf buffer = GatheringWrite.exact((int) length);
+            body = buffer;
+            reads.target(buffer);
+            state = State.BODY;
+        }
+        if (head.expectsContinue()) {
+            write(Unpooled.wrappedBuffer(CONTINUE));
+        }
+    }
+
+    /** Resolves the virtual host and then the route of a request; reuses the previous result when both are the same. */
+    private RequestLine route(Http1RequestHead head) {
+        RequestLine plain = head.line();
+        CompiledRoutes found;
+        try {
+            found = sites.find(head);
+        } catch (ServingException e) {
+            site = null;
+            return VirtualHostResolver.refused(plain, e);
+        }
+        RequestLine before = routed;
+        if (found == site && plain == unrouted && before != null) {
+            return before;
+        }
+        site = found;
+        unrouted = plain;
+        return found.line(plain);
+    }
+
+    /** Whether the connection closes after the present response. Any thread. */
+    boolean draining() {
+        return draining;
+    }
+
+    private void bodyComplete() {
+        ByteBuf complete = java.util.Objects.requireNonNull(body);
+        body = null;
+        reads.target(null);
+        int length = complete.writerIndex();
+        dispatch(java.util.Objects.requireNonNull(last), complete, length, length);
+    }
+
+    private void readChunks(ByteBuf in) {
+        ChunkedBodyDecoder reader = java.util.Objects.requireNonNull(chunks);
+        try {
+            if (!reader.read(in)) {
+                return;
+            }
+        } catch (ServingException e) {
+            in.skipBytes(in.readableBytes());
+            refuse(e.code() == ErrorCode.INVALID_ARGUMENT ? 400 : 413, e.describe());
+            return;
+        }
+        int reserved = reader.reserved();
+        chunks = null;
+        ByteBuf complete = reader.take();
+        dispatch(java.util.Objects.requireNonNull(last), complete, complete.readableBytes(), reserved);
+    }
+
+    /** Sends the error response that was due once the body had been skipped. */
+    private void skipped() {
+        HttpReply reply = java.util.Objects.requireNonNull(skippedReply);
+        skippedReply = null;
+        Http1Exchange exchange = new Http1Exchange(
+                server,
+                this,
+                java.util.Objects.requireNonNull(last),
+                java.util.Objects.requireNonNull(routed),
+                MemoryRegion.empty(),
+                0,
+                0,
+                arrivedNanos);
+        state = State.ANSWER;
+        current = exchange;
+        server.stats.exchangeStarted();
+        exchange.reply(reply);
+    }
+
+    /** Hands a complete request to its handler; takes over the body and its reservation in the budget. */
+    private void dispatch(Http1RequestHead head, ByteBuf complete, int bytesIn, long reserved) {
+        ByteBuf plain = complete;
+        long taken = reserved;
+        HttpReply failure = null;
+        if (bytesIn > 0) {
+            ContentEncoding encoding = ContentEncoding.of(head.header("content-encoding"));
+            if (encoding != null && encoding != ContentEncoding.IDENTITY) {
+                try {
+                    plain = encoding.inflate(complete, server.options.maxBodyBytes(), server.options.budget());
+                    taken = plain.capacity();
+                    server.options.budget().release(reserved);
+                    complete.release();
+                } catch (ServingException e) {
+                    int status = e.remedy() != null ? 429 : e.code() == ErrorCode.RESOURCE_EXHAUSTED ? 413 : 400;
+                    failure = HttpReply.error(status, e.describe());
+                }
+            }
+        }
+        Http1Exchange exchange = new Http1Exchange(
+                server,
+                this,
+                head,
+                java.util.Objects.requireNonNull(routed),
+                MemoryRegion.ofByteBuf(plain),
+                bytesIn,
+                taken,
+                arrivedNanos);
+        state = State.ANSWER;
+        current = exchange;
+        if (failure != null) {
+            server.stats.requestRejected();
+            server.stats.exchangeStarted();
+            exchange.reply(failure);
+        } else {
+            exchange.dispatch();
+        }
+    }
+
+    /**
+     * Writes the response, or the end of a streamed one, and goes on with the next request. Event loop only; takes the
+     * buffers over.
+     */
+    void answered(Http1Exchange exchange, ByteBuf[] parts, boolean keep, long nowNanos) {
+        ChannelHandlerContext ctx = context();
+        if (current != exchange || !ctx.channel().isActive()) {
+            // the client has left, or the connection was closed meanwhile
+            GatheringWrite.release(parts);
+            return;
+        }
+        current = null;
+        activeNanos = nowNanos;
+        // draining may have begun after the response was encoded on another thread and before it arrived here
+        if (!keep || draining) {
+            writeLast(parts, false);
+            return;
+        }
+        state = State.HEAD;
+        for (ByteBuf part : parts) {
+            write(part);
+        }
+        ByteBuf waiting = held;
+        if (waiting != null && !consuming) {
+            // serve the pipelined requests; their responses are flushed together
+            held = null;
+            ctx.channel().config().setAutoRead(ctx.channel().isWritable());
+            boolean outer = reading;
+            reading = true;
+            try {
+                consume(waiting);
+            } finally {
+                waiting.release();
+                reading = outer;
+            }
+            if (!outer && unflushed) {
+                unflushed = false;
+                ctx.flush();
+            }
+        }
+    }
+
+    /** Writes part of a streamed response. Event loop only; takes the buffers over. */
+    void streamed(Http1Exchange exchange, ByteBuf[] parts, GenericFutureListener<Future<Void>> written) {
+        ChannelHandlerContext ctx = context();
+        ChannelPromise promise = ctx.newPromise();
+        promise.addListener(written);
+        if (current != exchange || !ctx.channel().isActive()) {
+            GatheringWrite.release(parts);
+            promise.setFailure(new ClosedChannelException());
+            return;
+        }
+        for (int i = 0; i < parts.length - 1; i++) {
+            ctx.write(parts[i], ctx.voidPromise());
+        }
+        ctx.write(parts[parts.length - 1], promise);
+        if (reading) {
+            unflushed = true;
+        } else {
+            ctx.flush();
+        }
+    }
+
+    /** Closes the connection within a response, which the client then sees as truncated. Event loop only. */
+    void broken(Http1Exchange exchange) {
+        if (current == exchange) {
+            context().close();
+        }
+    }
+
+    private void write(ByteBuf part) {
+        ChannelHandlerContext ctx = context();
+        ctx.write(part, ctx.voidPromise());
+        if (reading) {
+            unflushed = true;
+        } else {
+            ctx.flush();
+        }
+    }
+
+    private void refuse(int status, String text) {
+        server.stats.requestRejected();
+        refuse(HttpReply.error(status, text));
+    }
+
+    /**
+     * Sends an error without a handler and closes the connection: the end of the request is unknown or its body is not
+     * going to be read, so the next request cannot be found.
+     */
+    private void refuse(HttpReply reply) {
+        AccessLog log = server.options.accessLog();
+        long now = server.nanos();
+        if (log != null) {
+            Http1RequestHead head = last;
+            RequestLine line = partialLength > 0 || head == null ? null : head.lineOrNull();
+            log.finished(new AccessLog.Entry(
+                    "HTTP/1.1",
+                    line == null ? "-" : line.method(),
+                    line == null ? "-" : line.sent(),
+                    reply.status(),
+                    0,
+                    reply.content().length(),
+                    now - arrivedNanos,
+                    remote(),
+                    line == null || head == null ? null : head.header("x-request-id"),
+                    peer));
+        }
+        writeLast(Http1ResponseEncoder.render(reply, ContentEncoding.IDENTITY, server.dateLine(now), 0, false), true);
+    }
+
+    /**
+     * Writes the last response of the connection. With {@code linger} the output is shut down and input is read and
+     * dropped for a while: closing a socket with unread input sends a reset, which can destroy the response before the
+     * client has read it.
+     */
+    private void writeLast(ByteBuf[] parts, boolean linger) {
+        ChannelHandlerContext ctx = context();
+        dropInput();
+        state = State.DISCARD;
+        for (int i = 0; i < parts.length - 1; i++) {
+            ctx.write(parts[i], ctx.voidPromise());
+        }
+        ChannelPromise written = ctx.newPromise();
+        if (linger && ctx.channel() instanceof DuplexChannel duplex) {
+            written.addListener(f -> {
+                if (f.isSuccess()) {
+                    SslHandler tls = ctx.pipeline().get(SslHandler.class);
+                    if (tls == null) {
+                        duplex.shutdownOutput();
+                    } else {
+                        tls.closeOutbound().addListener(notified -> duplex.shutdownOutput());
+                    }
+                    duplex.config().setAutoRead(true);
+                    loop().schedule(() -> duplex.close(), LINGER_MILLIS, TimeUnit.MILLISECONDS);
+                } else {
+                    duplex.close();
+                }
+            });
+        } else {
+            written.addListener(ChannelFutureListener.CLOSE);
+        }
+        ctx.writeAndFlush(parts[parts.length - 1], written);
+    }
+
+    private void dropInput() {
+        clearPartial();
+        ByteBuf waiting = held;
+        if (waiting != null) {
+            held = null;
+            waiting.release();
+        }
+        ByteBuf open = body;
+        if (open != null) {
+            body = null;
+            reads.target(null);
+            server.options.budget().release(open.capacity());
+            open.release();
+        }
+        ChunkedBodyDecoder reader = chunks;
+        if (reader != null) {
+            chunks = null;
+            reader.close();
+        }
+    }
+
+    /**
+     * Runs periodically: closes idle connections and connections whose client does not read its response, and sends 408
+     * for a request that does not arrive in time. A handler that is at work is not limited here.
+     */
+    private void watch() {
+        long now = server.nanos();
+        long idle = server.options.idleTimeout().toNanos();
+        long unsent = unsent();
+        if (unsent != unsentBefore) {
+            // the client has taken some bytes of the response, or has been sent more
+            unsentBefore = unsent;
+            activeNanos = now;
+        } else if (unsent > 0 && now - activeNanos > idle) {
+            context().close();
+            return;
+        }
+        switch (state) {
+            case HEAD -> {
+                if (partialLength > 0) {
+                    if (now - arrivedNanos > server.options.requestTimeout().toNanos()) {
+                        refuse(408, "the request head did not arrive in time");
+                    }
+                } else if (unsent == 0 && now - Math.max(activeNanos, arrivedNanos) > idle) {
+                    context().close();
+                }
+            }
+            case BODY, CHUNKS, SKIP -> {
+                if (state == State.SKIP
+                        ? now - arrivedNanos > server.options.requestTimeout().toNanos()
+                        : now - bodyDueNanos > 0) {
+                    refuse(408, "the request body did not arrive in time");
+                }
+            }
+            case ANSWER, DISCARD -> {}
+        }
+    }
+
+    /** Bytes of responses that have not been written to the socket yet. */
+    private long unsent() {
+        ChannelOutboundBuffer buffer = context().channel().unsafe().outboundBuffer();
+        return buffer == null ? 0 : buffer.totalPendingWriteBytes() - buffer.currentProgress();
+    }
+
+    @Override
+    public void channelWritabilityChanged(ChannelHandlerContext ctx) {
+        ByteBuf waiting = held;
+        ctx.channel()
+                .config()
+                .setAutoRead(ctx.channel().isWritable() && (waiting == null || waiting.readableBytes() <= MAX_HELD));
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (!(event instanceof ServerContext.Drain)) {
+            return;
+        }
+        draining = true;
+        if (state == State.HEAD && partialLength == 0) {
+            // closes once everything written before has been sent
+            ctx.writeAndFlush(Unpooled.EMPTY_BUFFER).addListener(ChannelFutureListener.CLOSE);
+        }
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        dropInput();
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+        dropInput();
+        state = State.DISCARD;
+        Http1Exchange left = current;
+        if (left != null) {
+            current = null;
+            left.gone();
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        if (TlsContext.isForeign(cause)) {
+            LOG.debug("connection of {} was lost", remote(), cause);
+        } else {
+            LOG.error("connection of {} failed", remote(), cause);
+        }
+        ctx.close();
+    }
+}

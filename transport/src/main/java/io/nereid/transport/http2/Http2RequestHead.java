@@ -1,0 +1,38 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport.http2;
+
+import io.nereid.transport.api.VirtualHosts;
+import io.netty.handler.codec.http2.Http2Headers;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/** The head of an HTTP/2 request, for the choice of its virtual host. Confined to the connection's event loop. */
+record Http2RequestHead(CharSequence verb, CharSequence target, Http2Headers headers) implements VirtualHosts.Head {
+    @Override
+    public String method() {
+        return verb.toString();
+    }
+
+    @Override
+    public String path() {
+        String whole = target.toString();
+        int mark = whole.indexOf('?');
+        return mark < 0 ? whole : whole.substring(0, mark);
+    }
+
+    @Override
+    public @Nullable String authority() {
+        CharSequence named = headers.authority();
+        if (named == null || named.length() == 0) {
+            named = headers.get("host");
+        }
+        return named == null || named.length() == 0 ? null : named.toString().toLowerCase(Locale.ROOT);
+    }
+
+    @Override
+    public @Nullable String header(String lowerCaseName) {
+        CharSequence value = headers.get(lowerCaseName);
+        return value == null ? null : value.toString();
+    }
+}

@@ -1,0 +1,140 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.transport.server;
+
+import io.nereid.transport.ServerContext;
+import io.nereid.transport.api.HttpReply;
+import io.nereid.transport.codec.ContentEncoding;
+import io.nereid.transport.http1.Http1ResponseEncoder;
+import io.nereid.transport.tls.TlsContext;
+import io.netty.buffer.ByteBuf;
+import io.netty.buffer.Unpooled;
+import io.netty.channel.ChannelFutureListener;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.socket.DuplexChannel;
+import io.netty.util.concurrent.ScheduledFuture;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The first handler of a connection to an address with TLS. Replaces itself by the TLS handler on a handshake; sends a
+ * client of plain HTTP/1.1 or HTTP/2 an error in its protocol and closes. Confined to the channel's event loop.
+ */
+final class TlsDetector extends ChannelInboundHandlerAdapter {
+    private static final Logger LOG = LoggerFactory.getLogger(TlsDetector.class);
+    private static final String TEXT = "this port requires TLS: use https://, or a TLS channel";
+    private static final int HANDSHAKE = 0x16;
+    private static final int INADEQUATE_SECURITY = 0xc;
+    private static final long LINGER_MILLIS = 1000;
+
+    private final ServerContext server;
+    private final TlsContext tls;
+    private final Executor tasks;
+    private final ProtocolDetector next;
+    private @Nullable ScheduledFuture<?> timer;
+    private boolean refused;
+
+    TlsDetector(ServerContext server, TlsContext tls, Executor tasks, ProtocolDetector next) {
+        this.server = server;
+        this.tls = tls;
+        this.tasks = tasks;
+        this.next = next;
+    }
+
+    @Override
+    public void handlerAdded(ChannelHandlerContext ctx) {
+        timer = ctx.channel()
+                .eventLoop()
+                .schedule(() -> ctx.close(), server.options.idleTimeout().toMillis(), TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    public void channelRead(ChannelHandlerContext ctx, Object message) {
+        ByteBuf in = (ByteBuf) message;
+        if (refused || !in.isReadable()) {
+            in.release();
+            return;
+        }
+        int first = in.getByte(in.readerIndex());
+        if (first != HANDSHAKE) {
+            refused = true;
+            server.stats.handshakeFailed();
+            server.stats.requestRejected();
+            LOG.debug(
+                    "{} did not begin a TLS handshake with {}",
+                    ctx.channel().remoteAddress(),
+                    ctx.channel().localAddress());
+            refuse(ctx, in);
+            return;
+        }
+        ctx.pipeline().addLast(next);
+        ctx.pipeline().replace(this, null, tls.newHandler(ctx.channel(), tasks));
+        ctx.pipeline().fireChannelRead(in);
+    }
+
+    private void refuse(ChannelHandlerContext ctx, ByteBuf in) {
+        int first = in.getByte(in.readerIndex());
+        boolean http2 = in.readableBytes() >= 4 && in.getInt(in.readerIndex()) == 0x50524920; // "PRI "
+        in.release();
+        if (first < 'A' || first > 'Z') {
+            ctx.close();
+            return;
+        }
+        ByteBuf answer = http2 ? goAway() : badRequest();
+        ctx.writeAndFlush(answer).addListener((ChannelFutureListener) written -> {
+            // closing a socket with unread input sends a reset, which can destroy the response before it is read
+            if (written.isSuccess() && ctx.channel() instanceof DuplexChannel duplex) {
+                duplex.shutdownOutput();
+                duplex.eventLoop().schedule(() -> duplex.close(), LINGER_MILLIS, TimeUnit.MILLISECONDS);
+            } else {
+                ctx.close();
+            }
+        });
+    }
+
+    private ByteBuf badRequest() {
+        return Unpooled.wrappedBuffer(Http1ResponseEncoder.render(
+                HttpReply.error(400, TEXT), ContentEncoding.IDENTITY, server.dateLine(server.nanos()), 0, false));
+    }
+
+    /** A SETTINGS frame without settings, then GOAWAY with the reason. */
+    private static ByteBuf goAway() {
+        byte[] text = TEXT.getBytes(StandardCharsets.US_ASCII);
+        return Unpooled.buffer(9 + 9 + 8 + text.length)
+                .writeMedium(0)
+                .writeByte(4)
+                .writeByte(0)
+                .writeInt(0)
+                .writeMedium(8 + text.length)
+                .writeByte(7)
+                .writeByte(0)
+                .writeInt(0)
+                .writeInt(0)
+                .writeInt(INADEQUATE_SECURITY)
+                .writeBytes(text);
+    }
+
+    @Override
+    public void userEventTriggered(ChannelHandlerContext ctx, Object event) {
+        if (event instanceof ServerContext.Drain) {
+            ctx.close();
+        }
+    }
+
+    @Override
+    public void handlerRemoved(ChannelHandlerContext ctx) {
+        if (timer != null) {
+            timer.cancel(false);
+        }
+    }
+
+    @Override
+    public void exceptionCaught(ChannelHandlerContext ctx, Throwable cause) {
+        ctx.close();
+    }
+}
