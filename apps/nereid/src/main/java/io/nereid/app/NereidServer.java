@@ -14,7 +14,7 @@ import io.nereid.protocols.mlflow.MlflowCodec;
 import io.nereid.protocols.v1.V1Codec;
 import io.nereid.protocols.v1.V1Options;
 import io.nereid.protocols.v2.V2Codec;
-import io.nereid.protocols.v2.V2Options;
+import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.recording.Recorder;
 import io.nereid.repository.ManagedModels;
 import io.nereid.spi.Source;

@@ -3,7 +3,7 @@
 package io.nereid.app;
 
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.protocols.v2.V2Options;
+import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tracing.TraceOptions;
@@ -26,10 +26,11 @@ import java.util.logging.Level;
 import picocli.CommandLine.Command;
 
 /**
- * A short life of the server that touches the classes a start needs; the launcher records them into a class-data archive.
- * Hidden, because it is of no use by itself.
+ * A training run for class-data sharing (CDS): starts the server, serves one request and stops. The launcher runs it
+ * once and archives the classes that it loads, for faster starts. Hidden, because only the launcher uses it. Confined
+ * to one thread.
  */
-@Command(name = "practice", hidden = true, description = "Start, answer one request, and stop.")
+@Command(name = "practice", hidden = true, description = "Start, serve one request, and stop (CDS training run).")
 final class PracticeCommand implements Callable<Integer> {
     @Override
     public Integer call() throws Exception {

@@ -8,7 +8,7 @@ import io.nereid.base.Units;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.json.FloatStyle;
 import io.nereid.protocols.v1.V1Options;
-import io.nereid.protocols.v2.V2Options;
+import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.transport.AccessLog;

@@ -5,7 +5,7 @@ package io.nereid.app;
 import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.engine.options.MetricsOptions;
-import io.nereid.protocols.v2.V2Options;
+import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.scheduling.RateLimiter;
 import io.nereid.tracing.TraceOptions;
 import java.nio.file.Path;
@@ -20,7 +20,7 @@ import java.util.stream.Collectors;
 import picocli.CommandLine.Option;
 
 /**
- * The options of {@code tritonserver} that name something this server has, under the same names. Those that do not are in
+ * The options of {@code tritonserver} that this server supports, under the same names. The unsupported ones are in
  * {@link RefusedFlags}. Set by picocli, then only read.
  */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
@@ -42,7 +42,7 @@ final class TritonFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "End with exit code 1 when a model cannot be loaded at the start (default: false).")
+            description = "Exit with code 1 when a model cannot be loaded at startup (default: false).")
     boolean exitOnError;
 
     @Option(names = "--exit-timeout-secs", paramLabel = "N", description = "The same as --drain-timeout, in seconds.")
@@ -54,7 +54,7 @@ final class TritonFlags {
             fallbackValue = "true",
             defaultValue = "true",
             paramLabel = "true|false",
-            description = "Whether the server counts as ready only when every model is (default: true).")
+            description = "Report the server as ready only when every model is (default: true).")
     boolean strictReadiness;
 
     @Option(
@@ -62,7 +62,7 @@ final class TritonFlags {
             arity = "0..1",
             fallbackValue = "true",
             defaultValue = "false",
-            description = "Do not fill in what a configuration leaves out; refuse it.")
+            description = "Reject incomplete model configurations instead of completing them.")
     boolean disableAutoComplete;
 
     @Option(names = "--strict-model-config", arity = "0..1", fallbackValue = "true", hidden = true)
@@ -78,7 +78,7 @@ final class TritonFlags {
             names = "--model-config-name",
             paramLabel = "NAME",
             defaultValue = "",
-            description = "Use <model>/configs/NAME.pbtxt instead of config.pbtxt where there is one.")
+            description = "Use <model>/configs/NAME.pbtxt instead of config.pbtxt where it exists.")
     String modelConfigName;
 
     @Option(names = "--model-load-thread-count", paramLabel = "N", description = "The same as --load-threads.")
@@ -88,8 +88,7 @@ final class TritonFlags {
             names = "--model-load-retry-count",
             paramLabel = "N",
             defaultValue = "0",
-            description =
-                    "How often a failed load is tried again, each time after a second (default: ${DEFAULT-VALUE}).")
+            description = "Number of retries of a failed load, each after a second (default: ${DEFAULT-VALUE}).")
     int modelLoadRetryCount;
 
     @Option(
@@ -98,7 +97,7 @@ final class TritonFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Let clients on this machine pass tensors in shared memory (default: false).")
+            description = "Allow clients on this machine to pass tensors in shared memory (default: false).")
     boolean allowClientShm;
 
     @Option(
@@ -106,16 +105,14 @@ final class TritonFlags {
             split = ",",
             paramLabel = "PATTERN",
             defaultValue = "*",
-            description =
-                    "Which shared memory keys clients may name; * stands for anything (default: ${DEFAULT-VALUE}).")
+            description = "Pattern of the allowed shared memory keys; * matches anything (default: ${DEFAULT-VALUE}).")
     List<String> clientShmKeys = List.of("*");
 
     @Option(
             names = "--cache-config",
             paramLabel = "NAME,KEY=VALUE",
-            description =
-                    "Where answers of models with response_cache are kept: local,size=BYTES, or redis,host=HOST and"
-                            + " redis,port=PORT; may be repeated.")
+            description = "Cache for responses of models with response_cache: local,size=BYTES, or redis,host=HOST and"
+                    + " redis,port=PORT; may be repeated.")
     List<String> cacheConfig = new ArrayList<>();
 
     @Option(names = "--response-cache-byte-size", hidden = true)
@@ -124,20 +121,19 @@ final class TritonFlags {
     @Option(
             names = "--rate-limit",
             defaultValue = "off",
-            description =
-                    "off, or execution_count: instances take turns by their resources (default: ${DEFAULT-VALUE}).")
+            description = "off, or execution_count: schedule instances by their resources (default: ${DEFAULT-VALUE}).")
     RateLimit rateLimit;
 
     @Option(
             names = "--rate-limit-resource",
             paramLabel = "NAME:COUNT[:DEVICE]",
-            description = "How much there is of a resource of the rate limiter; may be repeated.")
+            description = "Available amount of a rate limiter resource; may be repeated.")
     List<String> rateLimitResource = new ArrayList<>();
 
     @Option(
             names = "--host-policy",
             paramLabel = "NAME,cpu-cores=A-B",
-            description = "The processors of instance groups with this host policy; may be repeated.")
+            description = "CPUs of instance groups with this host policy; may be repeated.")
     List<String> hostPolicy = new ArrayList<>();
 
     @Option(
@@ -172,13 +168,13 @@ final class TritonFlags {
     @Option(
             names = "--http-restricted-api",
             paramLabel = "API,…:HEADER=VALUE",
-            description = "Groups of REST calls that need a header; may be repeated.")
+            description = "Groups of REST calls that require a header; may be repeated.")
     List<String> httpRestrictedApi = new ArrayList<>();
 
     @Option(
             names = "--grpc-restricted-protocol",
             paramLabel = "API,…:KEY=VALUE",
-            description = "Groups of gRPC calls that need metadata triton-grpc-protocol-KEY; may be repeated.")
+            description = "Groups of gRPC calls that require metadata triton-grpc-protocol-KEY; may be repeated.")
     List<String> grpcRestrictedProtocol = new ArrayList<>();
 
     @Option(
@@ -188,7 +184,7 @@ final class TritonFlags {
                     + " summary_quantiles (0.5:0.05,0.9:0.01); may be repeated.")
     List<String> metricsConfig = new ArrayList<>();
 
-    @Option(names = "--log-verbose", paramLabel = "N", description = "0, 1 or 2: how much more is logged.")
+    @Option(names = "--log-verbose", paramLabel = "N", description = "Verbosity: 0, 1 or 2.")
     Integer logVerbose;
 
     @Option(names = "--log-info", arity = "0..1", fallbackValue = "true", paramLabel = "true|false", hidden = true)
@@ -228,14 +224,14 @@ final class TritonFlags {
     @Option(
             names = "--test-hooks",
             hidden = true,
-            description = "Obey TRITONSERVER_DELAY_SCHEDULER and TRITONSERVER_BACKLOG_DELAY_SCHEDULER.")
+            description = "Honour TRITONSERVER_DELAY_SCHEDULER and TRITONSERVER_BACKLOG_DELAY_SCHEDULER.")
     boolean testHooks;
 
     private boolean autoComplete() {
         return strictModelConfig == null ? !disableAutoComplete : !strictModelConfig;
     }
 
-    /** Traces as {@code --trace-config} and the older options say. */
+    /** Returns the trace options of {@code --trace-config} and the deprecated {@code --trace-*} options. */
     TraceOptions trace() {
         Map<String, String> settings = new LinkedHashMap<>();
         Map<String, Map<String, String>> byMode = new LinkedHashMap<>();
@@ -302,7 +298,7 @@ final class TritonFlags {
         }
     }
 
-    /** The settings of the one response cache: its kind under the empty key; empty when there is none. */
+    /** Returns the settings of the response cache, its name under the empty key; empty without a cache. */
     private Map<String, String> cache() {
         Map<String, String> cache = new LinkedHashMap<>();
         for (String text : cacheConfig) {
@@ -327,13 +323,13 @@ final class TritonFlags {
         return cache;
     }
 
-    /** What these options say about the engine. */
+    /** Applies these options to the engine's options. */
     void apply(EngineOptions.Builder engine) {
         engine.autoComplete(autoComplete()).loadRetries(modelLoadRetryCount).strictReadiness(strictReadiness);
         MetricsOptions metrics = MetricsOptions.DEFAULT;
         for (String text : metricsConfig) {
             int equals = text.indexOf('=');
-            // The family before a comma says where in Triton's own code the setting is read.
+            // Triton allows a family before a comma; the settings' names are unique without it.
             int comma = text.substring(0, Math.max(0, equals)).indexOf(',');
             if (equals < 1) {
                 throw ServingException.invalidArgument(
@@ -348,8 +344,8 @@ final class TritonFlags {
                     rateLimitResource.stream().map(RateLimiter.Total::parse).toList());
         } else if (!rateLimitResource.isEmpty()) {
             throw ServingException.invalidArgument(
-                    "--rate-limit-resource needs --rate-limit=execution_count, which is " + rateLimit,
-                    "add --rate-limit=execution_count, or leave the resources out");
+                    "--rate-limit-resource requires --rate-limit=execution_count, which is " + rateLimit,
+                    "add --rate-limit=execution_count, or omit the resources");
         }
         engine.hostPolicies(hostPolicies());
         Map<String, String> cache = cache();
@@ -387,7 +383,7 @@ final class TritonFlags {
         return policies;
     }
 
-    /** What these options say about the V2 protocol. */
+    /** Applies these options to the V2 protocol's options. */
     void apply(V2Options.Builder v2) {
         if (id != null) {
             v2.serverName(id);
@@ -415,11 +411,11 @@ final class TritonFlags {
             return Pattern.compile(text, Pattern.CASE_INSENSITIVE);
         } catch (PatternSyntaxException e) {
             throw ServingException.invalidArgument(
-                    option + " '" + text + "' is no regular expression: " + e.getDescription());
+                    option + " '" + text + "' is not a regular expression: " + e.getDescription());
         }
     }
 
-    /** What of the log is wanted beside its level. */
+    /** Applies Triton's log options, which extend the log level. */
     void apply(Logging logging) {
         Map<String, Object> changes = new LinkedHashMap<>();
         if (logInfo != null) {

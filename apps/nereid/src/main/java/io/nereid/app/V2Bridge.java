@@ -3,8 +3,8 @@
 package io.nereid.app;
 
 import io.nereid.control.gateway.upstream.ProtocolTranscoder;
-import io.nereid.protocols.v2.GrpcOverRest;
-import io.nereid.protocols.v2.RestOverGrpc;
+import io.nereid.protocols.v2.transcoding.GrpcToRestTranscoder;
+import io.nereid.protocols.v2.transcoding.RestToGrpcTranscoder;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod.GrpcListener;
 import io.nereid.transport.api.HttpExchange;
@@ -14,13 +14,13 @@ import java.util.concurrent.Executor;
 
 /** Transcodes between the REST and gRPC forms of the V2 protocol, for the gateway. Immutable and thread-safe. */
 final class V2Bridge implements ProtocolTranscoder {
-    private final GrpcOverRest grpcOverRest;
-    private final RestOverGrpc restOverGrpc;
+    private final GrpcToRestTranscoder grpcOverRest;
+    private final RestToGrpcTranscoder restOverGrpc;
 
     /** @param pool converts large messages to JSON and back */
     V2Bridge(Executor pool) {
-        this.grpcOverRest = new GrpcOverRest(pool);
-        this.restOverGrpc = new RestOverGrpc(pool);
+        this.grpcOverRest = new GrpcToRestTranscoder(pool);
+        this.restOverGrpc = new RestToGrpcTranscoder(pool);
     }
 
     @Override

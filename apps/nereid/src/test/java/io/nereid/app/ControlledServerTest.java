@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.sun.net.httpserver.HttpServer;
 import io.nereid.engine.options.EngineOptions;
-import io.nereid.protocols.v2.V2Options;
+import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.tensor.ByteBudget;
 import io.nereid.tracing.TraceOptions;
 import io.nereid.transport.ServerOptions;

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.nereid.base.Clock;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.protobuf.ProtobufWriter;
-import io.nereid.protocols.v2.V2Options;
+import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.spi.ModelControl.RequestLogging;
 import io.nereid.spi.ModelControl.ServedModel;
 import io.nereid.tensor.ByteBudget;
@@ -154,7 +154,7 @@ class ReplayTest {
                     .contains("15 requests in ")
                     .contains(", 0 failed")
                     .contains("latency in ms: p50 ")
-                    .contains("15 answers compared: 0 differ");
+                    .contains("15 responses compared: 0 differ");
         }
         // the file is really read for warm-up: one that is damaged keeps the version from serving
         byte[] damaged = Files.readAllBytes(warmup);
@@ -217,13 +217,13 @@ class ReplayTest {
         try (Running server = new Running(null)) {
             assertThat(run("replay", file.toString(), "--url", server.url)).isZero();
             assertThat(out.toString())
-                    .contains("1 records are left out: classify_log")
+                    .contains("1 records are skipped: classify_log")
                     .contains("3 requests in ")
                     .doesNotContain("compared");
             assertThat(run("replay", file.toString(), "--url", server.url, "--compare"))
                     .isEqualTo(1);
             assertThat(out.toString())
-                    .contains("2 answers compared: 1 differ, 1 requests were recorded without one")
+                    .contains("2 responses compared: 1 differ, 1 requests were recorded without a response")
                     .contains("mixed.tfrecord record 1: output 'OUTPUT0' [0] was 5 and is 1");
             assertThat(run("replay", elsewhere.toString(), file.toString(), "--url", server.url))
                     .isEqualTo(1);
@@ -265,7 +265,7 @@ class ReplayTest {
         Path fine = dir.resolve("good.tfrecord");
         assertThat(run("replay", fine.toString(), "--url", "http://127.0.0.1:1"))
                 .isEqualTo(1);
-        assertThat(err.toString()).contains("no server answers at http://127.0.0.1:1");
+        assertThat(err.toString()).contains("no server responds at http://127.0.0.1:1");
         assertThat(run("replay", fine.toString(), "--rate", "5", "--as-recorded"))
                 .isEqualTo(1);
         assertThat(err.toString()).contains("both --rate and --as-recorded").doesNotContain("\tat ");

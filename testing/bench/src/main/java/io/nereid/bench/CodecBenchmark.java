@@ -9,7 +9,7 @@ import io.nereid.engine.Engine;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.V2Codec;
-import io.nereid.protocols.v2.V2Options;
+import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcCall;
 import io.nereid.transport.api.GrpcMethod;
@@ -37,7 +37,7 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-/** A request of 16 floats to the identity model through codec and engine, without a network: all that is not transport. */
+/** A request of 16 floats to the identity model through codec and engine, without the transport. */
 @State(Scope.Thread)
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)
@@ -80,7 +80,7 @@ public class CodecBenchmark {
         message = MemoryRegion.copyOf(framed, 5, framed.length - 5);
     }
 
-    /** Ends it. */
+    /** Closes the engine. */
     @TearDown
     public void end() {
         engine.close();
@@ -107,7 +107,7 @@ public class CodecBenchmark {
         return call.bytes;
     }
 
-    /** Throws the reply away. Confined to one thread. */
+    /** Discards the reply. Confined to one thread. */
     private static final class Exchange implements HttpExchange {
         private final MemoryRegion body;
         private final long arrived = CLOCK.nanos();
@@ -154,7 +154,7 @@ public class CodecBenchmark {
 
         @Override
         public ResponseStream stream(HttpReply head) {
-            throw new IllegalStateException("an inference is answered in one piece");
+            throw new IllegalStateException("an inference response is not streamed");
         }
 
         @Override
@@ -178,7 +178,7 @@ public class CodecBenchmark {
         }
     }
 
-    /** Throws the answer away. Confined to one thread. */
+    /** Discards the response. Confined to one thread. */
     private static final class Call implements GrpcCall {
         private final long arrived = CLOCK.nanos();
         private int bytes;
@@ -190,7 +190,7 @@ public class CodecBenchmark {
 
         @Override
         public void metadata(java.util.function.BiConsumer<String, String> each) {
-            // A call of the benchmark has none.
+            // Not used by the benchmark.
         }
 
         @Override

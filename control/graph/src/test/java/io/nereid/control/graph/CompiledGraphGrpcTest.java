@@ -14,7 +14,6 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph.Step;
-import io.nereid.protocols.v2.GrpcOverRest;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;
@@ -28,6 +27,7 @@ import io.nereid.protocols.v2.proto.OpenInference.ModelReadyResponse;
 import io.nereid.protocols.v2.proto.OpenInference.RepositoryModelLoadRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyRequest;
 import io.nereid.protocols.v2.proto.OpenInference.ServerReadyResponse;
+import io.nereid.protocols.v2.transcoding.GrpcToRestTranscoder;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.GrpcMethod.GrpcHandler;
@@ -121,7 +121,7 @@ class CompiledGraphGrpcTest {
         HttpRoute route = new GraphCodec("chain", spec, settings, this::call, clock)
                 .httpRoutes()
                 .get(0);
-        return call -> new GrpcOverRest(Runnable::run)
+        return call -> new GrpcToRestTranscoder(Runnable::run)
                 .start(
                         call,
                         (method, target, given, body) -> new Exchange(method, target, given, body).handledBy(route));

@@ -7,7 +7,7 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.v2.V2Codec;
-import io.nereid.protocols.v2.V2Options;
+import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -28,7 +28,9 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 
-/** A service that speaks V2 over REST, as the server does, and gives its inputs back as outputs. Confined to one thread. */
+/**
+ * A service that speaks V2 over REST, as the server does, and returns its inputs as outputs. Confined to one thread.
+ */
 final class EchoService implements InferenceEngine, ModelControl {
     private static final List<UpstreamClient.Header> JSON =
             List.of(new UpstreamClient.Header("content-type", HttpReply.JSON));

@@ -5,6 +5,12 @@ package io.nereid.protocols.v2;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
 import io.nereid.observe.Observability;
+import io.nereid.protocols.v2.codec.CodecContext;
+import io.nereid.protocols.v2.grpc.GrpcHealthService;
+import io.nereid.protocols.v2.grpc.GrpcManagement;
+import io.nereid.protocols.v2.grpc.GrpcReflectionService;
+import io.nereid.protocols.v2.options.V2Options;
+import io.nereid.protocols.v2.rest.RestRoutes;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.transport.api.GrpcMethod;
@@ -16,24 +22,30 @@ import java.util.List;
 import java.util.concurrent.Executor;
 
 /**
- * The Open Inference Protocol, version 2, over REST and gRPC, with the binary tensor extension, classification, the
- * model repository and configuration extensions, gRPC health and server reflection. Thread-safe.
+ * The Open Inference Protocol, version 2 (KServe V2), over REST and gRPC, with Triton's extensions: binary tensor data,
+ * classification, generate, model repository, model configuration, statistics, trace, logging and system shared memory.
+ * Also serves gRPC health and server reflection. Thread-safe.
  *
  * <p>Small messages are decoded and encoded on the calling thread; JSON and typed contents beyond
  * {@link V2Options#offloadBytes()} are handed to the codec pool.
+ *
+ * <pre>{@code
+ * V2Options options = V2Options.builder(serverVersion, maxBodyBytes).serverName("triton").build();
+ * ProtocolCodec codec = new V2Codec(engine, control, observability, Clock.system(), codecPool, options);
+ * }</pre>
  */
 public final class V2Codec implements ProtocolCodec {
-    /** Where the system keeps objects of shared memory. */
+    /** The directory of POSIX shared memory objects on Linux. */
     private static final Path SHARED_MEMORY = Path.of("/dev/shm");
 
     private final List<HttpRoute> httpRoutes;
     private final List<GrpcMethod> grpcMethods;
 
     /**
-     * A codec in front of an engine.
+     * Creates a codec for an engine.
      *
-     * @param observation what the server tells about itself
-     * @param codecPool runs the decoding and encoding of large texts; belongs to the caller
+     * @param observation statistics, traces and log settings of the server
+     * @param codecPool runs the decoding and encoding of large texts; owned by the caller
      */
     public V2Codec(
             InferenceEngine engine,
@@ -45,9 +57,9 @@ public final class V2Codec implements ProtocolCodec {
         this(new CodecContext(engine, control, observation, clock, codecPool, options, SHARED_MEMORY));
     }
 
-    V2Codec(CodecContext context) {
+    public V2Codec(CodecContext context) {
         this.httpRoutes = RestRoutes.of(context);
-        List<GrpcMethod> methods = new ArrayList<>(new GrpcControl(context).methods());
+        List<GrpcMethod> methods = new ArrayList<>(new GrpcManagement(context).methods());
         methods.addAll(new GrpcHealthService(
                         context.control, context.options.furtherServices(), () -> Threads.timer("health-watch"))
                 .methods());

@@ -18,33 +18,32 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** One gRPC call in memory, with the client's side of it. Confined to one thread. */
-final class FakeCall implements GrpcCall {
-    final String path;
-    final Map<String, String> metadata = new HashMap<>();
-    final List<byte[]> sent = new ArrayList<>();
-    long deadline = Long.MAX_VALUE;
-    boolean ready = true;
-    boolean reading = true;
+public final class FakeCall implements GrpcCall {
+    public final String path;
+    public final Map<String, String> metadata = new HashMap<>();
+    public final List<byte[]> sent = new ArrayList<>();
+    public long deadline = Long.MAX_VALUE;
+    public boolean ready = true;
+    public boolean reading = true;
 
-    @Nullable
-    ErrorCode code;
+    public @Nullable ErrorCode code;
 
-    String text = "";
+    public String text = "";
     private final @Nullable V2Codec codec;
     private @Nullable GrpcListener listener;
 
-    FakeCall(V2Codec codec, String path) {
+    public FakeCall(V2Codec codec, String path) {
         this.codec = codec;
         this.path = path;
     }
 
     /** A call of something else than a codec. */
-    FakeCall(String path) {
+    public FakeCall(String path) {
         this.codec = null;
         this.path = path;
     }
 
-    FakeCall start() {
+    public FakeCall start() {
         GrpcMethod method = Objects.requireNonNull(codec).grpcMethods().stream()
                 .filter(m -> m.path().equals(path))
                 .findFirst()
@@ -52,13 +51,13 @@ final class FakeCall implements GrpcCall {
         return start(method);
     }
 
-    FakeCall start(GrpcMethod method) {
+    public FakeCall start(GrpcMethod method) {
         guarded(() -> listener = method.handler().start(this));
         return this;
     }
 
     /** The client sends a message. */
-    FakeCall message(byte[] bytes) {
+    public FakeCall message(byte[] bytes) {
         MemoryRegion region = MemoryRegion.copyOf(bytes, 0, bytes.length);
         if (code == null) {
             guarded(() -> listener.onMessage(region));
@@ -67,25 +66,25 @@ final class FakeCall implements GrpcCall {
         return this;
     }
 
-    FakeCall message(Message message) {
+    public FakeCall message(Message message) {
         return message(message.toByteArray());
     }
 
-    FakeCall halfClose() {
+    public FakeCall halfClose() {
         if (code == null) {
             guarded(() -> listener.onHalfClose());
         }
         return this;
     }
 
-    void cancel() {
+    public void cancel() {
         if (code == null) {
             code = ErrorCode.CANCELLED;
             listener.onCancel();
         }
     }
 
-    void becomeReady() {
+    public void becomeReady() {
         ready = true;
         listener.onReady();
     }

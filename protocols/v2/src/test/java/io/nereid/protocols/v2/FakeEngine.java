@@ -29,18 +29,18 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 
 /**
- * Models in memory: {@code identity} answers every input under its own name; others are put in by tests. Requests may be
- * held back and answered later. Confined to one thread.
+ * Models in memory: {@code identity} answers every input under its own name; others are put in by tests. Requests may
+ * be held back and answered later. Confined to one thread.
  */
-final class FakeEngine implements InferenceEngine, ModelControl {
+public final class FakeEngine implements InferenceEngine, ModelControl {
     /** A model that computes outputs from a request, which still owns its inputs. */
-    record Model(long version, Function<InferenceRequest, List<Tensor>> compute, ModelMetadata metadata) {}
+    public record Model(long version, Function<InferenceRequest, List<Tensor>> compute, ModelMetadata metadata) {}
 
     /** A request whose answer waits for the test. */
-    static final class Held implements Call {
-        final InferenceRequest request;
-        final ResponseSink sink;
-        boolean cancelled;
+    public static final class Held implements Call {
+        public final InferenceRequest request;
+        public final ResponseSink sink;
+        public boolean cancelled;
 
         Held(InferenceRequest request, ResponseSink sink) {
             this.request = request;
@@ -53,18 +53,18 @@ final class FakeEngine implements InferenceEngine, ModelControl {
         }
     }
 
-    final Map<String, Model> models = new LinkedHashMap<>();
-    final List<Held> held = new ArrayList<>();
-    final List<String> loads = new ArrayList<>();
-    boolean holding;
-    boolean ready = true;
-    InferenceRequest last;
-    ServingException loadFailure;
-    LoadOptions lastLoad;
-    ModelConfig config;
-    Map<String, Object> responseParameters = Map.of();
+    public final Map<String, Model> models = new LinkedHashMap<>();
+    public final List<Held> held = new ArrayList<>();
+    public final List<String> loads = new ArrayList<>();
+    public boolean holding;
+    public boolean ready = true;
+    public InferenceRequest last;
+    public ServingException loadFailure;
+    public LoadOptions lastLoad;
+    public ModelConfig config;
+    public Map<String, Object> responseParameters = Map.of();
 
-    FakeEngine() {
+    public FakeEngine() {
         models.put(
                 "identity",
                 new Model(
@@ -77,7 +77,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
         return new ModelMetadata(new ServableId(name, version), "java_builtin", inputs, inputs, 0, Map.of());
     }
 
-    static List<Tensor> identity(InferenceRequest request) {
+    public static List<Tensor> identity(InferenceRequest request) {
         List<Tensor> outputs = new ArrayList<>();
         for (Tensor input : request.inputs()) {
             outputs.add(input.retain());
@@ -85,7 +85,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
         return outputs;
     }
 
-    void add(String name, long version, Function<InferenceRequest, List<Tensor>> compute, TensorSpec... inputs) {
+    public void add(String name, long version, Function<InferenceRequest, List<Tensor>> compute, TensorSpec... inputs) {
         models.put(name, new Model(version, compute, metadata(name, version, List.of(inputs))));
     }
 
@@ -102,7 +102,7 @@ final class FakeEngine implements InferenceEngine, ModelControl {
     }
 
     /** Answers a held request. */
-    void answer(Held call) {
+    public void answer(Held call) {
         InferenceRequest request = call.request;
         List<Tensor> outputs = new ArrayList<>();
         ServableId id;

@@ -13,17 +13,17 @@ import java.util.List;
 import java.util.Locale;
 
 /** One exchange in memory. Confined to one thread. */
-final class FakeExchange extends MemoryExchange {
+public final class FakeExchange extends MemoryExchange {
     List<String> pathParameters = List.of();
-    int status;
-    String contentType = "";
-    byte[] reply = {};
+    public int status;
+    public String contentType = "";
+    public byte[] reply = {};
 
-    FakeExchange(String method, String path, byte[] body) {
+    public FakeExchange(String method, String path, byte[] body) {
         super(method, path, List.of(), MemoryRegion.copyOf(body, 0, body.length));
     }
 
-    FakeExchange header(String name, Object value) {
+    public FakeExchange header(String name, Object value) {
         headers.put(name.toLowerCase(Locale.ROOT), value.toString());
         return this;
     }
@@ -34,11 +34,11 @@ final class FakeExchange extends MemoryExchange {
     }
 
     /** What was sent of a reply in pieces, piece by piece. */
-    final List<String> pieces = new ArrayList<>();
+    public final List<String> pieces = new ArrayList<>();
 
-    boolean ended;
-    boolean aborted;
-    long unsent;
+    public boolean ended;
+    public boolean aborted;
+    public long unsent;
 
     @Override
     public ResponseStream stream(HttpReply head) {

@@ -14,12 +14,12 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** Keeps settings, gives out traces that write down what they are told. Confined to one thread. */
-final class FakeObservation implements Observability {
+public final class FakeObservation implements Observability {
     /** A trace as a list of words. */
-    static final class Trace implements RequestTrace {
-        final String model;
-        final @Nullable String traceparent;
-        final List<String> told = new ArrayList<>();
+    public static final class Trace implements RequestTrace {
+        public final String model;
+        public final @Nullable String traceparent;
+        public final List<String> told = new ArrayList<>();
         private boolean ended;
 
         Trace(String model, @Nullable String traceparent) {
@@ -76,14 +76,14 @@ final class FakeObservation implements Observability {
         }
     }
 
-    final List<Trace> traces = new ArrayList<>();
+    public final List<Trace> traces = new ArrayList<>();
     final Map<String, List<String>> trace = new LinkedHashMap<>();
     final Map<String, Object> log = new LinkedHashMap<>();
-    List<ModelStatisticsSnapshot> reports = List.of();
-    String asked = "";
-    boolean sampling = true;
+    public List<ModelStatisticsSnapshot> reports = List.of();
+    public String asked = "";
+    public boolean sampling = true;
 
-    FakeObservation() {
+    public FakeObservation() {
         trace.put("trace_level", List.of("OFF"));
         trace.put("trace_rate", List.of("1000"));
         log.put("log_info", true);

@@ -8,6 +8,7 @@ import com.google.protobuf.ByteString;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.observe.Observability;
+import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.protocols.v2.proto.OpenInference.InferParameter;
 import io.nereid.protocols.v2.proto.OpenInference.InferTensorContents;
 import io.nereid.protocols.v2.proto.OpenInference.ModelInferRequest;

@@ -13,16 +13,16 @@ import java.util.HexFormat;
 import java.util.List;
 
 /** What transport does with contents and routes, in a few lines. Immutable. */
-final class Wire {
+public final class Wire {
     private Wire() {}
 
     /** The bytes of a content, which is used up. */
-    static byte[] bytes(ResponseBody content) {
+    public static byte[] bytes(ResponseBody content) {
         return MemoryExchange.bytes(content);
     }
 
     /** Sends an exchange to the route that matches it, failing as transport does. */
-    static FakeExchange send(V2Codec codec, FakeExchange exchange) {
+    public static FakeExchange send(V2Codec codec, FakeExchange exchange) {
         HttpRoute best = null;
         for (HttpRoute route : codec.httpRoutes()) {
             List<String> found = match(route, exchange);
@@ -59,11 +59,11 @@ final class Wire {
         return found;
     }
 
-    static byte[] hex(String text) {
+    public static byte[] hex(String text) {
         return HexFormat.of().parseHex(text.replace(" ", ""));
     }
 
-    static byte[] join(byte[]... parts) {
+    public static byte[] join(byte[]... parts) {
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         for (byte[] part : parts) {
             out.writeBytes(part);
@@ -71,12 +71,12 @@ final class Wire {
         return out.toByteArray();
     }
 
-    static byte[] utf8(String text) {
+    public static byte[] utf8(String text) {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
     /** Pooled buffers in use, once this thread has given its cached ones back. */
-    static long pooledBuffers() {
+    public static long pooledBuffers() {
         var allocator = MemoryRegion.allocator();
         // The first trim keeps what was used since the last one.
         allocator.trimCurrentThreadCache();

@@ -1,0 +1,10 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Reading requests and writing responses of V2 in JSON and protobuf, and the shared memory that their tensors may lie
+ * in.
+ */
+@NullMarked
+package io.nereid.protocols.v2.codec;
+
+import org.jspecify.annotations.NullMarked;
