@@ -19,25 +19,29 @@ import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The protocol of MLflow's scoring server, for models of every format: {@code POST /invocations}, {@code GET /ping},
- * {@code /health} and {@code /version}. MLflow's server has one model. Here a request means the only model that is
- * served, or names one: {@code /invocations?model=NAME}, with {@code &version=N} if need be, {@code
+ * The REST API of MLflow's scoring server, for models of every format: {@code POST /invocations}, {@code GET /ping},
+ * {@code /health} and {@code /version}. MLflow's server has one model. Here a request refers to the only available
+ * model, or names one: {@code /invocations?model=NAME}, optionally with {@code &version=N}, {@code
  * /models/NAME/invocations} or {@code /models/NAME/versions/N/invocations}. Thread-safe.
+ *
+ * <pre>{@code
+ * ProtocolCodec codec = new MlflowCodec(engine, control, codecPool, serverVersion);
+ * }</pre>
  */
 public final class MlflowCodec implements ProtocolCodec {
     private final ModelControl control;
-    private final Scoring scoring;
+    private final ScoringHandler scoring;
     private final String version;
 
     /**
-     * A codec around the engine's two doors.
+     * Creates a codec for an engine.
      *
-     * @param codecPool runs what would hold an event loop up
-     * @param version what {@code /version} says
+     * @param codecPool runs work that would block an event loop for too long
+     * @param version the version that {@code /version} reports
      */
     public MlflowCodec(InferenceEngine engine, ModelControl control, Executor codecPool, String version) {
         this.control = control;
-        this.scoring = new Scoring(engine, codecPool);
+        this.scoring = new ScoringHandler(engine, codecPool);
         this.version = version;
     }
 
@@ -49,7 +53,7 @@ public final class MlflowCodec implements ProtocolCodec {
     @Override
     public List<HttpRoute> httpRoutes() {
         return List.of(
-                HttpRoute.post("/invocations", x -> score(x, () -> asked(x))),
+                HttpRoute.post("/invocations", x -> score(x, () -> requested(x))),
                 HttpRoute.post("/models/{model}/invocations", x -> score(x, () -> ModelRef.latest(x.pathParameter(0)))),
                 HttpRoute.post(
                         "/models/{model}/versions/{version}/invocations",
@@ -59,19 +63,21 @@ public final class MlflowCodec implements ProtocolCodec {
                 HttpRoute.get("/version", x -> x.reply(HttpReply.text(200, "text/plain; charset=utf-8", version))));
     }
 
-    private interface Asked {
+    /** Finds the model of a request; a failure is reported in MLflow's form. */
+    private interface ModelResolver {
         ModelRef model();
     }
 
-    private void score(HttpExchange x, Asked asked) {
+    private void score(HttpExchange x, ModelResolver resolver) {
         try {
-            scoring.start(x, asked.model());
+            scoring.start(x, resolver.model());
         } catch (ServingException e) {
-            x.reply(Scoring.error(e));
+            x.reply(ScoringHandler.error(e));
         }
     }
 
-    private ModelRef asked(HttpExchange x) {
+    /** The model of the query parameters, or the only available one. */
+    private ModelRef requested(HttpExchange x) {
         String model = x.queryParameter("model");
         String number = x.queryParameter("version");
         if (model == null || model.isEmpty()) {
@@ -88,11 +94,11 @@ public final class MlflowCodec implements ProtocolCodec {
             return ModelRef.exact(model, Long.parseLong(number));
         } catch (NumberFormatException e) {
             throw ServingException.invalidArgument(
-                    "version '" + number + "' of model '" + model + "' is no whole number", "name a version such as 1");
+                    "version '" + number + "' of model '" + model + "' is not an integer", "use a version such as 1");
         }
     }
 
-    /** The one model that is served. */
+    /** The name of the only available model. */
     private String only() {
         List<String> names = new ArrayList<>();
         for (ModelStatus status : control.index()) {

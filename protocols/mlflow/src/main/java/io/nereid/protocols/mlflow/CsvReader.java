@@ -6,14 +6,14 @@ import io.nereid.base.ServingException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Comma-separated values, with quotes where need be. Stateless. */
-final class CsvText {
-    private CsvText() {}
+/** Reads comma-separated values with optional quotes (RFC 4180). Holds no state. */
+final class CsvReader {
+    private CsvReader() {}
 
     /**
-     * The cells by line; lines without anything are passed over.
+     * The cells by line; empty lines are skipped.
      *
-     * @throws ServingException INVALID_ARGUMENT for a quote that does not end
+     * @throws ServingException INVALID_ARGUMENT for a quote that is not closed
      */
     static List<List<String>> lines(String text) {
         List<List<String>> lines = new ArrayList<>();

@@ -21,26 +21,30 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A data frame on its way to a model's inputs: columns that are inputs, or that lie side by side in the only one. Columns
- * that the model does not take are passed over, as MLflow does. Confined to one thread.
+ * Converts a data frame, row by row, to a model's inputs: each column is an input, or all columns together are the only
+ * input, a matrix. Columns that the model does not have are ignored, as in MLflow. Confined to one thread.
  */
-final class Frame {
-    /** The property of a model that names its columns, separated by commas. */
+final class DataFrame {
+    /** The model property with the names of its columns, separated by commas. */
     private static final String FEATURE_NAMES = "feature_names";
 
-    /** One for each given column; null for one that is passed over. */
+    /** One for each column of the request; null for an ignored one. */
     private final List<@Nullable Column> given = new ArrayList<>();
 
-    /** Those that the model takes, in its order. */
+    /** The columns of the model, in its order. */
     private final List<Column> taken = new ArrayList<>();
 
-    /** The only input, for columns that lie side by side in it. */
+    /** The only input, of which the columns are a part each; null when each column is an input. */
     private final @Nullable TensorSpec matrix;
 
     private int rows;
 
-    /** @throws ServingException INVALID_ARGUMENT when columns are missing */
-    Frame(ModelMetadata metadata, List<String> names) {
+    /**
+     * A frame with named columns.
+     *
+     * @throws ServingException INVALID_ARGUMENT when columns are missing
+     */
+    DataFrame(ModelMetadata metadata, List<String> names) {
         List<TensorSpec> specs = metadata.inputs();
         boolean byName = specs.size() > 1 || names.contains(specs.get(0).name());
         names.forEach(n -> given.add(null));
@@ -84,7 +88,7 @@ final class Frame {
         }
     }
 
-    private Frame(List<TensorSpec> specs, int columns) {
+    private DataFrame(List<TensorSpec> specs, int columns) {
         boolean side = specs.size() == 1 && specs.get(0).shape().rank() >= 2;
         matrix = side ? specs.get(0) : null;
         for (int i = 0; i < columns; i++) {
@@ -92,7 +96,7 @@ final class Frame {
         }
         List<TensorSpec> single = specs;
         if (!side && columns != specs.size()) {
-            // Inputs that need not be given, such as one for whole rows, are not meant.
+            // Leave out optional inputs of another rank, such as one for whole rows.
             single = specs.stream().filter(s -> s.shape().rank() == 1).toList();
         }
         if (side ? !width(specs.get(0), columns) : columns != single.size()) {
@@ -113,9 +117,9 @@ final class Frame {
         }
     }
 
-    /** Columns without names, in the order of the model's. */
-    static Frame unnamed(ModelMetadata metadata, int columns) {
-        return new Frame(metadata.inputs(), columns);
+    /** A frame with unnamed columns, in the model's order. */
+    static DataFrame unnamed(ModelMetadata metadata, int columns) {
+        return new DataFrame(metadata.inputs(), columns);
     }
 
     private void take(int place, Column column) {
@@ -150,12 +154,12 @@ final class Frame {
         return rows;
     }
 
-    /** Says how many rows there are, where columns came one by one. */
+    /** Sets the number of rows, when values were added by column. */
     void rows(int count) {
         rows = count;
     }
 
-    /** The value of a column in the current row; the reader stands before it. */
+    /** Reads the value of a column in the current row; the reader is before it. */
     void value(int column, JsonReader reader, TensorReader tensors) {
         Column c = given.get(column);
         if (c == null) {
@@ -165,7 +169,7 @@ final class Frame {
         }
     }
 
-    /** As {@link #value}, of text. */
+    /** As {@link #value}, from text. */
     void text(int column, String text) {
         Column c = given.get(column);
         if (c != null) {
@@ -173,7 +177,7 @@ final class Frame {
         }
     }
 
-    /** The current row is complete: what is lacking in it is missing. */
+    /** Ends the current row; columns without a value get a missing value. */
     void endRow() {
         rows++;
         for (Column c : taken) {
@@ -185,10 +189,10 @@ final class Frame {
         }
     }
 
-    /** The inputs, owned by the caller. */
+    /** The inputs; the caller owns them. */
     List<Tensor> tensors() {
         if (rows == 0) {
-            throw ServingException.invalidArgument("there are no rows (expected: at least one)");
+            throw ServingException.invalidArgument("the table has 0 rows (expected: at least one)");
         }
         if (matrix == null || (taken.size() == 1 && matrix.shape().rank() == 1)) {
             List<Tensor> made = new ArrayList<>(taken.size());
@@ -225,7 +229,7 @@ final class Frame {
         return Tensor.over(spec.name(), spec.dataType(), shape, region, 0, sink.length());
     }
 
-    /** What has been read of one column. */
+    /** The values read so far for one column. */
     private static final class Column {
         private final String name;
         private final TensorSpec spec;
@@ -281,7 +285,7 @@ final class Frame {
                     case INT8, UINT8 -> number(1).put(0, (byte) Long.parseLong(text.strip()));
                     default ->
                         throw ServingException.invalidArgument(
-                                "column '" + name + "' is of type " + spec.dataType() + ", which text cannot give");
+                                "column '" + name + "' is of type " + spec.dataType() + ", which CSV does not support");
                 }
             } catch (NumberFormatException e) {
                 throw ServingException.invalidArgument("column '" + name + "' is '"
@@ -298,7 +302,7 @@ final class Frame {
             };
         }
 
-        /** Room for a number at the end of the sink. */
+        /** Appends space for a number to the sink. */
         private ByteBuffer number(int size) {
             byte[] zeros = new byte[size];
             sink.append(zeros, 0, size);
@@ -313,7 +317,7 @@ final class Frame {
             sink.append(utf8, 0, utf8.length);
         }
 
-        /** A missing value: not a number, or the empty text. */
+        /** Adds a missing value: NaN, or the empty string. */
         void none() {
             if (dims != null && dims.length > 0) {
                 throw ServingException.invalidArgument("column '" + name + "' has no value in row " + count);
@@ -343,7 +347,7 @@ final class Frame {
             if (input.shape().rank() == 2 && shape.rank() == 1 && fits(input, 1)) {
                 shape = Shape.of(rows, 1);
             }
-            return Frame.tensor(input, shape, sink);
+            return DataFrame.tensor(input, shape, sink);
         }
     }
 }

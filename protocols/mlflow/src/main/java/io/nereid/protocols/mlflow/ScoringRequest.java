@@ -19,24 +19,28 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * What a request says.
+ * A decoded scoring request.
  *
- * @param inputs the model's inputs, owned by whoever has the payload
- * @param frame whether they came as a data frame
+ * @param inputs the model's inputs, which the holder of this record owns
+ * @param frame whether the request was a data frame
  */
-record Payload(List<Tensor> inputs, boolean frame) {
+record ScoringRequest(List<Tensor> inputs, boolean frame) {
     private static final String EXPECTED = "The input must be a JSON dictionary with exactly one of the input fields"
             + " {'dataframe_split', 'dataframe_records', 'instances', 'inputs'}";
     private static final int NONE = -1;
 
-    /** @throws ServingException INVALID_ARGUMENT for a table that has no header, or does not fit the model */
-    static Payload csv(MemoryRegion body, ModelMetadata metadata) {
-        List<List<String>> lines = CsvText.lines(new String(bytes(body), StandardCharsets.UTF_8));
+    /**
+     * Decodes a table in CSV.
+     *
+     * @throws ServingException INVALID_ARGUMENT for a table without a header, or one that does not match the model
+     */
+    static ScoringRequest csv(MemoryRegion body, ModelMetadata metadata) {
+        List<List<String>> lines = CsvReader.lines(new String(bytes(body), StandardCharsets.UTF_8));
         if (lines.size() < 2) {
             throw ServingException.invalidArgument(
                     "the table has " + lines.size() + " lines (expected: one with the names of the columns, and rows)");
         }
-        Frame frame = new Frame(metadata, lines.get(0));
+        DataFrame frame = new DataFrame(metadata, lines.get(0));
         for (int row = 1; row < lines.size(); row++) {
             List<String> cells = lines.get(row);
             if (cells.size() != lines.get(0).size()) {
@@ -48,7 +52,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
             }
             frame.endRow();
         }
-        return new Payload(frame.tensors(), true);
+        return new ScoringRequest(frame.tensors(), true);
     }
 
     private static byte[] bytes(MemoryRegion body) {
@@ -57,8 +61,12 @@ record Payload(List<Tensor> inputs, boolean frame) {
         return bytes;
     }
 
-    /** @throws ServingException INVALID_ARGUMENT for text that is no such request, or does not fit the model */
-    static Payload json(MemoryRegion body, ModelMetadata metadata) {
+    /**
+     * Decodes a JSON request in one of MLflow's four forms.
+     *
+     * @throws ServingException INVALID_ARGUMENT for a malformed request, or one that does not match the model
+     */
+    static ScoringRequest json(MemoryRegion body, ModelMetadata metadata) {
         byte[] text = new byte[body.size() + JsonReader.SLACK];
         body.getBytes(0, text, 0, body.size());
         JsonReader reader = new JsonReader();
@@ -66,7 +74,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
         return new Decoding(reader, metadata).decode();
     }
 
-    /** One body. Confined to one thread. */
+    /** Decodes one JSON body. Confined to one thread. */
     private static final class Decoding {
         private final JsonReader reader;
         private final TensorReader tensors;
@@ -82,7 +90,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
             this.metadata = metadata;
         }
 
-        Payload decode() {
+        ScoringRequest decode() {
             scan();
             int given =
                     (split >= 0 ? 1 : 0) + (records >= 0 ? 1 : 0) + (instances >= 0 ? 1 : 0) + (inputs >= 0 ? 1 : 0);
@@ -90,24 +98,24 @@ record Payload(List<Tensor> inputs, boolean frame) {
                 throw ServingException.invalidArgument(EXPECTED + ". Received " + given + " of them.");
             }
             if (split >= 0) {
-                return new Payload(split(), true);
+                return new ScoringRequest(split(), true);
             }
             if (records >= 0) {
-                return new Payload(records(records), true);
+                return new ScoringRequest(records(records), true);
             }
             int at = Math.max(instances, inputs);
             reader.seek(at);
             if (instances >= 0 && reader.peek() == JsonToken.ARRAY) {
                 reader.beginArray();
                 if (reader.hasNext() && object()) {
-                    return new Payload(records(at), true);
+                    return new ScoringRequest(records(at), true);
                 }
             }
             reader.seek(at);
-            return new Payload(object() ? named() : arrays(at), false);
+            return new ScoringRequest(object() ? named() : arrays(at), false);
         }
 
-        /** Whether an object comes next that is no {@code {"b64": …}}. */
+        /** Whether the next value is an object other than <code>{"b64": …}</code>, which is a value. */
         private boolean object() {
             return reader.peek() == JsonToken.OBJECT && !reader.firstKeyIs("b64");
         }
@@ -144,19 +152,19 @@ record Payload(List<Tensor> inputs, boolean frame) {
             }
             if (params >= 0) {
                 reader.seek(params);
-                refuse();
+                rejectParams();
             }
         }
 
-        private void refuse() {
+        private void rejectParams() {
             if (reader.tryNull()) {
                 return;
             }
             reader.beginObject();
             if (reader.nextField()) {
                 throw ServingException.invalidArgument(
-                        "parameter '" + reader.key() + "' is not known to the model (expected: no params)",
-                        "what a model computes is configured, not asked for: leave 'params' out");
+                        "parameter '" + reader.key() + "' is not supported by the model (expected: no params)",
+                        "configure the model instead, and leave 'params' out");
             }
         }
 
@@ -178,7 +186,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
                 throw ServingException.invalidArgument("'dataframe_split' has no 'data'", "send 'columns' and 'data'");
             }
             List<String> names = columns < 0 ? positions(data) : names(columns);
-            Frame frame = columns < 0 ? Frame.unnamed(metadata, names.size()) : new Frame(metadata, names);
+            DataFrame frame = columns < 0 ? DataFrame.unnamed(metadata, names.size()) : new DataFrame(metadata, names);
             reader.seek(data);
             reader.beginArray();
             while (reader.hasNext()) {
@@ -217,7 +225,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
             return names;
         }
 
-        /** As many names as the first row has values. */
+        /** Positions as names, one for each value of the first row. */
         private List<String> positions(int at) {
             List<String> names = new ArrayList<>();
             reader.seek(at);
@@ -244,7 +252,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
                 }
             }
             List<String> columns = List.copyOf(names);
-            Frame frame = new Frame(metadata, columns);
+            DataFrame frame = new DataFrame(metadata, columns);
             reader.seek(at);
             reader.beginArray();
             while (reader.hasNext()) {
@@ -287,7 +295,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
                         reader.seek(places.get(place));
                         made.add(tensor(spec));
                     } else if (!spec.optional()) {
-                        throw Frame.missing(List.of(spec.name()));
+                        throw DataFrame.missing(List.of(spec.name()));
                     }
                 }
                 done = true;
@@ -299,15 +307,15 @@ record Payload(List<Tensor> inputs, boolean frame) {
             }
         }
 
-        /** Arrays by column, for a model that takes them side by side. */
+        /** Arrays by column, for a model with one input of all columns. */
         private List<Tensor> columns(List<String> names, List<Integer> places) {
-            Frame frame = new Frame(metadata, names);
+            DataFrame frame = new DataFrame(metadata, names);
             int rows = -1;
             for (int c = 0; c < names.size(); c++) {
                 reader.seek(places.get(c));
                 if (reader.peek() != JsonToken.ARRAY) {
                     throw ServingException.invalidArgument(
-                            "input '" + names.get(c) + "' is no list (expected: a value for each row)");
+                            "input '" + names.get(c) + "' is not a list (expected: a value for each row)");
                 }
                 int n = 0;
                 reader.beginArray();
@@ -325,7 +333,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
             return frame.tensors();
         }
 
-        /** One array: the only input, or rows of a value for each. */
+        /** One array: the only input, or rows with a value for each input. */
         private List<Tensor> arrays(int at) {
             List<TensorSpec> specs = metadata.inputs();
             if (specs.size() == 1) {
@@ -348,7 +356,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
                 reader.skipValue();
             }
             List<Integer> first = rows.isEmpty() ? List.of() : elements(rows.get(0));
-            Frame frame = Frame.unnamed(metadata, first.size());
+            DataFrame frame = DataFrame.unnamed(metadata, first.size());
             for (int row : rows) {
                 reader.seek(row);
                 reader.beginArray();
@@ -385,7 +393,7 @@ record Payload(List<Tensor> inputs, boolean frame) {
             } catch (ServingException e) {
                 throw ServingException.invalidArgument("input '" + spec.name() + "': " + e.getMessage(), e.remedy());
             }
-            return Frame.tensor(spec, Shape.of(tensors.dims()), sink);
+            return DataFrame.tensor(spec, Shape.of(tensors.dims()), sink);
         }
     }
 }

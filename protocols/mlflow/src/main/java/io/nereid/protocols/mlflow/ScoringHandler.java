@@ -19,20 +19,20 @@ import java.util.Map;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
-/** From the body of an exchange over the engine to the answer. Thread-safe: keeps nothing. */
-final class Scoring {
-    /** Larger bodies are decoded, and their answers encoded, off the event loop. */
+/** Handles scoring requests: decodes the body, calls the engine, encodes the response. Thread-safe: immutable. */
+final class ScoringHandler {
+    /** Larger bodies are decoded, and larger responses encoded, on the codec pool. */
     private static final int SMALL = 64 << 10;
 
     private final InferenceEngine engine;
     private final Executor codecPool;
 
-    Scoring(InferenceEngine engine, Executor codecPool) {
+    ScoringHandler(InferenceEngine engine, Executor codecPool) {
         this.engine = engine;
         this.codecPool = codecPool;
     }
 
-    /** Answers one exchange, now or later. */
+    /** Handles an exchange; the response is sent now or later. */
     void start(HttpExchange x, ModelRef model) {
         String type = x.header("content-type");
         String unsupported = unsupported(type);
@@ -59,7 +59,7 @@ final class Scoring {
         return (end < 0 ? type : type.substring(0, end)).strip().toLowerCase(Locale.ROOT);
     }
 
-    /** Why a content type is not taken, or null. */
+    /** The error text for an unsupported content type, or null. */
     private static @Nullable String unsupported(@Nullable String type) {
         if (type == null) {
             return null;
@@ -83,17 +83,17 @@ final class Scoring {
 
     private void decode(HttpExchange x, ModelRef model, boolean csv) {
         ModelMetadata metadata = engine.metadata(model);
-        Payload payload = csv ? Payload.csv(x.body(), metadata) : Payload.json(x.body(), metadata);
-        Answer answer = new Answer(x, payload.frame());
-        InferenceRequest request = new InferenceRequest(
-                model, "", payload.inputs(), List.of(), Map.of(), Long.MAX_VALUE, x.arrivedNanos());
+        ScoringRequest scored = csv ? ScoringRequest.csv(x.body(), metadata) : ScoringRequest.json(x.body(), metadata);
+        Answer answer = new Answer(x, scored.frame());
+        InferenceRequest request =
+                new InferenceRequest(model, "", scored.inputs(), List.of(), Map.of(), Long.MAX_VALUE, x.arrivedNanos());
         InferenceEngine.Call call = engine.infer(request, answer);
         if (!answer.ended) {
             x.onCancel(call::cancel);
         }
     }
 
-    /** An error as MLflow's server tells it. */
+    /** An error in the form of MLflow's server. */
     static HttpReply error(ServingException e) {
         String code = switch (e.code()) {
             case INVALID_ARGUMENT, OUT_OF_RANGE -> "BAD_REQUEST";
@@ -116,7 +116,7 @@ final class Scoring {
                 "{\"error_code\": \"" + code + "\", \"message\": " + HttpReply.quote(e.describe()) + "}");
     }
 
-    /** Encodes the answer to one exchange: the first one that holds something, if a model gives several. */
+    /** Encodes the response to an exchange; of several responses of a model, the first one that has outputs. */
     private final class Answer implements ResponseSink {
         private final HttpExchange exchange;
         private final boolean frame;
@@ -148,7 +148,7 @@ final class Scoring {
         private void encode(InferenceResponse response) {
             HttpReply encoded;
             try (response) {
-                encoded = Predictions.encode(response.outputs(), frame);
+                encoded = PredictionsWriter.encode(response.outputs(), frame);
             } catch (RuntimeException e) {
                 encoded = error(ServingException.from(e));
             }

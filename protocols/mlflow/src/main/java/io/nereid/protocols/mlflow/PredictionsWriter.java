@@ -14,13 +14,13 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * {@code {"predictions": …}}: the array of the only output; of several, rows of named values for a data frame, else
- * named arrays. Stateless.
+ * Encodes <code>{"predictions": …}</code>: the array of the only output; for several outputs, rows of named values if
+ * the request was a data frame, and named arrays otherwise. Holds no state.
  */
-final class Predictions {
-    private Predictions() {}
+final class PredictionsWriter {
+    private PredictionsWriter() {}
 
-    /** The body of an answer; the outputs stay with the caller. */
+    /** Encodes a response; the caller still owns the outputs. */
     static HttpReply encode(List<Tensor> outputs, boolean frame) {
         JsonWriter writer = new JsonWriter(1024);
         writer.floatStyle(FloatStyle.WIDENED).bytesStyle(BytesStyle.REFUSE_MALFORMED);
@@ -90,7 +90,7 @@ final class Predictions {
         return e.code() == ErrorCode.INVALID_ARGUMENT
                 ? ServingException.invalidArgument(
                         "output '" + output.name() + "' holds bytes that are not UTF-8 text",
-                        "ask for it over the V2 protocol")
+                        "request it over the V2 protocol")
                 : e;
     }
 }
