@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kind;
+import io.nereid.control.api.ResourceKind;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.ConnectException;
@@ -27,7 +27,7 @@ import java.util.stream.Stream;
 import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
-/** Speaks to the control API of a running server, for the commands. Confined to one thread. */
+/** A client of the control API of a running server. Confined to one thread. */
 final class ControlClient {
     static final ObjectMapper JSON = new ObjectMapper();
     static final String TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
@@ -41,9 +41,9 @@ final class ControlClient {
             .build();
 
     /**
-     * A client.
+     * Creates a client.
      *
-     * @param err hears the server's warnings
+     * @param err receives the server's warnings
      */
     ControlClient(String url, PrintWriter err) {
         String full = url.contains("://") ? url : "http://" + url;
@@ -51,15 +51,15 @@ final class ControlClient {
         this.err = err;
     }
 
-    /** The path of a collection, or of one resource. */
-    static String path(Kind kind, String namespace, @Nullable String name) {
+    /** Returns the path of a collection, or of one resource. */
+    static String path(ResourceKind kind, String namespace, @Nullable String name) {
         String root = kind.group().isEmpty() ? "/api/" + kind.version() : "/apis/" + kind.apiVersion();
         return root
                 + (kind.namespaced() && !namespace.isEmpty() ? "/namespaces/" + ServerClient.segment(namespace) : "")
                 + "/" + kind.plural() + (name == null ? "" : "/" + ServerClient.segment(name));
     }
 
-    /** What an answer was. */
+    /** A response. */
     record Reply(int status, JsonNode body) {}
 
     JsonNode get(String path) {
@@ -70,7 +70,7 @@ final class ControlClient {
         return send("GET", path, TABLE, null, null).body();
     }
 
-    /** The resource, or null when there is none. */
+    /** Returns the resource; null when it does not exist. */
     @Nullable
     JsonNode find(String path) {
         try {
@@ -151,16 +151,14 @@ final class ControlClient {
         if (e instanceof ConnectException) {
             return ServingException.of(
                     ErrorCode.UNAVAILABLE,
-                    "no control API answers at " + url,
-                    "start a server that has one with: nereid serve --control; or give --server URL or NEREID_CONTROL");
+                    "no control API responds at " + url,
+                    "start a server with: nereid serve --control; or set --server URL or NEREID_CONTROL");
         }
         String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
         return ServingException.wrap(
                 ErrorCode.UNAVAILABLE,
-                "talking to " + url + " failed: " + why,
-                e instanceof SSLException
-                        ? "the control API itself is not encrypted: its URL begins with http://"
-                        : null,
+                "the request to " + url + " failed: " + why,
+                e instanceof SSLException ? "the control API is not encrypted: its URL begins with http://" : null,
                 e);
     }
 
@@ -175,8 +173,8 @@ final class ControlClient {
         } catch (JsonProcessingException e) {
             throw ServingException.of(
                     ErrorCode.UNKNOWN,
-                    url + " answered HTTP " + response.statusCode() + " with something that is not JSON",
-                    "is that the port of the control API? It is 8090 unless --control-port says otherwise");
+                    url + " answered HTTP " + response.statusCode() + " with a body that is not JSON",
+                    "is that the port of the control API? It is 8090 unless --control-port is set");
         }
     }
 
@@ -194,17 +192,17 @@ final class ControlClient {
             return ServingException.of(
                     code,
                     url + " answered HTTP " + status + ": " + body.path("error").asText(body.toString()),
-                    "is that the port of the control API? It is 8090 unless --control-port says otherwise");
+                    "is that the port of the control API? It is 8090 unless --control-port is set");
         }
         return ServingException.of(code, body.path("message").asText());
     }
 
     /**
-     * Tells events as they come, until {@code listener} has had enough or the server ends the watch.
+     * Watches a resource or a collection, until the listener stops or the server ends the watch.
      *
-     * @param path with its query
-     * @param listener false when it has had enough
-     * @return whether it has had enough
+     * @param path the path with its query
+     * @param listener receives each event; returns false to stop
+     * @return whether the listener stopped the watch
      */
     boolean watch(String path, boolean table, Predicate<JsonNode> listener) {
         HttpRequest request = request("GET", path, table ? TABLE : PLAIN, null, null);

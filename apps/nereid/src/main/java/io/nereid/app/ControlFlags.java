@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.storage.request.StorageOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -18,50 +18,50 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
-/** Options of the control plane in the server. */
+/** The options of the server's control plane. Set by picocli, then only read. */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 final class ControlFlags {
     private static final Pattern DOMAIN = Pattern.compile("[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?");
-    /** How Knative makes hosts. */
+    /** Knative's default domain template. */
     private static final String KNATIVE_TEMPLATE = "{{ .Name }}.{{ .Namespace }}.{{ .IngressDomain }}";
 
     @Option(
             names = "--control",
             description =
-                    "Take InferenceServices, ServingRuntimes and InferenceGraphs: nereid apply -f FILE, or kubectl.")
+                    "Run the control plane: InferenceServices, ServingRuntimes and InferenceGraphs by nereid apply"
+                            + " or kubectl.")
     boolean control;
 
     @Option(
             names = "--control-address",
             defaultValue = "127.0.0.1",
-            description =
-                    "Address of the control API. It asks nobody who he is: leave it on loopback, or put something in"
-                            + " front (default: ${DEFAULT-VALUE}).")
+            description = "Address of the control API. It does not authenticate clients: keep it on loopback, or put an"
+                    + " authenticating proxy in front (default: ${DEFAULT-VALUE}).")
     String address;
 
     @Option(
             names = "--control-port",
             defaultValue = "8090",
-            description = "Port of the control API; 0 takes a free one (default: ${DEFAULT-VALUE}).")
+            description = "Port of the control API; 0 for any free port (default: ${DEFAULT-VALUE}).")
     int port;
 
     @Option(
             names = "--control-host",
             paramLabel = "NAME",
-            description = "A further host name by which clients may call the control API; may be repeated.")
+            description = "An additional host name under which clients may call the control API; may be repeated.")
     List<String> hosts = new ArrayList<>();
 
     @Option(
             names = "--control-directory",
             paramLabel = "DIR",
-            description = "Where resources are kept (default: $XDG_DATA_HOME/nereid, or ~/.local/share/nereid).")
+            description = "Directory for stored resources (default: $XDG_DATA_HOME/nereid, or ~/.local/share/nereid).")
     @Nullable
     Path directory;
 
     @Option(
             names = "--model-cache",
             paramLabel = "DIR",
-            description = "Where models that were fetched are kept (default: $XDG_CACHE_HOME/nereid/models, or"
+            description = "Cache directory for fetched models (default: $XDG_CACHE_HOME/nereid/models, or"
                     + " ~/.cache/nereid/models).")
     @Nullable
     Path cache;
@@ -69,13 +69,14 @@ final class ControlFlags {
     @Option(
             names = "--model-cache-size",
             defaultValue = "100GiB",
-            description = "Most bytes of it; what was not used for longest goes first (default: ${DEFAULT-VALUE}).")
+            description = "Size limit of the model cache, with least-recently-used eviction (default:"
+                    + " ${DEFAULT-VALUE}).")
     String cacheSize;
 
     @Option(
             names = "--pvc-root",
             paramLabel = "DIR",
-            description = "The directory whose sub-directories are the claims that pvc://CLAIM/PATH names.")
+            description = "Directory with a subdirectory for each claim of pvc://CLAIM/PATH.")
     @Nullable
     Path pvcRoot;
 
@@ -83,22 +84,22 @@ final class ControlFlags {
             names = "--ingress-domain",
             paramLabel = "DOMAIN",
             description =
-                    "What the hosts of services end with, and a port if URLs shall have one (default: localhost with"
-                            + " the server's port). The settings in inferenceservice-config go before it.")
+                    "Domain of the services' hosts, with a port if URLs need one (default: localhost with the server's"
+                            + " port). Settings in inferenceservice-config take precedence.")
     @Nullable
     String ingressDomain;
 
-    /** Whether the server's port is encrypted. Set by who knows. */
+    /** Whether the server's port is encrypted; set once the TLS options are known. */
     boolean encrypted;
 
-    /** The settings of services where none are stored, for a server that listens on a port. */
-    ServiceConfig settings(int port) {
+    /** Returns the default service settings of a server that listens on a port. */
+    InferenceServiceConfig settings(int port) {
         ObjectNode tree = new ObjectNode(JsonNodeFactory.instance);
         ObjectNode ingress = tree.putObject("ingress");
         String domain = ingressDomain;
         if (domain == null) {
             ingress.put("ingressDomain", port == (encrypted ? 443 : 80) ? "localhost" : "localhost:" + port);
-            // the hosts of KServe's documentation
+            // The domain in KServe's documentation, so that its examples work unchanged.
             ingress.putArray("additionalIngressDomains").add("example.com");
         } else {
             ingress.put("ingressDomain", domain);
@@ -107,7 +108,7 @@ final class ControlFlags {
         if (encrypted) {
             ingress.put("urlScheme", "https");
         }
-        return ServiceConfig.defaults().with(tree);
+        return InferenceServiceConfig.defaults().with(tree);
     }
 
     Path directory() {
@@ -130,7 +131,7 @@ final class ControlFlags {
         return pvcRoot == null ? options : options.withPvcRoot(pvcRoot.toAbsolutePath());
     }
 
-    /** What only means something with {@code --control} is refused without it. */
+    /** Rejects options that require {@code --control} when it is not set. */
     void check() {
         if (!control
                 && (directory != null
@@ -147,7 +148,7 @@ final class ControlFlags {
             throw ServingException.invalidArgument(
                     "--ingress-domain is '" + ingressDomain
                             + "' (expected: a domain such as example.com, or example.com:8080)",
-                    ingressDomain.contains("/") ? "leave the scheme and the path out" : null);
+                    ingressDomain.contains("/") ? "omit the scheme and the path" : null);
         }
     }
 
@@ -156,7 +157,7 @@ final class ControlFlags {
         if (set != null && !set.isEmpty()) {
             return Path.of(set);
         }
-        // The variable goes first: in a container, a user without an entry among the system's has no other home.
+        // HOME first: in a container, a user without a passwd entry has no other home directory.
         String home = System.getenv("HOME");
         return Path.of(home != null && home.startsWith("/") ? home : System.getProperty("user.home"), otherwise);
     }

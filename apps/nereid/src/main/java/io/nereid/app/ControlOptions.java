@@ -6,9 +6,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kind;
-import io.nereid.control.api.Kinds;
-import io.nereid.control.api.ResourceTexts;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.yaml.ManifestReader;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
 
-/** The options that every command on resources has. Set by picocli; confined to one thread. */
+/** The options that all commands on resources share. Set by picocli; confined to one thread. */
 @SuppressWarnings("NullAway.Init")
 final class ControlOptions {
     static final String DEFAULT_NAMESPACE = "default";
@@ -50,11 +50,11 @@ final class ControlOptions {
     }
 
     /**
-     * One resource.
+     * A reference to a resource.
      *
-     * @param namespace empty for kinds of the whole cluster
+     * @param namespace empty for cluster-scoped kinds
      */
-    record Named(Kind kind, String namespace, String name) {
+    record Named(ResourceKind kind, String namespace, String name) {
         String path() {
             return ControlClient.path(kind, namespace, name);
         }
@@ -65,7 +65,7 @@ final class ControlOptions {
         }
     }
 
-    Named named(Kind kind, String name) {
+    Named named(ResourceKind kind, String name) {
         return new Named(kind, kind.namespaced() ? namespace() : "", name);
     }
 
@@ -73,18 +73,18 @@ final class ControlOptions {
     Named named(ObjectNode resource) {
         String apiVersion = resource.path("apiVersion").asText("");
         String kindName = resource.path("kind").asText("");
-        Kind kind = Kinds.byKind(apiVersion, kindName);
+        ResourceKind kind = ResourceKinds.byKind(apiVersion, kindName);
         String name = resource.path("metadata").path("name").asText("");
         if (kind == null) {
             throw ServingException.invalidArgument(
                     "no matches for kind \"" + kindName + "\" in version \"" + apiVersion + "\"",
                     NameSuggestions.didYouMean(
                             kindName,
-                            Kinds.all().stream().map(Kind::kind).toList(),
+                            ResourceKinds.all().stream().map(ResourceKind::kind).toList(),
                             "there are "
                                     + String.join(
                                             ", ",
-                                            Kinds.all().stream()
+                                            ResourceKinds.all().stream()
                                                     .map(k -> k.kind() + " (" + k.apiVersion() + ")")
                                                     .toList())));
         }
@@ -101,11 +101,11 @@ final class ControlOptions {
         return new Named(kind, !kind.namespaced() ? "" : own.isEmpty() ? namespace() : own, name);
     }
 
-    /** The kind that a word on the command line means: plural, singular, short or whole name, with the group or without. */
-    static Kind kind(String word) {
+    /** Resolves a resource type of the command line: plural, singular, short or kind name, with or without group. */
+    static ResourceKind kind(String word) {
         String lower = word.toLowerCase(Locale.ROOT);
         List<String> known = new ArrayList<>();
-        for (Kind kind : Kinds.all()) {
+        for (ResourceKind kind : ResourceKinds.all()) {
             List<String> names = new ArrayList<>(kind.shortNames());
             names.add(kind.plural());
             names.add(kind.singular());
@@ -126,10 +126,12 @@ final class ControlOptions {
                         "there are "
                                 + String.join(
                                         ", ",
-                                        Kinds.all().stream().map(Kind::plural).toList())));
+                                        ResourceKinds.all().stream()
+                                                .map(ResourceKind::plural)
+                                                .toList())));
     }
 
-    /** What {@code TYPE NAME...}, {@code TYPE/NAME...} or the files name. */
+    /** Resolves {@code TYPE NAME...}, {@code TYPE/NAME...} or the resources in files. */
     List<Named> named(List<String> words, FileOptions from) {
         List<Named> all = new ArrayList<>();
         for (ObjectNode resource : resources(from.files, from.recursive)) {
@@ -139,7 +141,7 @@ final class ControlOptions {
         return all;
     }
 
-    /** What {@code TYPE NAME...} or {@code TYPE/NAME...} name. */
+    /** Resolves {@code TYPE NAME...} or {@code TYPE/NAME...}. */
     List<Named> named(List<String> words) {
         List<Named> all = new ArrayList<>();
         if (words.isEmpty()) {
@@ -157,20 +159,20 @@ final class ControlOptions {
             }
             return all;
         }
-        Kind kind = kind(words.get(0));
+        ResourceKind kind = kind(words.get(0));
         for (String name : words.subList(1, words.size())) {
             all.add(named(kind, name));
         }
         return all;
     }
 
-    /** Every resource of files and directories; {@code -} is the standard input. */
+    /** Reads all resources of files and directories; {@code -} is standard input. */
     static List<ObjectNode> resources(List<String> files, boolean recursive) {
         List<ObjectNode> all = new ArrayList<>();
         for (String file : files) {
             try {
                 if (file.equals("-")) {
-                    all.addAll(ResourceTexts.parse(
+                    all.addAll(ManifestReader.parse(
                             new String(System.in.readAllBytes(), StandardCharsets.UTF_8), "the standard input"));
                 } else if (Files.isDirectory(Path.of(file))) {
                     List<Path> found;
@@ -183,14 +185,14 @@ final class ControlOptions {
                     }
                     if (found.isEmpty()) {
                         throw ServingException.invalidArgument(
-                                "there is no .yaml, .yml or .json file in '" + file + "'",
-                                recursive ? null : "-R looks into its directories too");
+                                "no .yaml, .yml or .json file in '" + file + "'",
+                                recursive ? null : "-R includes its subdirectories");
                     }
                     for (Path path : found) {
-                        all.addAll(ResourceTexts.parse(Files.readString(path), path.toString()));
+                        all.addAll(ManifestReader.parse(Files.readString(path), path.toString()));
                     }
                 } else {
-                    all.addAll(ResourceTexts.parse(Files.readString(Path.of(file)), file));
+                    all.addAll(ManifestReader.parse(Files.readString(Path.of(file)), file));
                 }
             } catch (java.nio.file.NoSuchFileException e) {
                 throw ServingException.invalidArgument("the path \"" + file + "\" does not exist");

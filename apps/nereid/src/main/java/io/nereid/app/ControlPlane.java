@@ -4,9 +4,9 @@ package io.nereid.app;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.control.api.Admission;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.admission.Admission;
 import io.nereid.control.apiserver.ApiServer;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
@@ -58,7 +58,7 @@ final class ControlPlane implements AutoCloseable {
     private final ApiServer api;
     private volatile Catalog.Gateway address = Catalog.Gateway.UNKNOWN;
     /** The defaults, for settings that are not stored. */
-    private volatile ServiceConfig base = ServiceConfig.defaults();
+    private volatile InferenceServiceConfig base = InferenceServiceConfig.defaults();
 
     private VirtualHosts.@Nullable Listener listener;
 

@@ -7,7 +7,7 @@ import io.nereid.app.ControlOptions.Named;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Units;
-import io.nereid.control.api.Kind;
+import io.nereid.control.api.ResourceKind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -19,16 +19,16 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code nereid delete}: removes resources. */
+/** {@code nereid delete}: deletes resources. */
 @Command(
         name = "delete",
         mixinStandardHelpOptions = true,
         sortOptions = false,
-        description = "Delete resources, by name or those that files name, and wait until they are gone.",
+        description = "Delete resources, by name or from files, and wait until they are gone.",
         footer = {"", "  nereid delete isvc iris", "  nereid delete -f iris.yaml", "  nereid delete isvc --all"})
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class DeleteCommand implements Callable<Integer> {
-    @Parameters(arity = "0..*", paramLabel = "TYPE NAME... | TYPE/NAME", description = "What to delete.")
+    @Parameters(arity = "0..*", paramLabel = "TYPE NAME... | TYPE/NAME", description = "The resources to delete.")
     private List<String> words = new ArrayList<>();
 
     @Mixin
@@ -43,7 +43,7 @@ final class DeleteCommand implements Callable<Integer> {
             description = "All resources of the type with these labels.")
     private @Nullable String selector;
 
-    @Option(names = "--ignore-not-found", description = "What is not there is no error.")
+    @Option(names = "--ignore-not-found", description = "Treat missing resources as success.")
     private boolean ignoreNotFound;
 
     @Option(
@@ -54,7 +54,7 @@ final class DeleteCommand implements Callable<Integer> {
             description = "Wait until they are gone (default: yes).")
     private boolean wait;
 
-    @Option(names = "--timeout", paramLabel = "TIME", defaultValue = "60s", description = "How long to wait at most.")
+    @Option(names = "--timeout", paramLabel = "TIME", defaultValue = "60s", description = "Time limit for the wait.")
     private String timeout;
 
     @Mixin
@@ -77,7 +77,7 @@ final class DeleteCommand implements Callable<Integer> {
             named = options.named(words, from);
             if (named.isEmpty()) {
                 throw ServingException.invalidArgument(
-                        "nothing is named to delete", "for example: nereid delete isvc iris, or --all");
+                        "no resource is given", "for example: nereid delete isvc iris, or --all");
             }
         }
         boolean failed = false;
@@ -111,7 +111,7 @@ final class DeleteCommand implements Callable<Integer> {
         return failed ? 1 : 0;
     }
 
-    private List<Named> selected(ControlClient client, Kind kind) {
+    private List<Named> selected(ControlClient client, ResourceKind kind) {
         String path = ControlClient.path(kind, options.namespace(), null)
                 + (selector == null ? "" : "?labelSelector=" + ServerClient.segment(selector));
         List<Named> found = new ArrayList<>();

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.ControlOptions.Named;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ResourceKinds;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,16 +18,16 @@ import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code nereid describe}: everything about a resource, with what has happened to it. */
+/** {@code nereid describe}: shows a resource in detail, with its events. */
 @Command(
         name = "describe",
         mixinStandardHelpOptions = true,
         sortOptions = false,
-        description = "Show everything about a resource: what is wanted, how it is, and what has happened to it.",
+        description = "Show a resource in detail: specification, status and events.",
         footer = {"", "  nereid describe isvc iris"})
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class DescribeCommand implements Callable<Integer> {
-    @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "What to describe.")
+    @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "The resources to describe.")
     private List<String> words = new ArrayList<>();
 
     @Mixin
@@ -51,8 +51,7 @@ final class DescribeCommand implements Callable<Integer> {
             }
         }
         if (named.isEmpty()) {
-            throw ServingException.invalidArgument(
-                    "there is nothing to describe", "for example: nereid describe isvc iris");
+            throw ServingException.invalidArgument("no resource is given", "for example: nereid describe isvc iris");
         }
         PrintWriter out = spec.commandLine().getOut();
         boolean first = true;
@@ -90,7 +89,7 @@ final class DescribeCommand implements Callable<Integer> {
                     out,
                     "Generation",
                     metadata.path("generation").asText()
-                            + (observed == null ? "" : ", of which " + observed.asText() + " was acted upon"));
+                            + (observed == null ? "" : ", of which " + observed.asText() + " is reconciled"));
         }
         for (Map.Entry<String, JsonNode> part : resource.properties()) {
             if (List.of("apiVersion", "kind", "metadata", "status").contains(part.getKey())) {
@@ -110,7 +109,7 @@ final class DescribeCommand implements Callable<Integer> {
     }
 
     private static JsonNode secretless(Named named, String field, JsonNode value) {
-        if (named.kind() != Kinds.SECRET || !field.equals("data")) {
+        if (named.kind() != ResourceKinds.SECRET || !field.equals("data")) {
             return value;
         }
         ObjectNode sizes = ControlClient.JSON.createObjectNode();
@@ -169,10 +168,11 @@ final class DescribeCommand implements Callable<Integer> {
     }
 
     private static void events(ControlClient client, Named named, String uid, PrintWriter out) {
-        if (named.kind() == Kinds.EVENT) {
+        if (named.kind() == ResourceKinds.EVENT) {
             return;
         }
-        String path = ControlClient.path(Kinds.EVENT, named.namespace(), null) + "?fieldSelector=involvedObject.name%3D"
+        String path = ControlClient.path(ResourceKinds.EVENT, named.namespace(), null)
+                + "?fieldSelector=involvedObject.name%3D"
                 + ServerClient.segment(named.name()) + ",involvedObject.kind%3D"
                 + named.kind().kind();
         List<JsonNode> events = new ArrayList<>();

@@ -7,10 +7,10 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.ControlOptions.Named;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Admission;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.admission.Admission;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.RuntimeSelection;
 import java.io.PrintWriter;
@@ -25,24 +25,24 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code nereid explain-selection}: which runtime a service gets, and why no other one. */
+/** {@code nereid explain-selection}: shows which serving runtime a service gets, and why the others do not match. */
 @Command(
         name = "explain-selection",
         mixinStandardHelpOptions = true,
         sortOptions = false,
         description = {
             "Show every runtime that was considered for an InferenceService, and why it was chosen or not.",
-            "For a file it asks a running server, whose runtimes may be more than the built-in ones, or does without."
+            "For a file, the runtimes of a running server are considered if there is one, else the built-in ones."
         },
         footer = {"", "  nereid explain-selection iris", "  nereid explain-selection iris.yaml"})
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class ExplainSelectionCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "NAME|FILE",
-            description = "The service, as iris or isvc/iris, or a file; - for the standard input.")
+            description = "The service, as iris or isvc/iris, or a file; - for standard input.")
     private String subject;
 
-    @Option(names = "--built-in", description = "Ask no server; only the built-in runtimes are considered.")
+    @Option(names = "--built-in", description = "Consider only the built-in runtimes, without a server.")
     private boolean builtIn;
 
     @Mixin
@@ -62,7 +62,7 @@ final class ExplainSelectionCommand implements Callable<Integer> {
         if (!file) {
             Named named = subject.contains("/")
                     ? options.named(List.of(subject)).get(0)
-                    : options.named(Kinds.INFERENCE_SERVICE, subject);
+                    : options.named(ResourceKinds.INFERENCE_SERVICE, subject);
             return print(named.name(), client.get(named.path() + "/selection"));
         }
         int worst = 0;
@@ -101,12 +101,12 @@ final class ExplainSelectionCommand implements Callable<Integer> {
             }
         }
         ObjectNode admitted = new Admission(Admission.Surroundings.NONE)
-                .admit(Kinds.INFERENCE_SERVICE, resource, null)
+                .admit(ResourceKinds.INFERENCE_SERVICE, resource, null)
                 .resource();
         RuntimeSelection selection = RuntimeSelection.of(InferenceService.read(admitted), Catalog.builtIn());
         ObjectNode tree = ControlClient.JSON.createObjectNode();
         if (selection == null) {
-            return tree.put("message", "the predictor has containers of its own, so that no runtime is chosen");
+            return tree.put("message", "the predictor has custom containers, so no runtime is selected");
         }
         ServingRuntime chosen = selection.chosen();
         tree.put("chosen", chosen == null ? null : chosen.name());

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.app.ControlOptions.Named;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kind;
+import io.nereid.control.api.ResourceKind;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,7 +35,7 @@ import picocli.CommandLine.Spec;
         })
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class GetCommand implements Callable<Integer> {
-    @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "What to show.")
+    @Parameters(arity = "0..*", paramLabel = "TYPE [NAME...] | TYPE/NAME", description = "The resources to show.")
     private List<String> words = new ArrayList<>();
 
     @Mixin
@@ -49,18 +49,18 @@ final class GetCommand implements Callable<Integer> {
 
     @Option(
             names = {"-A", "--all-namespaces"},
-            description = "Of every namespace.")
+            description = "The resources of all namespaces.")
     private boolean everywhere;
 
     @Option(
             names = {"-l", "--selector"},
             paramLabel = "LABELS",
-            description = "Only those with these labels, such as team=a.")
+            description = "Only resources with these labels, such as team=a.")
     private @Nullable String selector;
 
     @Option(
             names = {"-w", "--watch"},
-            description = "Go on with every change.")
+            description = "Watch: print every change.")
     private boolean watch;
 
     @Mixin
@@ -92,7 +92,7 @@ final class GetCommand implements Callable<Integer> {
             throw ServingException.invalidArgument(
                     "you must specify the type of resource to get", "for example: nereid get isvc");
         }
-        List<Kind> kinds = new ArrayList<>();
+        List<ResourceKind> kinds = new ArrayList<>();
         for (String word : words.get(0).split(",", -1)) {
             kinds.add(ControlOptions.kind(word));
         }
@@ -120,7 +120,7 @@ final class GetCommand implements Callable<Integer> {
             return 0;
         }
         ResourceTable table = new ResourceTable("wide".equals(output), false);
-        Kind before = null;
+        ResourceKind before = null;
         for (Named one : named) {
             if ("name".equals(output)) {
                 client.get(one.path());
@@ -143,10 +143,10 @@ final class GetCommand implements Callable<Integer> {
         return selector == null ? "" : "?labelSelector=" + ServerClient.segment(selector);
     }
 
-    private int lists(ControlClient client, List<Kind> kinds) {
+    private int lists(ControlClient client, List<ResourceKind> kinds) {
         List<JsonNode> items = new ArrayList<>();
         boolean any = false;
-        for (Kind kind : kinds) {
+        for (ResourceKind kind : kinds) {
             String path = ControlClient.path(kind, everywhere ? "" : options.namespace(), null) + query();
             if (structured() || "name".equals(output)) {
                 for (JsonNode item : client.get(path).path("items")) {
@@ -174,7 +174,7 @@ final class GetCommand implements Callable<Integer> {
             spec.commandLine()
                     .getErr()
                     .println(
-                            everywhere || kinds.stream().noneMatch(Kind::namespaced)
+                            everywhere || kinds.stream().noneMatch(ResourceKind::namespaced)
                                     ? "No resources found"
                                     : "No resources found in " + options.namespace() + " namespace.");
         }
@@ -212,7 +212,7 @@ final class GetCommand implements Callable<Integer> {
         out().flush();
     }
 
-    private int watch(ControlClient client, Kind kind, String namespace, @Nullable String name) {
+    private int watch(ControlClient client, ResourceKind kind, String namespace, @Nullable String name) {
         ResourceTable table = new ResourceTable("wide".equals(output), everywhere && kind.namespaced());
         String path = ControlClient.path(kind, namespace, null) + (selector == null ? "?" : query() + "&")
                 + "watch=true" + (name == null ? "" : "&fieldSelector=metadata.name%3D" + ServerClient.segment(name));

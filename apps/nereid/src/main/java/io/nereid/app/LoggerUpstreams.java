@@ -5,7 +5,7 @@ package io.nereid.app;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.payload.PayloadSettings;
 import io.nereid.transport.api.UpstreamClient;
@@ -24,7 +24,7 @@ final class LoggerUpstreams implements AutoCloseable {
     private final UpstreamClient common;
     private final PooledUpstreamClient.Options options;
     private final ResourceStore store;
-    private final Function<String, ServiceConfig> configs;
+    private final Function<String, InferenceServiceConfig> configs;
     private final Map<PooledUpstreamClient.Trust, PooledUpstreamClient> others = new HashMap<>();
 
     /** @param common the shared client; the caller closes it */
@@ -32,7 +32,7 @@ final class LoggerUpstreams implements AutoCloseable {
             UpstreamClient common,
             PooledUpstreamClient.Options options,
             ResourceStore store,
-            Function<String, ServiceConfig> configs) {
+            Function<String, InferenceServiceConfig> configs) {
         this.common = common;
         this.options = options;
         this.store = store;
@@ -54,7 +54,7 @@ final class LoggerUpstreams implements AutoCloseable {
                 : others.computeIfAbsent(trust, t -> new PooledUpstreamClient(options.withTrust(t)));
     }
 
-    private PooledUpstreamClient.Trust trust(String namespace, ServiceConfig.Logger config) {
+    private PooledUpstreamClient.Trust trust(String namespace, InferenceServiceConfig.Logger config) {
         String bundle = config.caBundle();
         if (config.tlsSkipVerify()) {
             return PooledUpstreamClient.Trust.ANYBODY;

@@ -5,7 +5,7 @@ package io.nereid.app;
 import io.nereid.app.ControlOptions.Named;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ResourceKinds;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,12 +22,12 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code nereid logs}: what a service's processes have written, and how its models were loaded. */
+/** {@code nereid logs}: shows the output of a service's processes, and the load messages of its models. */
 @Command(
         name = "logs",
         mixinStandardHelpOptions = true,
         sortOptions = false,
-        description = "Show what the processes of an InferenceService have written, and how its models were loaded.",
+        description = "Show the output of an InferenceService's processes, and the load messages of its models.",
         footer = {"", "  nereid logs iris", "  nereid logs iris -c transformer -f"})
 @SuppressWarnings("NullAway.Init") // set by picocli
 final class LogsCommand implements Callable<Integer> {
@@ -46,12 +46,12 @@ final class LogsCommand implements Callable<Integer> {
             names = "--tail",
             paramLabel = "LINES",
             defaultValue = "500",
-            description = "The last so many lines (default: 500).")
+            description = "Number of lines from the end of the log (default: 500).")
     private int tail;
 
     @Option(
             names = {"-f", "--follow"},
-            description = "Go on with every new line.")
+            description = "Follow the log.")
     private boolean follow;
 
     @Mixin
@@ -70,11 +70,13 @@ final class LogsCommand implements Callable<Integer> {
         if (tail < 0) {
             throw ServingException.invalidArgument("--tail is " + tail + " (expected: a number of lines)");
         }
-        Named named =
-                name.contains("/") ? options.named(List.of(name)).get(0) : options.named(Kinds.INFERENCE_SERVICE, name);
-        if (named.kind() != Kinds.INFERENCE_SERVICE) {
+        Named named = name.contains("/")
+                ? options.named(List.of(name)).get(0)
+                : options.named(ResourceKinds.INFERENCE_SERVICE, name);
+        if (named.kind() != ResourceKinds.INFERENCE_SERVICE) {
             throw ServingException.invalidArgument(
-                    "a " + named.kind().kind() + " has no logs", "for example: nereid logs isvc/iris");
+                    "resources of kind " + named.kind().kind() + " do not have logs",
+                    "for example: nereid logs" + " isvc/iris");
         }
         ControlClient client = options.client(spec);
         PrintWriter out = spec.commandLine().getOut();
@@ -86,7 +88,8 @@ final class LogsCommand implements Callable<Integer> {
                 spec.commandLine()
                         .getErr()
                         .println((component == null ? "" : "the " + component + " of ") + named.name()
-                                + " has written nothing, or is not there: nereid describe isvc " + named.name() + " -n "
+                                + " has not written anything, or does not exist: nereid describe isvc " + named.name()
+                                + " -n "
                                 + named.namespace());
                 spec.commandLine().getErr().flush();
             }
@@ -123,7 +126,7 @@ final class LogsCommand implements Callable<Integer> {
                 .toList();
     }
 
-    /** How many lines at the beginning of {@code now} are the end of {@code before}. */
+    /** Returns how many lines at the start of {@code now} are the end of {@code before}. */
     static int overlap(List<String> before, List<String> now) {
         for (int length = Math.min(before.size(), now.size()); length > 0; length--) {
             if (before.subList(before.size() - length, before.size()).equals(now.subList(0, length))) {

@@ -4,12 +4,12 @@ package io.nereid.app;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Admission;
-import io.nereid.control.api.Kind;
-import io.nereid.control.api.Kinds;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
-import io.nereid.control.api.StorageContainer;
+import io.nereid.control.api.admission.Admission;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.graph.GjsonPath;
@@ -32,24 +32,25 @@ final class PlaneSettings implements Admission.Surroundings {
     private static final Logger LOG = LoggerFactory.getLogger(PlaneSettings.class);
 
     private final ResourceStore store;
-    private final Supplier<ServiceConfig> base;
+    private final Supplier<InferenceServiceConfig> base;
 
     /** @param base the defaults, for settings that are not stored */
-    PlaneSettings(ResourceStore store, Supplier<ServiceConfig> base) {
+    PlaneSettings(ResourceStore store, Supplier<InferenceServiceConfig> base) {
         this.store = store;
         this.base = base;
     }
 
     @Override
-    public ServiceConfig config(String namespace) {
-        ServiceConfig config = base.get();
+    public InferenceServiceConfig config(String namespace) {
+        InferenceServiceConfig config = base.get();
         for (String of : List.of(HOME, namespace)) {
-            ObjectNode tree = store.get(new ResourceStore.Key(type(Kinds.CONFIG_MAP), of, ServiceConfig.CONFIG_MAP));
+            ObjectNode tree = store.get(
+                    new ResourceStore.Key(type(ResourceKinds.CONFIG_MAP), of, InferenceServiceConfig.CONFIG_MAP));
             if (tree != null) {
                 try {
                     config = config.with(tree);
                 } catch (ServingException e) {
-                    LOG.error("ConfigMap {}/{} is skipped: {}", of, ServiceConfig.CONFIG_MAP, e.describe());
+                    LOG.error("ConfigMap {}/{} is skipped: {}", of, InferenceServiceConfig.CONFIG_MAP, e.describe());
                 }
             }
         }
@@ -57,15 +58,15 @@ final class PlaneSettings implements Admission.Surroundings {
     }
 
     @Override
-    public List<StorageContainer> storageContainers() {
-        return all(Kinds.CLUSTER_STORAGE_CONTAINER, null, StorageContainer::read);
+    public List<ClusterStorageContainer> storageContainers() {
+        return all(ResourceKinds.CLUSTER_STORAGE_CONTAINER, null, ClusterStorageContainer::read);
     }
 
     @Override
     public List<ServingRuntime> runtimes(String namespace) {
         return namespace.isEmpty()
-                ? all(Kinds.CLUSTER_SERVING_RUNTIME, null, ServingRuntime::read)
-                : all(Kinds.SERVING_RUNTIME, namespace, ServingRuntime::read);
+                ? all(ResourceKinds.CLUSTER_SERVING_RUNTIME, null, ServingRuntime::read)
+                : all(ResourceKinds.SERVING_RUNTIME, namespace, ServingRuntime::read);
     }
 
     @Override
@@ -79,7 +80,7 @@ final class PlaneSettings implements Admission.Surroundings {
                 runtimes(namespace), runtimes(""), storageContainers(), config(namespace), Catalog.Gateway.UNKNOWN);
     }
 
-    private <T> List<T> all(Kind kind, @Nullable String namespace, Function<ObjectNode, T> read) {
+    private <T> List<T> all(ResourceKind kind, @Nullable String namespace, Function<ObjectNode, T> read) {
         List<T> all = new ArrayList<>();
         for (ObjectNode tree : store.list(type(kind), namespace).items()) {
             try {
@@ -95,7 +96,7 @@ final class PlaneSettings implements Admission.Surroundings {
         return all;
     }
 
-    private static ResourceStore.Type type(Kind kind) {
+    private static ResourceStore.Type type(ResourceKind kind) {
         return new ResourceStore.Type(kind.group(), kind.plural());
     }
 }

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.Workload.Artifact;
 import io.nereid.control.core.Workload.EnvironmentSource;
@@ -47,10 +47,10 @@ final class ServiceArtifacts implements Artifacts, ObjectStore.Opener {
 
     private final Storage storage;
     private final ResourceStore store;
-    private final Function<String, ServiceConfig> configs;
+    private final Function<String, InferenceServiceConfig> configs;
 
     /** @param configs returns the settings of a namespace */
-    ServiceArtifacts(Storage storage, ResourceStore store, Function<String, ServiceConfig> configs) {
+    ServiceArtifacts(Storage storage, ResourceStore store, Function<String, InferenceServiceConfig> configs) {
         this.storage = storage;
         this.store = store;
         this.configs = configs;
@@ -69,7 +69,7 @@ final class ServiceArtifacts implements Artifacts, ObjectStore.Opener {
     }
 
     private StorageRequest request(Artifact artifact, String namespace) {
-        ServiceConfig.Credentials names = configs.apply(namespace).credentials();
+        InferenceServiceConfig.Credentials names = configs.apply(namespace).credentials();
         if (artifact.storageKey() != null || artifact.uri().startsWith(PLACEHOLDER)) {
             String path = artifact.uri().startsWith(PLACEHOLDER)
                     ? artifact.uri().substring(PLACEHOLDER.length())
@@ -132,7 +132,7 @@ final class ServiceArtifacts implements Artifacts, ObjectStore.Opener {
      * KServe's examples use both; without a key, the service account's secrets apply.
      */
     private Map<String, String> writing(String url, PayloadSettings.Storage where, String namespace) {
-        ServiceConfig.Credentials names = configs.apply(namespace).credentials();
+        InferenceServiceConfig.Credentials names = configs.apply(namespace).credentials();
         String key = where.key();
         String entry = null;
         Secret own = null;
@@ -156,7 +156,7 @@ final class ServiceArtifacts implements Artifacts, ObjectStore.Opener {
                 url, entry, account.secrets, account.annotations, where.parameters(), names(names));
     }
 
-    private static StorageCredentials.Names names(ServiceConfig.Credentials config) {
+    private static StorageCredentials.Names names(InferenceServiceConfig.Credentials config) {
         StorageCredentials.Names usual = StorageCredentials.Names.defaults();
         Map<String, String> presets = new HashMap<>();
         config.s3().forEach((key, value) -> {

@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.core.Route;
 import io.nereid.control.core.Workload;
 import io.nereid.control.gateway.Gateway;
@@ -38,7 +38,7 @@ final class ServiceParts implements BuiltIns {
 
     private final Gateway gateway;
     private final UpstreamClient upstream;
-    private final Function<String, ServiceConfig> configs;
+    private final Function<String, InferenceServiceConfig> configs;
     private final Executor pool;
     private final Clock clock;
     private final PayloadLogs logs;
@@ -49,7 +49,7 @@ final class ServiceParts implements BuiltIns {
     ServiceParts(
             Gateway gateway,
             UpstreamClient upstream,
-            Function<String, ServiceConfig> configs,
+            Function<String, InferenceServiceConfig> configs,
             Executor pool,
             Clock clock,
             PayloadLogs logs,

@@ -8,9 +8,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.Threads;
-import io.nereid.control.api.Admission;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.ResourceTexts;
+import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.apiserver.ApiServer;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore;
@@ -177,7 +177,7 @@ class ControlCommandsTest {
                         .asInt())
                 .isEqualTo(1);
         assertThat(run("get", "isvc/iris", "-o", "yaml")).isZero();
-        ObjectNode read = ResourceTexts.parse(out.toString(), "output").get(0);
+        ObjectNode read = ManifestReader.parse(out.toString(), "output").get(0);
         assertThat(read.at("/metadata/name").asText()).isEqualTo("iris");
         assertThat(run("get", "isvc", "-n", "void")).isZero();
         assertThat(err.toString()).contains("No resources found in void namespace.");
@@ -237,7 +237,7 @@ class ControlCommandsTest {
         tree.putObject("empty");
         tree.putArray("none");
         tree.put("number", 1.5);
-        assertThat(ResourceTexts.parse(YamlText.of(tree), "output")).containsExactly(tree);
+        assertThat(ManifestReader.parse(YamlText.of(tree), "output")).containsExactly(tree);
     }
 
     @Test

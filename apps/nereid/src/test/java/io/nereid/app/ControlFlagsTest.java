@@ -5,11 +5,11 @@ package io.nereid.app;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.nereid.control.api.ServiceConfig.Ingress;
+import io.nereid.control.api.InferenceServiceConfig.Ingress;
 import org.junit.jupiter.api.Test;
 import picocli.CommandLine;
 
-/** Under which hosts services are found when no settings are stored. */
+/** The default hosts of services, without stored settings. */
 class ControlFlagsTest {
     private static ControlFlags flags(String... args) {
         ControlFlags flags = new ControlFlags();

@@ -10,7 +10,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.net.httpserver.HttpServer;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.store.DiskStore;
 import io.nereid.payload.ObjectStore;
@@ -31,7 +31,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** With whose credentials a logger writes to an object store. */
+/** The credentials with which a payload logger writes to an object store. */
 @SuppressWarnings("NullAway.Init") // set before each test
 class LogStoresTest {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -64,7 +64,7 @@ class LogStoresTest {
                 StorageOptions.defaults(dir.resolve("cache"))
                         .withEnvironment(Map.of("AWS_EC2_METADATA_DISABLED", "true")),
                 Clock.system());
-        artifacts = new ServiceArtifacts(storage, store, namespace -> ServiceConfig.defaults());
+        artifacts = new ServiceArtifacts(storage, store, namespace -> InferenceServiceConfig.defaults());
     }
 
     @AfterEach

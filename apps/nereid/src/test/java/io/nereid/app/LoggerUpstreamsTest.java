@@ -10,7 +10,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.store.DiskStore;
 import io.nereid.payload.PayloadSettings;
@@ -23,7 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Whom loggers trust. */
+/** The certificates that payload loggers trust. */
 @SuppressWarnings("NullAway.Init") // set before each test
 class LoggerUpstreamsTest {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -49,8 +49,8 @@ class LoggerUpstreamsTest {
         store.close();
     }
 
-    private ServiceConfig config() {
-        return ServiceConfig.defaults().with(tree("{\"logger\": " + section + "}"));
+    private InferenceServiceConfig config() {
+        return InferenceServiceConfig.defaults().with(tree("{\"logger\": " + section + "}"));
     }
 
     private static ObjectNode tree(String json) {

@@ -2,22 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api;
 
-import static io.nereid.control.api.Schema.FLAG;
-import static io.nereid.control.api.Schema.INT;
-import static io.nereid.control.api.Schema.INT_OR_TEXT;
-import static io.nereid.control.api.Schema.TEXT;
-import static io.nereid.control.api.Schema.TEXTS;
-import static io.nereid.control.api.Schema.TEXT_LIST;
-import static io.nereid.control.api.Schema.map;
-import static io.nereid.control.api.Schema.object;
+import static io.nereid.control.api.StructuralSchema.FLAG;
+import static io.nereid.control.api.StructuralSchema.INT;
+import static io.nereid.control.api.StructuralSchema.INT_OR_TEXT;
+import static io.nereid.control.api.StructuralSchema.TEXT;
+import static io.nereid.control.api.StructuralSchema.TEXTS;
+import static io.nereid.control.api.StructuralSchema.TEXT_LIST;
+import static io.nereid.control.api.StructuralSchema.map;
+import static io.nereid.control.api.StructuralSchema.object;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Schema.Shape;
+import io.nereid.control.api.StructuralSchema.Shape;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** The shapes of KServe's settings. Immutable. */
+/** The structural schemas of the sections of {@code inferenceservice-config}. Immutable. */
 final class ConfigSchemas {
     private static final Shape RESOURCES =
             object().with(INT_OR_TEXT, "cpuLimit", "memoryLimit", "cpuRequest", "memoryRequest");
@@ -44,7 +44,7 @@ final class ConfigSchemas {
                                     "ociModelMode")
                             .with(FLAG, "enableModelcar", "enableDirectPvcVolumeMount", "enableOciModelSupport")
                             .with(INT, "uidModelcar")
-                            .with(new Schema.Either(FLAG, TEXT_LIST), "ociInsecureRegistry"),
+                            .with(new StructuralSchema.Either(FLAG, TEXT_LIST), "ociInsecureRegistry"),
                     "storageInitializer")
             .with(
                     object().with(TEXT, "storageSpecSecretName", "storageSecretNameAnnotation")
@@ -103,7 +103,10 @@ final class ConfigSchemas {
                                     "deploymentRolloutStrategy"),
                     "deploy")
             .with(
-                    object().with(new Schema.Either(FLAG, TEXT), "enableMetricAggregation", "enablePrometheusScraping"),
+                    object().with(
+                                    new StructuralSchema.Either(FLAG, TEXT),
+                                    "enableMetricAggregation",
+                                    "enablePrometheusScraping"),
                     "metricsAggregator")
             .with(
                     object().with(FLAG, "enabled", "disableVolumeManagement")
@@ -129,12 +132,13 @@ final class ConfigSchemas {
     private ConfigSchemas() {}
 
     /**
-     * Refuses wrong types.
+     * Checks settings against the schema.
      *
-     * @param unknown takes unknown fields, a line each; null to refuse them too
+     * @param unknown receives a line for each unknown field; null to reject unknown fields as well
+     * @throws ServingException INVALID_ARGUMENT for values of a wrong type
      */
     static void check(ObjectNode settings, @Nullable List<String> unknown) {
-        Problems problems = new Problems();
+        ValidationErrors problems = new ValidationErrors();
         ALL.check(settings, "", problems);
         if (unknown != null && !problems.misshapen()) {
             unknown.addAll(problems.lines());

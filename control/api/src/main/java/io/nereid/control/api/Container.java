@@ -8,21 +8,21 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A container of Kubernetes. Immutable as long as nobody changes the tree.
+ * A container of a pod, as in Kubernetes' {@code core/v1}. Immutable as long as the JSON tree is not modified.
  *
  * @param name empty inside a {@code model} block and in the container of an explainer
  * @param image null for none
  * @param command replaces the image's entry point
- * @param args after the command
+ * @param args the arguments after the command
  * @param workingDir null for the image's own
- * @param env in their order
- * @param ports in their order
+ * @param env environment variables in their order
+ * @param ports ports in their order
  * @param resources requests and limits
- * @param volumeMounts in their order
+ * @param volumeMounts volume mounts in their order
  * @param readinessProbe null for none
  * @param livenessProbe null for none
  * @param startupProbe null for none
- * @param tree every field as it is written, also those that have no component here
+ * @param tree all fields as submitted, including those without a record component
  */
 public record Container(
         String name,
@@ -49,7 +49,7 @@ public record Container(
     }
 
     static Container read(ObjectNode container, String path) {
-        Fields fields = new Fields(container, path);
+        FieldReader fields = new FieldReader(container, path);
         return new Container(
                 fields.text("name", ""),
                 fields.text("image"),
@@ -66,7 +66,10 @@ public record Container(
                 container);
     }
 
-    /** The value of an environment variable that is written out; null when it is not set or comes from elsewhere. */
+    /**
+     * The literal value of an environment variable; null when it is not set or comes from a reference. As in
+     * Kubernetes, the last entry with a name wins.
+     */
     public @Nullable String env(String variable) {
         String found = null;
         for (EnvVar one : env) {
@@ -80,14 +83,14 @@ public record Container(
     /**
      * An environment variable.
      *
-     * @param value null when it comes from elsewhere
-     * @param from where it comes from, or null
+     * @param value the literal value; null when it comes from a reference
+     * @param from the reference, or null
      */
     public record EnvVar(
             String name, @Nullable String value, @Nullable ValueFrom from) {
         static EnvVar read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
-            Fields from = fields.objectOrNull("valueFrom");
+            FieldReader fields = new FieldReader(tree, path);
+            FieldReader from = fields.objectOrNull("valueFrom");
             String value = fields.text("value");
             return new EnvVar(
                     fields.text("name", ""),
@@ -97,18 +100,19 @@ public record Container(
     }
 
     /**
-     * Where a variable's value comes from.
+     * The reference that an environment variable's value comes from.
      *
-     * @param kind {@code secretKeyRef}, {@code configMapKeyRef}, {@code fieldRef}, {@code resourceFieldRef} or {@code fileKeyRef}
+     * @param kind {@code secretKeyRef}, {@code configMapKeyRef}, {@code fieldRef}, {@code resourceFieldRef} or {@code
+     *     fileKeyRef}
      * @param name the secret's or map's name; empty for the other kinds
      * @param key the key in it, the path of the field, or the name of the resource
      * @param optional whether it may be missing
      */
     public record ValueFrom(String kind, String name, String key, boolean optional) {
-        static ValueFrom read(Fields from) {
+        static ValueFrom read(FieldReader from) {
             for (String kind :
                     List.of("secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef")) {
-                Fields reference = from.objectOrNull(kind);
+                FieldReader reference = from.objectOrNull(kind);
                 if (reference != null) {
                     String key = reference.text("key");
                     if (key == null) {
@@ -125,7 +129,7 @@ public record Container(
      * A port.
      *
      * @param name null for none
-     * @param protocol {@code TCP} unless it says otherwise
+     * @param protocol {@code TCP} by default
      */
     public record Port(
             @Nullable String name,
@@ -133,7 +137,7 @@ public record Container(
             String protocol,
             @Nullable Integer hostPort) {
         static Port read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new Port(
                     fields.text("name"),
                     fields.integer("containerPort", 0),
@@ -144,19 +148,19 @@ public record Container(
 
     /** Quantities by resource, such as {@code cpu} to {@code 500m}; see {@link Quantity}. */
     public record Resources(Map<String, String> limits, Map<String, String> requests) {
-        /** None. */
+        /** No limits and no requests. */
         public static final Resources NONE = new Resources(Map.of(), Map.of());
 
-        static Resources read(Fields fields) {
+        static Resources read(FieldReader fields) {
             return new Resources(fields.quantities("limits"), fields.quantities("requests"));
         }
     }
 
-    /** Where a volume is seen. */
+    /** The mount of a volume in the container. */
     public record VolumeMount(
             String name, String mountPath, @Nullable String subPath, boolean readOnly) {
         static VolumeMount read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new VolumeMount(
                     fields.text("name", ""),
                     fields.text("mountPath", ""),
@@ -166,17 +170,17 @@ public record Container(
     }
 
     /**
-     * How it is asked whether a container is well. One of the four ways is not null.
+     * A health probe. Exactly one of the four actions is not null in a valid probe.
      *
-     * @param httpGet ask for a page
+     * @param httpGet send a GET request
      * @param tcpSocket open a connection to this port: a number or a port's name
      * @param exec run a command
-     * @param grpc ask the health service on a port
-     * @param initialDelaySeconds after the start
-     * @param timeoutSeconds for one answer
-     * @param periodSeconds between two questions
-     * @param successThreshold answers in a row that make it well
-     * @param failureThreshold failures in a row that make it ill
+     * @param grpc call the gRPC health service on a port
+     * @param initialDelaySeconds delay after the start
+     * @param timeoutSeconds timeout of one attempt
+     * @param periodSeconds time between two attempts
+     * @param successThreshold consecutive successes after which the container is healthy
+     * @param failureThreshold consecutive failures after which the container is unhealthy
      */
     public record Probe(
             @Nullable HttpGet httpGet,
@@ -189,8 +193,8 @@ public record Container(
             int successThreshold,
             int failureThreshold) {
         static Probe read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
-            Fields exec = fields.objectOrNull("exec");
+            FieldReader fields = new FieldReader(tree, path);
+            FieldReader exec = fields.objectOrNull("exec");
             return new Probe(
                     fields.read("httpGet", HttpGet::read),
                     fields.object("tcpSocket").scalar("port"),
@@ -209,16 +213,16 @@ public record Container(
         }
 
         /**
-         * A page to ask for.
+         * The GET request of a probe.
          *
          * @param port a number or a port's name
          * @param scheme {@code HTTP} or {@code HTTPS}
          */
         public record HttpGet(String path, String port, String scheme, Map<String, String> headers) {
             static HttpGet read(ObjectNode tree, String path) {
-                Fields fields = new Fields(tree, path);
+                FieldReader fields = new FieldReader(tree, path);
                 Map<String, String> headers = new java.util.LinkedHashMap<>();
-                fields.list("httpHeaders", Fields::new)
+                fields.list("httpHeaders", FieldReader::new)
                         .forEach(header -> headers.put(header.text("name", ""), header.text("value", "")));
                 String port = fields.scalar("port");
                 return new HttpGet(
@@ -229,10 +233,10 @@ public record Container(
             }
         }
 
-        /** A health service to ask. */
+        /** The gRPC health service of a probe. */
         public record Grpc(int port, String service) {
             static Grpc read(ObjectNode tree, String path) {
-                Fields fields = new Fields(tree, path);
+                FieldReader fields = new FieldReader(tree, path);
                 return new Grpc(fields.integer("port", 0), fields.text("service", ""));
             }
         }

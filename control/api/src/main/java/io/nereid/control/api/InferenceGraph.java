@@ -11,18 +11,19 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Services that work together: {@code serving.kserve.io/v1alpha1 InferenceGraph}. Immutable as long as nobody changes the trees.
+ * KServe's {@code serving.kserve.io/v1alpha1 InferenceGraph}: a graph of routing nodes whose steps call services.
+ * Immutable as long as the JSON trees are not modified.
  *
- * @param metadata who it is
- * @param nodes by name, in their order; {@link #ROOT} is the entry
- * @param timeout seconds for one request; null for the default
- * @param timeouts of the router
+ * @param metadata name, namespace, labels and annotations
+ * @param nodes nodes by name, in their order; {@link #ROOT} is the entry
+ * @param timeout timeout of one request in seconds; null for the default
+ * @param timeouts the router's timeouts
  * @param minReplicas null for the default of 1
  * @param maxReplicas 0 for no limit
  * @param scaleTarget null for the default
  * @param scaleMetric null for the default
- * @param resources of the router
- * @param status as it was written last; empty before
+ * @param resources the router's requests and limits
+ * @param status the last written status; empty before the first one
  * @param tree the whole resource
  */
 public record InferenceGraph(
@@ -38,7 +39,7 @@ public record InferenceGraph(
         ObjectNode status,
         ObjectNode tree) {
 
-    /** The name of the first node. */
+    /** The name of the entry node. */
     public static final String ROOT = "root";
 
     /**
@@ -47,8 +48,8 @@ public record InferenceGraph(
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a value of a wrong type
      */
     public static InferenceGraph read(ObjectNode resource) {
-        Fields fields = Fields.of(resource);
-        Fields spec = fields.object("spec");
+        FieldReader fields = FieldReader.of(resource);
+        FieldReader spec = fields.object("spec");
         return new InferenceGraph(
                 ObjectMeta.read(resource),
                 readNodes(spec.object("nodes")),
@@ -64,18 +65,18 @@ public record InferenceGraph(
     }
 
     /**
-     * Reads the nodes alone, such as those that a router is given as {@code {"nodes":{…}}}.
+     * Reads only the nodes, such as those that KServe passes to a router as {@code {"nodes":{…}}}.
      *
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a value of a wrong type
      */
     public static Map<String, Node> readNodes(ObjectNode spec) {
-        return readNodes(Fields.of(spec).object("nodes"));
+        return readNodes(FieldReader.of(spec).object("nodes"));
     }
 
-    private static Map<String, Node> readNodes(Fields nodes) {
+    private static Map<String, Node> readNodes(FieldReader nodes) {
         Map<String, Node> all = new LinkedHashMap<>();
         for (Map.Entry<String, JsonNode> entry : nodes.tree().properties()) {
-            Fields node = nodes.object(entry.getKey());
+            FieldReader node = nodes.object(entry.getKey());
             all.put(entry.getKey(), new Node(node.text("routerType", ""), node.list("steps", Step::read)));
         }
         return Collections.unmodifiableMap(all);
@@ -92,11 +93,12 @@ public record InferenceGraph(
      * A step. One of {@code nodeName}, {@code serviceName} and {@code serviceUrl} is not null.
      *
      * @param name null for none
-     * @param data {@code $request} or {@code $response}; null for the former
-     * @param weight percent, of a Splitter's step; null otherwise
-     * @param condition a path; null for none
-     * @param hard whether its failure ends the node's work: {@code dependency: Hard}
-     * @param mapPredictionsToInstances whether the former answer's predictions become its instances
+     * @param data {@code $request} or {@code $response}; null for {@code $request}
+     * @param weight percentage of the traffic for a step of a Splitter; null otherwise
+     * @param condition a gjson path that decides whether the step is taken; null for none
+     * @param hard {@code dependency: Hard}: whether a failure of the step fails the node
+     * @param mapPredictionsToInstances whether the {@code predictions} of the previous response become the {@code
+     *     instances} of this step's request
      */
     public record Step(
             @Nullable String name,
@@ -109,7 +111,7 @@ public record InferenceGraph(
             boolean hard,
             boolean mapPredictionsToInstances) {
         static Step read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new Step(
                     fields.text("name"),
                     fields.text("nodeName"),
@@ -124,16 +126,16 @@ public record InferenceGraph(
     }
 
     /**
-     * Seconds.
+     * The router's timeouts in seconds.
      *
-     * @param serviceClient for one call of a step; null for no limit
+     * @param serviceClient timeout of one call of a step; null for none
      */
     public record Timeouts(
             long serverRead,
             long serverWrite,
             long serverIdle,
             @Nullable Long serviceClient) {
-        static Timeouts read(Fields fields) {
+        static Timeouts read(FieldReader fields) {
             return new Timeouts(
                     fields.number("serverRead", 60),
                     fields.number("serverWrite", 60),

@@ -9,15 +9,22 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model that is served: {@code serving.kserve.io/v1beta1 InferenceService}. The records are of a tree that {@link Admission}
- * has let in: the blocks of single frameworks have become {@code model}. Immutable as long as nobody changes the trees.
+ * KServe's {@code serving.kserve.io/v1beta1 InferenceService}: a served model with its optional transformer and
+ * explainer. The records are read from a resource that was admitted, so that framework blocks such as {@code sklearn}
+ * have already been rewritten to {@code model}. Immutable as long as the JSON trees are not modified.
  *
- * @param metadata who it is
+ * <pre>{@code
+ * ObjectNode resource = admission.admit(kind, submitted, null).resource();
+ * InferenceService service = InferenceService.read(resource);
+ * ModelSpec model = service.predictor().model(); // null when custom containers serve the model
+ * }</pre>
+ *
+ * @param metadata name, namespace, labels and annotations
  * @param predictor runs the model
- * @param transformer works on requests before and on answers after the predictor; null for none
- * @param explainer explains the predictor's answers; null for none
- * @param canary further predictors that take shares of the requests
- * @param status as it was written last; empty before
+ * @param transformer processes requests before the predictor and responses after it; null for none
+ * @param explainer explains the predictor's predictions; null for none
+ * @param canary further predictors that receive shares of the requests
+ * @param status the last written status; empty before the first one
  * @param tree the whole resource
  */
 public record InferenceService(
@@ -29,21 +36,21 @@ public record InferenceService(
         ObjectNode status,
         ObjectNode tree) {
 
-    /** The name of the container that answers the requests. */
+    /** The name of the container that serves the requests. */
     public static final String MAIN_CONTAINER = "kserve-container";
 
     /** The name of the container that transforms requests in the predictor's own pod. */
     public static final String TRANSFORMER_CONTAINER = "transformer-container";
 
     /**
-     * Reads a service that was admitted.
+     * Reads an admitted service.
      *
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a value of a wrong type
      */
     public static InferenceService read(ObjectNode resource) {
-        Fields fields = Fields.of(resource);
-        Fields spec = fields.object("spec");
-        Fields predictor = spec.object("predictor");
+        FieldReader fields = FieldReader.of(resource);
+        FieldReader spec = fields.object("spec");
+        FieldReader predictor = spec.object("predictor");
         return new InferenceService(
                 ObjectMeta.read(resource),
                 PredictorSpec.read(predictor.tree(), predictor.path()),
@@ -55,22 +62,22 @@ public record InferenceService(
     }
 
     /**
-     * What every component may have.
+     * The fields that predictor, transformer and explainer have in common.
      *
-     * @param minReplicas null for the default of 1; 0 may scale to zero
+     * @param minReplicas null for the default of 1; 0 allows scale to zero
      * @param maxReplicas 0 for no limit
-     * @param scaleTarget of the metric per replica; null for the default
+     * @param scaleTarget target value of the metric per replica; null for the default
      * @param scaleMetric {@code concurrency}, {@code rps}, {@code cpu} or {@code memory}; null for the default
      * @param scaleMetricType {@code Utilization} or {@code AverageValue}; null for the default
-     * @param autoScaling more than one metric, and behaviour; null for none
-     * @param containerConcurrency most requests at once in one replica; null and 0 for no limit
-     * @param timeout seconds for one request; null for the default
-     * @param canaryTrafficPercent the newest revision's share; null for all
-     * @param logger what is logged; null for nothing
-     * @param batcher how requests are joined; null for not
-     * @param labels more labels
-     * @param annotations more annotations
-     * @param deploymentStrategy as of {@code apps/v1}; null for none
+     * @param autoScaling several metrics and the scaling behavior; null for none
+     * @param containerConcurrency maximum number of concurrent requests in one replica; null and 0 for no limit
+     * @param timeout request timeout in seconds; null for the default
+     * @param canaryTrafficPercent the newest revision's share of the traffic; null for all of it
+     * @param logger the request logger; null for none
+     * @param batcher the request batcher; null for none
+     * @param labels additional labels
+     * @param annotations additional annotations
+     * @param deploymentStrategy the strategy of an {@code apps/v1} Deployment; null for none
      */
     public record ComponentExtensionSpec(
             @Nullable Integer minReplicas,
@@ -87,7 +94,7 @@ public record InferenceService(
             Map<String, String> labels,
             Map<String, String> annotations,
             @Nullable ObjectNode deploymentStrategy) {
-        static ComponentExtensionSpec read(Fields fields) {
+        static ComponentExtensionSpec read(FieldReader fields) {
             return new ComponentExtensionSpec(
                     fields.integer("minReplicas"),
                     fields.integer("maxReplicas", 0),
@@ -107,15 +114,15 @@ public record InferenceService(
     }
 
     /**
-     * The predictor: a model, or containers of one's own.
+     * The predictor: a model for a runtime, or custom containers.
      *
-     * @param name part of the names of what runs; null for none
-     * @param extension what every component may have
-     * @param model null when the containers serve the model by themselves
+     * @param name part of the names of its revisions; null for none
+     * @param extension the fields that every component has
+     * @param model null when custom containers serve the model
      * @param pod its containers and other fields of a pod
-     * @param storageUris what is fetched to which paths
-     * @param storageContainerName the ClusterStorageContainer to use; null for whichever fits
-     * @param workerSpec the workers of a runtime on several machines; null for none
+     * @param storageUris the URIs to download and the paths at which the files are mounted
+     * @param storageContainerName the ClusterStorageContainer to use; null for the first that supports the URI
+     * @param workerSpec the workers of a multi-node runtime; null for none
      */
     public record PredictorSpec(
             @Nullable String name,
@@ -126,7 +133,7 @@ public record InferenceService(
             @Nullable String storageContainerName,
             @Nullable WorkerSpec workerSpec) {
         static PredictorSpec read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new PredictorSpec(
                     fields.text("name"),
                     ComponentExtensionSpec.read(fields),
@@ -139,7 +146,8 @@ public record InferenceService(
     }
 
     /**
-     * The transformer: steps that this server runs, or containers of one's own; storage as in {@link PredictorSpec}.
+     * The transformer: pre- and postprocessing that this server runs, or custom containers. Storage as in {@link
+     * PredictorSpec}.
      *
      * @param builtIn null for none; an extension of Nereid, written {@code nereid}
      */
@@ -150,7 +158,7 @@ public record InferenceService(
             List<StorageUri> storageUris,
             @Nullable String storageContainerName) {
         static TransformerSpec read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new TransformerSpec(
                     ComponentExtensionSpec.read(fields),
                     fields.read("nereid", BuiltInTransformer::read),
@@ -161,12 +169,12 @@ public record InferenceService(
     }
 
     /**
-     * Steps before and after the predictor that this server runs: of a jar in its process, of a Python file beside it.
+     * A transformer that this server runs: a jar in the server's process, or a Python file in a child process.
      *
      * @param storageUri where the jar or the Python file is
-     * @param className the class of the steps; null for the only one
-     * @param file the jar or Python file among the fetched ones; null for the one that is expected
-     * @param config settings for the steps
+     * @param className the transformer's class; null for the only one
+     * @param file the jar or Python file among the downloaded ones; null for the default name
+     * @param config settings for the transformer
      */
     public record BuiltInTransformer(
             String storageUri,
@@ -174,14 +182,14 @@ public record InferenceService(
             @Nullable String file,
             Map<String, String> config) {
         static BuiltInTransformer read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new BuiltInTransformer(
                     fields.text("storageUri", ""), fields.text("class"), fields.text("file"), fields.map("config"));
         }
     }
 
     /**
-     * The explainer: ART, one that comes with the server, or containers of one's own.
+     * The explainer: ART, an explainer that is built into the server, or custom containers.
      *
      * @param art null for none
      * @param builtIn null for none; an extension of Nereid, written {@code nereid}
@@ -194,7 +202,7 @@ public record InferenceService(
             List<StorageUri> storageUris,
             @Nullable String storageContainerName) {
         static ExplainerSpec read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new ExplainerSpec(
                     ComponentExtensionSpec.read(fields),
                     fields.read("art", ArtExplainer::read),
@@ -214,7 +222,7 @@ public record InferenceService(
             Map<String, String> config,
             Container container) {
         static ArtExplainer read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new ArtExplainer(
                     fields.text("type", "SquareAttack"),
                     fields.text("storageUri"),
@@ -226,41 +234,41 @@ public record InferenceService(
     }
 
     /**
-     * An explainer that comes with the server.
+     * An explainer that is built into the server.
      *
      * @param method such as {@code shap}
-     * @param storageUri files that it needs, such as a background sample; null for none
-     * @param config its settings
+     * @param storageUri files that it needs, such as a background data set; null for none
+     * @param config settings of the method
      */
     public record BuiltInExplainer(String method, @Nullable String storageUri, Map<String, String> config) {
         static BuiltInExplainer read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new BuiltInExplainer(fields.text("method", ""), fields.text("storageUri"), fields.map("config"));
         }
     }
 
-    /** A further predictor with a share of the requests. */
+    /** A canary: a further predictor that receives a percentage of the requests. */
     public record CanarySpec(PredictorSpec predictor, int trafficPercent) {
         static CanarySpec read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
-            Fields predictor = fields.object("predictor");
+            FieldReader fields = new FieldReader(tree, path);
+            FieldReader predictor = fields.object("predictor");
             return new CanarySpec(
                     PredictorSpec.read(predictor.tree(), predictor.path()), fields.integer("trafficPercent", 0));
         }
     }
 
     /**
-     * A model.
+     * The model of a predictor.
      *
      * @param formatName such as {@code sklearn}
      * @param formatVersion null for any
-     * @param runtime the runtime by name; null to choose one
+     * @param runtime the name of the runtime; null to select one automatically
      * @param storageUri where its files are; null for none
      * @param storage where its files are, by a key of the storage secret; null for none
      * @param runtimeVersion the tag of the runtime's image; null for the runtime's own
      * @param protocolVersion {@code v1}, {@code v2}, {@code grpc-v1} or {@code grpc-v2}; null for the runtime's
      * @param confidential for encrypted models; null for none
-     * @param container what overrides the runtime's container
+     * @param container the fields that override those of the runtime's container
      */
     public record ModelSpec(
             String formatName,
@@ -273,8 +281,8 @@ public record InferenceService(
             @Nullable Confidential confidential,
             Container container) {
         static ModelSpec read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
-            Fields format = fields.object("modelFormat");
+            FieldReader fields = new FieldReader(tree, path);
+            FieldReader format = fields.object("modelFormat");
             return new ModelSpec(
                     format.text("name", ""),
                     format.text("version"),
@@ -288,22 +296,22 @@ public record InferenceService(
         }
     }
 
-    /** Encrypted models. */
+    /** Whether the model's files are encrypted, and the key to decrypt them with. */
     public record Confidential(boolean enabled, @Nullable String resourceId) {
         static Confidential read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new Confidential(fields.flag("enabled", false), fields.text("resourceId"));
         }
     }
 
     /**
-     * Files in a storage that the secret {@code storage-config} describes.
+     * A location in a storage that the secret {@code storage-config} describes.
      *
-     * @param path in the storage; null for none
-     * @param key the secret's entry; null for the default one
-     * @param parameters what overrides the entry
+     * @param path path in the storage; null for none
+     * @param key the entry of the secret; null for the default one
+     * @param parameters parameters that override those of the entry
      * @param schemaPath where the model's schema is; null for none
-     * @param serviceAccountName of a logger's storage only; null for none
+     * @param serviceAccountName only for the storage of a logger; null for none
      */
     public record StorageSpec(
             @Nullable String path,
@@ -312,7 +320,7 @@ public record InferenceService(
             @Nullable String schemaPath,
             @Nullable String serviceAccountName) {
         static StorageSpec read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new StorageSpec(
                     fields.text("path"),
                     fields.text("key"),
@@ -322,25 +330,25 @@ public record InferenceService(
         }
     }
 
-    /** What is fetched, and the path at which it is seen. */
+    /** A URI to download, and the path at which containers see the files. */
     public record StorageUri(String uri, String mountPath) {
-        /** Where models are seen that name no path. */
+        /** The mount path of models that do not name one. */
         public static final String MODELS = "/mnt/models";
 
         static StorageUri read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new StorageUri(fields.text("uri", ""), fields.text("mountPath", MODELS));
         }
     }
 
     /**
-     * What is logged.
+     * The request logger.
      *
-     * @param url where to; null for the configuration's
+     * @param url the sink of the events; null for the configuration's default
      * @param mode {@code all}, {@code request} or {@code response}
-     * @param batchSize null for 1
-     * @param batchInterval seconds; null for none
-     * @param tree the block as it is written
+     * @param batchSize events per batch; null for 1
+     * @param batchInterval seconds after which an incomplete batch is sent; null for none
+     * @param tree the block as it was submitted
      */
     public record LoggerSpec(
             @Nullable String url,
@@ -353,7 +361,7 @@ public record InferenceService(
             @Nullable Long batchInterval,
             ObjectNode tree) {
         static LoggerSpec read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new LoggerSpec(
                     fields.text("url"),
                     fields.text("mode", "all"),
@@ -379,31 +387,31 @@ public record InferenceService(
             @Nullable Integer maxLatency,
             @Nullable Integer timeout) {
         static BatcherSpec read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new BatcherSpec(
                     fields.integer("maxBatchSize"), fields.integer("maxLatency"), fields.integer("timeout"));
         }
     }
 
     /**
-     * Several metrics.
+     * Scaling by several metrics.
      *
-     * @param behavior as of {@code autoscaling/v2}; null for none
+     * @param behavior the behavior of {@code autoscaling/v2}; null for none
      */
     public record AutoScaling(
             List<Metric> metrics, @Nullable ObjectNode behavior) {
         static AutoScaling read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new AutoScaling(fields.list("metrics", Metric::read), fields.tree("behavior"));
         }
     }
 
     /**
-     * One metric.
+     * A metric to scale by.
      *
      * @param type {@code Resource}, {@code External} or {@code PodMetric}
      * @param resource the resource's name for {@code Resource}, or null
-     * @param source for {@code External} and {@code PodMetric}: what stands under {@code metric}; null otherwise
+     * @param source for {@code External} and {@code PodMetric}: the object under {@code metric}; null otherwise
      * @param targetType {@code Utilization}, {@code AverageValue} or {@code Value}; null for the default
      * @param averageUtilization percent, or null
      * @param averageValue a quantity, or null
@@ -418,14 +426,14 @@ public record InferenceService(
             @Nullable String averageValue,
             @Nullable String value) {
         static Metric read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             String type = fields.text("type", "");
-            Fields block = switch (type) {
+            FieldReader block = switch (type) {
                 case "External" -> fields.object("external");
                 case "PodMetric" -> fields.object("podmetric");
                 default -> fields.object("resource");
             };
-            Fields target = block.object("target");
+            FieldReader target = block.object("target");
             return new Metric(
                     type,
                     block.text("name"),

@@ -13,18 +13,18 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who a resource is. Immutable.
+ * The metadata of a resource, as in Kubernetes' {@code meta/v1 ObjectMeta}. Immutable.
  *
  * @param name unique in its namespace, for its kind
- * @param namespace empty for resources of the whole cluster
+ * @param namespace empty for cluster-scoped resources
  * @param labels in their order
  * @param annotations in their order
- * @param uid unique forever; empty before the resource is stored
- * @param resourceVersion the version of the store; empty before the resource is stored
+ * @param uid never reused; empty before the resource is stored
+ * @param resourceVersion the store's version of the last change; empty before the resource is stored
  * @param generation counts changes of the specification; 0 before the resource is stored
  * @param creationTimestamp null before the resource is stored
  * @param deletionTimestamp null unless it is being deleted
- * @param finalizers who must still agree to its deletion
+ * @param finalizers controllers that must still finish before the resource is removed
  */
 public record ObjectMeta(
         String name,
@@ -45,7 +45,7 @@ public record ObjectMeta(
      * @throws ServingException INVALID_ARGUMENT for a value of a wrong type
      */
     public static ObjectMeta read(ObjectNode resource) {
-        Fields meta = Fields.of(resource).object("metadata");
+        FieldReader meta = FieldReader.of(resource).object("metadata");
         return new ObjectMeta(
                 meta.text("name", ""),
                 meta.text("namespace", ""),
@@ -59,9 +59,9 @@ public record ObjectMeta(
                 meta.texts("finalizers"));
     }
 
-    /** The metadata as a tree, whose fields runtimes' templates may name. */
+    /** The metadata as a JSON tree. */
     public static JsonNode tree(ObjectNode resource) {
-        return Fields.of(resource).object("metadata").tree();
+        return FieldReader.of(resource).object("metadata").tree();
     }
 
     /** The annotation's value, or null. */
@@ -74,7 +74,7 @@ public record ObjectMeta(
         return labels.get(key);
     }
 
-    private static @Nullable Instant instant(Fields meta, String name) {
+    private static @Nullable Instant instant(FieldReader meta, String name) {
         String text = meta.text(name);
         return text == null ? null : instant(meta.at(name), text);
     }
@@ -84,7 +84,7 @@ public record ObjectMeta(
             return OffsetDateTime.parse(text).toInstant();
         } catch (DateTimeException e) {
             throw ServingException.invalidArgument(
-                    path + ": expected a time such as 2026-01-31T12:00:00Z, found " + Schema.clip(text));
+                    path + ": expected a time such as 2026-01-31T12:00:00Z, found " + Problems.clip(text));
         }
     }
 }

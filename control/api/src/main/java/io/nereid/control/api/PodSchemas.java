@@ -2,25 +2,25 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api;
 
-import static io.nereid.control.api.Schema.ANY;
-import static io.nereid.control.api.Schema.FLAG;
-import static io.nereid.control.api.Schema.INT;
-import static io.nereid.control.api.Schema.INT_OR_TEXT;
-import static io.nereid.control.api.Schema.LONG;
-import static io.nereid.control.api.Schema.PORT;
-import static io.nereid.control.api.Schema.QUANTITIES;
-import static io.nereid.control.api.Schema.QUANTITY;
-import static io.nereid.control.api.Schema.TEXT;
-import static io.nereid.control.api.Schema.TEXTS;
-import static io.nereid.control.api.Schema.TEXT_LIST;
-import static io.nereid.control.api.Schema.TREE;
-import static io.nereid.control.api.Schema.list;
-import static io.nereid.control.api.Schema.object;
-import static io.nereid.control.api.Schema.oneOf;
+import static io.nereid.control.api.StructuralSchema.ANY;
+import static io.nereid.control.api.StructuralSchema.FLAG;
+import static io.nereid.control.api.StructuralSchema.INT;
+import static io.nereid.control.api.StructuralSchema.INT_OR_TEXT;
+import static io.nereid.control.api.StructuralSchema.LONG;
+import static io.nereid.control.api.StructuralSchema.PORT;
+import static io.nereid.control.api.StructuralSchema.QUANTITIES;
+import static io.nereid.control.api.StructuralSchema.QUANTITY;
+import static io.nereid.control.api.StructuralSchema.TEXT;
+import static io.nereid.control.api.StructuralSchema.TEXTS;
+import static io.nereid.control.api.StructuralSchema.TEXT_LIST;
+import static io.nereid.control.api.StructuralSchema.TREE;
+import static io.nereid.control.api.StructuralSchema.list;
+import static io.nereid.control.api.StructuralSchema.object;
+import static io.nereid.control.api.StructuralSchema.oneOf;
 
-import io.nereid.control.api.Schema.Shape;
+import io.nereid.control.api.StructuralSchema.Shape;
 
-/** The shapes of Kubernetes that KServe's resources contain. Immutable. */
+/** The structural schemas of the parts of Kubernetes' pods that KServe's resources embed. Immutable. */
 final class PodSchemas {
     private static final Shape KEY_REF =
             object().with(TEXT, "name", "key").with(FLAG, "optional").required("key");
@@ -45,7 +45,7 @@ final class PodSchemas {
 
     private static final Shape ENV_FROM = object().with(TEXT, "prefix").with(SOURCE_REF, "secretRef", "configMapRef");
 
-    private static final Schema PROTOCOL = oneOf("TCP", "UDP", "SCTP");
+    private static final StructuralSchema PROTOCOL = oneOf("TCP", "UDP", "SCTP");
 
     private static final Shape CONTAINER_PORT = object().with(TEXT, "name", "hostIP")
             .with(PORT, "containerPort", "hostPort")
@@ -71,7 +71,7 @@ final class PodSchemas {
             .with(EXEC, "exec")
             .with(object().with(PORT, "port").with(TEXT, "service").required("port"), "grpc")
             .with(
-                    Schema.integer(0, Integer.MAX_VALUE),
+                    StructuralSchema.integer(0, Integer.MAX_VALUE),
                     "initialDelaySeconds",
                     "timeoutSeconds",
                     "periodSeconds",
@@ -96,7 +96,7 @@ final class PodSchemas {
             .with(FLAG, "readOnly")
             .required("name", "mountPath");
 
-    /** A container, whose name and image need not be given. */
+    /** A container; name and image are optional. */
     static final Shape CONTAINER = object().with(TEXT, "name", "image", "workingDir", "terminationMessagePath")
             .with(TEXT_LIST, "command", "args")
             .with(list(ENV), "env")
@@ -114,7 +114,7 @@ final class PodSchemas {
             .with(SECURITY_CONTEXT, "securityContext")
             .with(FLAG, "stdin", "stdinOnce", "tty");
 
-    private static final Schema ITEMS =
+    private static final StructuralSchema ITEMS =
             list(object().with(TEXT, "key", "path").with(INT, "mode").required("key", "path"));
 
     private static final Shape VOLUME = object().with(TEXT, "name")
@@ -164,7 +164,7 @@ final class PodSchemas {
                     "vsphereVolume")
             .required("name");
 
-    static final Schema TOLERATIONS = list(object().with(TEXT, "key", "value")
+    static final StructuralSchema TOLERATIONS = list(object().with(TEXT, "key", "value")
             .with(oneOf("Exists", "Equal", "Lt", "Gt"), "operator")
             .with(oneOf("NoSchedule", "PreferNoSchedule", "NoExecute"), "effect")
             .with(LONG, "tolerationSeconds"));
@@ -220,7 +220,7 @@ final class PodSchemas {
                     TEXT, "name", "generateName", "namespace", "uid", "resourceVersion", "selfLink")
             .with(TEXTS, "labels", "annotations")
             .with(LONG, "generation", "deletionGracePeriodSeconds")
-            .with(Schema.TIME, "creationTimestamp", "deletionTimestamp")
+            .with(StructuralSchema.TIME, "creationTimestamp", "deletionTimestamp")
             .with(TEXT_LIST, "finalizers")
             .with(
                     list(object().with(TEXT, "apiVersion", "kind", "name", "uid")
@@ -228,7 +228,7 @@ final class PodSchemas {
                     "ownerReferences")
             .with(ANY, "managedFields");
 
-    /** What every resource has. */
+    /** The fields that every resource has. */
     static final Shape RESOURCE = object().with(TEXT, "apiVersion", "kind")
             .with(METADATA, "metadata")
             .required("apiVersion", "kind", "metadata");

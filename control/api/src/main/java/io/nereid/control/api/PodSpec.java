@@ -8,15 +8,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The parts of a pod's specification. Immutable as long as nobody changes the tree.
+ * The part of a pod's specification that the control plane reads. KServe inlines these fields into components and
+ * runtimes, so that the tree also has other fields. Immutable as long as the JSON tree is not modified.
  *
- * @param containers in their order
- * @param initContainers run before them
- * @param volumes in their order
+ * @param containers containers in their order
+ * @param initContainers containers that run before them
+ * @param volumes volumes in their order
  * @param serviceAccountName null for the namespace's default
  * @param nodeSelector labels that a node must have
  * @param terminationGracePeriodSeconds null for the default
- * @param tree every field of the surrounding object as it is written
+ * @param tree all fields of the surrounding object as submitted
  */
 public record PodSpec(
         List<Container> containers,
@@ -28,7 +29,7 @@ public record PodSpec(
         ObjectNode tree) {
 
     /**
-     * Reads the fields of a pod's specification that stand in an object, whatever else stands there.
+     * Reads the pod's fields of an object and ignores its other fields.
      *
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a value of a wrong type
      */
@@ -37,7 +38,7 @@ public record PodSpec(
     }
 
     static PodSpec read(ObjectNode spec, String path) {
-        Fields fields = new Fields(spec, path);
+        FieldReader fields = new FieldReader(spec, path);
         String account = fields.text("serviceAccountName");
         return new PodSpec(
                 fields.list("containers", Container::read),
@@ -62,13 +63,13 @@ public record PodSpec(
     /**
      * A volume.
      *
-     * @param kind {@code emptyDir}, {@code secret}, {@code configMap}, {@code persistentVolumeClaim}, {@code hostPath}, …;
-     *     {@code emptyDir} when it says none
-     * @param source what stands under the kind
+     * @param kind {@code emptyDir}, {@code secret}, {@code configMap}, {@code persistentVolumeClaim}, {@code hostPath},
+     *     …; {@code emptyDir} when none is given
+     * @param source the object under the kind
      */
     public record Volume(String name, String kind, ObjectNode source) {
         static Volume read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             for (String kind : tree.properties().stream()
                     .map(Map.Entry::getKey)
                     .filter(key -> !key.equals("name"))
@@ -86,17 +87,17 @@ public record PodSpec(
     }
 
     /**
-     * The workers of a runtime that runs on several machines.
+     * The workers of a multi-node runtime.
      *
-     * @param pipelineParallelSize null for none given
-     * @param tensorParallelSize null for none given
+     * @param pipelineParallelSize null when not given
+     * @param tensorParallelSize null when not given
      */
     public record WorkerSpec(
             PodSpec pod,
             @Nullable Integer pipelineParallelSize,
             @Nullable Integer tensorParallelSize) {
         static WorkerSpec read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new WorkerSpec(
                     PodSpec.read(tree, path),
                     fields.integer("pipelineParallelSize"),

@@ -9,24 +9,29 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * An amount in Kubernetes' writing, such as {@code 500m}, {@code 2Gi} or {@code 1e3}. Immutable.
+ * A quantity in Kubernetes' notation, such as {@code 500m}, {@code 2Gi} or {@code 1e3}. Immutable.
  *
- * @param value in units: cores, bytes
+ * <pre>{@code
+ * long bytes = Quantity.parse("2Gi").units();   // 2147483648
+ * double cores = Quantity.parse("500m").amount(); // 0.5
+ * }</pre>
+ *
+ * @param value the value in base units, such as cores or bytes
  */
 public record Quantity(BigDecimal value) {
     private static final Pattern SYNTAX = Pattern.compile(
             "([+-]?(?:[0-9]{1,30}(?:\\.[0-9]{0,30})?|\\.[0-9]{1,30}))(?:([eE][+-]?[0-9]{1,2})|([KMGTPE]i|[numkMGTPE]))?");
 
     /**
-     * Reads an amount.
+     * Parses a quantity.
      *
-     * @throws ServingException INVALID_ARGUMENT
+     * @throws ServingException INVALID_ARGUMENT when the text is not a quantity
      */
     public static Quantity parse(String text) {
         Matcher matcher = SYNTAX.matcher(text);
         if (!matcher.matches()) {
             throw ServingException.invalidArgument(
-                    "\"" + Schema.clip(text) + "\" is no quantity",
+                    "\"" + Problems.clip(text) + "\" is not a quantity",
                     "write a number with an optional suffix such as m, k, M, G, Ki, Mi, Gi");
         }
         BigDecimal number = new BigDecimal(matcher.group(1));
@@ -56,13 +61,13 @@ public record Quantity(BigDecimal value) {
                 }));
     }
 
-    /** The amount in whole units, rounded up; the largest long when it is more. */
+    /** The value in whole units, rounded up as in Kubernetes, and limited to the largest long. */
     public long units() {
         BigDecimal up = value.setScale(0, RoundingMode.CEILING);
         return up.compareTo(BigDecimal.valueOf(Long.MAX_VALUE)) >= 0 ? Long.MAX_VALUE : up.longValue();
     }
 
-    /** The amount as a floating-point number, such as cores. */
+    /** The value as a floating-point number, such as a number of cores. */
     public double amount() {
         return value.doubleValue();
     }

@@ -9,19 +9,19 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * How models of some formats are run: {@code serving.kserve.io/v1alpha1 ServingRuntime} and {@code ClusterServingRuntime}.
- * Immutable as long as nobody changes the trees.
+ * KServe's {@code serving.kserve.io/v1alpha1 ServingRuntime} and {@code ClusterServingRuntime}: how models of certain
+ * formats are served. Immutable as long as the JSON trees are not modified.
  *
- * @param metadata who it is; the namespace is empty for a ClusterServingRuntime
- * @param cluster whether it is for all namespaces
- * @param supportedModelFormats in their order
+ * @param metadata name, labels and annotations; the namespace is empty for a ClusterServingRuntime
+ * @param cluster whether it is a ClusterServingRuntime, which serves all namespaces
+ * @param supportedModelFormats formats in their order
  * @param protocolVersions empty for all
- * @param multiModel whether it is for many models in one process
- * @param disabled whether it is never chosen
- * @param workerSpec for several machines; null for none
+ * @param multiModel whether it serves many models in one process
+ * @param disabled whether it is excluded from selection
+ * @param workerSpec workers on further machines; null for none
  * @param pod its containers and other fields of a pod
- * @param labels for what it runs
- * @param annotations for what it runs
+ * @param labels labels of the workloads that it runs
+ * @param annotations annotations of the workloads that it runs
  * @param tree the whole resource
  */
 public record ServingRuntime(
@@ -43,8 +43,8 @@ public record ServingRuntime(
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a value of a wrong type
      */
     public static ServingRuntime read(ObjectNode resource) {
-        Fields fields = Fields.of(resource);
-        Fields spec = fields.object("spec");
+        FieldReader fields = FieldReader.of(resource);
+        FieldReader spec = fields.object("spec");
         return new ServingRuntime(
                 ObjectMeta.read(resource),
                 "ClusterServingRuntime".equals(fields.text("kind")),
@@ -65,11 +65,11 @@ public record ServingRuntime(
     }
 
     /**
-     * A format that it runs.
+     * A model format that the runtime serves.
      *
-     * @param version null for none
-     * @param autoSelect whether it is chosen for services that name no runtime
-     * @param priority the higher the sooner chosen; null comes last
+     * @param version null for any
+     * @param autoSelect whether the runtime may be selected for services that do not name one
+     * @param priority higher priorities are preferred; null comes last
      */
     public record SupportedFormat(
             String name,
@@ -77,7 +77,7 @@ public record ServingRuntime(
             boolean autoSelect,
             @Nullable Integer priority) {
         static SupportedFormat read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new SupportedFormat(
                     fields.text("name", ""),
                     fields.text("version"),

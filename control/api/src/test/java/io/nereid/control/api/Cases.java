@@ -4,6 +4,8 @@ package io.nereid.control.api;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.yaml.ManifestReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -16,24 +18,24 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The golden cases under {@code src/test/resources/cases}. To add one, append a document to the file of its topic (or name a new
- * file in {@link #TOPICS}):
+ * The golden cases under {@code src/test/resources/cases}. To add one, append a document to the file of its topic (or
+ * name a new file in {@link #TOPICS}):
  *
  * <pre>
- * case: what it shows, in one line
+ * case: what it shows, as one line
  * base: the name of a resource in bases.yaml
- * patch: {…}           a JSON merge patch on the base; null takes a field away. Or resource: {…} instead of base and patch
- * old: {…}             optional: a merge patch on the admitted base, which makes what is stored
- * config: {…}          optional: settings, see {@link ServiceConfig#read}
- * beside: [{…}]        optional: runtimes and storage containers that are there already
- * becomes: {…}         a merge patch on the input, which makes exactly what is admitted; left out when nothing changes
+ * patch: {…}           a JSON merge patch on the base; null removes a field. Or resource: {…} instead of base and patch
+ * old: {…}             optional: a merge patch on the admitted base, which results in the stored resource
+ * config: {…}          optional: settings, see {@link InferenceServiceConfig#read}
+ * beside: [{…}]        optional: existing runtimes and storage containers
+ * becomes: {…}         a merge patch on the input, which results in the admitted resource; absent when nothing changes
  * problems: [lines]    instead of becomes: exactly these lines, in any order
- * warnings: [lines]    exactly these, in any order; left out for none
+ * warnings: [lines]    exactly these, in any order; absent for none
  * </pre>
  *
  * Immutable.
  */
-record Cases(
+public record Cases(
         String topic,
         String name,
         ObjectNode input,
@@ -56,7 +58,7 @@ record Cases(
             "core",
             "warnings");
 
-    static List<Cases> all() {
+    public static List<Cases> all() {
         Map<String, ObjectNode> bases = new HashMap<>();
         for (ObjectNode base : documents("bases")) {
             bases.put(base.path("base").asText(), (ObjectNode) base.path("resource"));
@@ -81,7 +83,7 @@ record Cases(
         ObjectNode old = null;
         if (tree.get("old") instanceof ObjectNode patch) {
             ObjectNode admitted = new Admission(Admission.Surroundings.NONE)
-                    .admit(Kinds.of(base), base, null)
+                    .admit(ResourceKinds.of(base), base, null)
                     .resource();
             old = patched(admitted, patch);
         }
@@ -92,7 +94,7 @@ record Cases(
         return new Cases(topic, name, input, old, tree);
     }
 
-    static ObjectNode patched(ObjectNode base, ObjectNode patch) {
+    public static ObjectNode patched(ObjectNode base, ObjectNode patch) {
         ObjectNode result = base.deepCopy();
         for (Map.Entry<String, JsonNode> entry : patch.properties()) {
             if (entry.getValue().isNull()) {
@@ -107,27 +109,27 @@ record Cases(
         return result;
     }
 
-    Admission admission() {
-        ServiceConfig config = tree.get("config") instanceof ObjectNode settings
-                ? ServiceConfig.read(settings)
-                : ServiceConfig.defaults();
-        List<StorageContainer> containers = new ArrayList<>();
+    public Admission admission() {
+        InferenceServiceConfig config = tree.get("config") instanceof ObjectNode settings
+                ? InferenceServiceConfig.read(settings)
+                : InferenceServiceConfig.defaults();
+        List<ClusterStorageContainer> containers = new ArrayList<>();
         List<ServingRuntime> runtimes = new ArrayList<>();
         for (JsonNode one : tree.path("beside")) {
             if (one.path("kind").asText().equals("ClusterStorageContainer")) {
-                containers.add(StorageContainer.read((ObjectNode) one));
+                containers.add(ClusterStorageContainer.read((ObjectNode) one));
             } else {
                 runtimes.add(ServingRuntime.read((ObjectNode) one));
             }
         }
         return new Admission(new Admission.Surroundings() {
             @Override
-            public ServiceConfig config(String namespace) {
+            public InferenceServiceConfig config(String namespace) {
                 return config.forNamespace(namespace);
             }
 
             @Override
-            public List<StorageContainer> storageContainers() {
+            public List<ClusterStorageContainer> storageContainers() {
                 return containers;
             }
 
@@ -140,7 +142,7 @@ record Cases(
         });
     }
 
-    List<String> lines(String field) {
+    public List<String> lines(String field) {
         List<String> lines = new ArrayList<>();
         tree.path(field).forEach(line -> lines.add(line.asText()));
         return lines;
@@ -149,7 +151,7 @@ record Cases(
     private static List<ObjectNode> documents(String topic) {
         String path = "/cases/" + topic + ".yaml";
         try (InputStream in = Objects.requireNonNull(Cases.class.getResourceAsStream(path), path)) {
-            return ResourceTexts.parse(new String(in.readAllBytes(), StandardCharsets.UTF_8), topic + ".yaml");
+            return ManifestReader.parse(new String(in.readAllBytes(), StandardCharsets.UTF_8), topic + ".yaml");
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.yaml.ManifestReader;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -19,36 +21,36 @@ class RecordsTest {
     @Test
     void aServiceIsReadWithAllItsParts() {
         InferenceService service = InferenceService.read(tree("""
-                metadata: {name: iris, namespace: a, generation: 3, creationTimestamp: "2026-01-01T00:00:00Z",
-                  labels: {x: y}, annotations: {c: d}}
-                spec:
-                  predictor:
-                    name: blue
-                    minReplicas: 0
-                    maxReplicas: 5
-                    containerConcurrency: 7
-                    canaryTrafficPercent: 10
-                    serviceAccountName: sa
-                    logger: {url: "http://s", mode: request}
-                    batcher: {maxBatchSize: 8, maxLatency: 20}
-                    autoScaling: {metrics: [{type: Resource, resource: {name: cpu, target: {averageUtilization: 60}}}]}
-                    model:
-                      modelFormat: {name: onnx, version: "1"}
-                      runtime: nereid
-                      storage: {key: k, path: p, parameters: {bucket: b}}
-                      protocolVersion: v2
-                      args: [-x]
-                      env: [{name: A, value: b}, {name: S, valueFrom: {secretKeyRef: {name: n, key: k}}}]
-                  transformer:
-                    containers:
-                      - name: kserve-container
-                        command: [python]
-                        ports: [{containerPort: 8081, name: http1}]
-                        readinessProbe: {httpGet: {path: /r, port: http1}, periodSeconds: 2}
-                        resources: {limits: {cpu: 2, memory: 1Gi}}
-                  explainer: {nereid: {method: shap, config: {a: b}}}
-                status: {url: u}
-                """));
+            metadata: {name: iris, namespace: a, generation: 3, creationTimestamp: "2026-01-01T00:00:00Z",
+              labels: {x: y}, annotations: {c: d}}
+            spec:
+              predictor:
+                name: blue
+                minReplicas: 0
+                maxReplicas: 5
+                containerConcurrency: 7
+                canaryTrafficPercent: 10
+                serviceAccountName: sa
+                logger: {url: "http://s", mode: request}
+                batcher: {maxBatchSize: 8, maxLatency: 20}
+                autoScaling: {metrics: [{type: Resource, resource: {name: cpu, target: {averageUtilization: 60}}}]}
+                model:
+                  modelFormat: {name: onnx, version: "1"}
+                  runtime: nereid
+                  storage: {key: k, path: p, parameters: {bucket: b}}
+                  protocolVersion: v2
+                  args: [-x]
+                  env: [{name: A, value: b}, {name: S, valueFrom: {secretKeyRef: {name: n, key: k}}}]
+              transformer:
+                containers:
+                  - name: kserve-container
+                    command: [python]
+                    ports: [{containerPort: 8081, name: http1}]
+                    readinessProbe: {httpGet: {path: /r, port: http1}, periodSeconds: 2}
+                    resources: {limits: {cpu: 2, memory: 1Gi}}
+              explainer: {nereid: {method: shap, config: {a: b}}}
+            status: {url: u}
+            """));
         assertThat(service.metadata().generation()).isEqualTo(3);
         assertThat(service.metadata().creationTimestamp()).hasToString("2026-01-01T00:00:00Z");
         assertThat(service.metadata().annotation("c")).isEqualTo("d");
@@ -91,7 +93,7 @@ class RecordsTest {
     }
 
     @Test
-    void aWrongTypeIsToldWithItsPath() {
+    void aWrongTypeIsReportedWithItsPath() {
         assertThatThrownBy(() ->
                         InferenceService.read(tree("spec: {predictor: {containers: [{name: a, env: [{name: 5}]}]}}")))
                 .isInstanceOf(ServingException.class)
@@ -100,12 +102,12 @@ class RecordsTest {
 
     @Test
     void storageContainersMatchByPrefixAndExpression() {
-        StorageContainer container = StorageContainer.read(tree("""
-                metadata: {name: a}
-                spec:
-                  container: {name: s}
-                  supportedUriFormats: [{prefix: "x://"}, {regex: "https://(.+)/(.+)"}]
-                """));
+        ClusterStorageContainer container = ClusterStorageContainer.read(tree("""
+            metadata: {name: a}
+            spec:
+              container: {name: s}
+              supportedUriFormats: [{prefix: "x://"}, {regex: "https://(.+)/(.+)"}]
+            """));
         assertThat(container.supports("x://a")).isTrue();
         assertThat(container.supports("https://h/f")).isTrue();
         assertThat(container.supports("https://h")).isFalse();
@@ -133,29 +135,29 @@ class RecordsTest {
 
     @ParameterizedTest
     @CsvSource({"''", "1GiB", "Gi", "1 k", "1e", "--1", "0x1", "1e999"})
-    void whatIsNoQuantityIsRefused(String text) {
+    void anInvalidQuantityIsRejected(String text) {
         assertThatThrownBy(() -> Quantity.parse(text)).isInstanceOf(ServingException.class);
     }
 
     @Test
-    void settingsAreKservesWhenNothingIsConfigured() {
-        ServiceConfig config = ServiceConfig.defaults();
+    void settingsDefaultToKserves() {
+        InferenceServiceConfig config = InferenceServiceConfig.defaults();
         assertThat(config.ingress().ingressDomain()).isEqualTo("example.com");
         assertThat(config.ingress().domainTemplate()).isEqualTo("{{ .Name }}-{{ .Namespace }}.{{ .IngressDomain }}");
-        assertThat(config.deploy().defaultDeploymentMode()).isEqualTo(ServiceConfig.DeploymentMode.KNATIVE);
-        assertThat(config.batcher()).isEqualTo(new ServiceConfig.Batcher(32, 5000));
-        assertThat(config.autoscaler()).isEqualTo(new ServiceConfig.Autoscaler(0, 300));
+        assertThat(config.deploy().defaultDeploymentMode()).isEqualTo(InferenceServiceConfig.DeploymentMode.KNATIVE);
+        assertThat(config.batcher()).isEqualTo(new InferenceServiceConfig.Batcher(32, 5000));
+        assertThat(config.autoscaler()).isEqualTo(new InferenceServiceConfig.Autoscaler(0, 300));
         assertThat(config.credentials().storageSpecSecretName()).isEqualTo("storage-config");
     }
 
     @Test
     void aNamespaceOverridesSettingsFieldByField() {
-        ServiceConfig config = ServiceConfig.read(tree("""
-                ingress: {ingressDomain: a.org, urlScheme: https}
-                namespaces:
-                  team: {ingress: {ingressDomain: team.org}, batcher: {maxBatchSize: "8"}}
-                """));
-        ServiceConfig team = config.forNamespace("team");
+        InferenceServiceConfig config = InferenceServiceConfig.read(tree("""
+            ingress: {ingressDomain: a.org, urlScheme: https}
+            namespaces:
+              team: {ingress: {ingressDomain: team.org}, batcher: {maxBatchSize: "8"}}
+            """));
+        InferenceServiceConfig team = config.forNamespace("team");
         assertThat(team.ingress().ingressDomain()).isEqualTo("team.org");
         assertThat(team.ingress().urlScheme()).isEqualTo("https");
         assertThat(team.batcher().maxBatchSize()).isEqualTo(8);
@@ -164,16 +166,16 @@ class RecordsTest {
 
     @Test
     void kservesConfigMapIsReadAsSettings() {
-        ServiceConfig config = ServiceConfig.read(tree("""
-                kind: ConfigMap
-                data:
-                  _example: "any thing"
-                  deploy: '{"defaultDeploymentMode": "RawDeployment"}'
-                  inferenceService: '{"resource": {"cpuLimit": "4"}, "serviceLabelDisallowedList": ["x"]}'
-                  metricsAggregator: '{"enableMetricAggregation": "true"}'
-                  somethingNew: '{"a": 1}'
-                """));
-        assertThat(config.deploy().defaultDeploymentMode()).isEqualTo(ServiceConfig.DeploymentMode.STANDARD);
+        InferenceServiceConfig config = InferenceServiceConfig.read(tree("""
+            kind: ConfigMap
+            data:
+              _example: "any thing"
+              deploy: '{"defaultDeploymentMode": "RawDeployment"}'
+              inferenceService: '{"resource": {"cpuLimit": "4"}, "serviceLabelDisallowedList": ["x"]}'
+              metricsAggregator: '{"enableMetricAggregation": "true"}'
+              somethingNew: '{"a": 1}'
+            """));
+        assertThat(config.deploy().defaultDeploymentMode()).isEqualTo(InferenceServiceConfig.DeploymentMode.STANDARD);
         assertThat(config.inferenceService().defaultResources().limits())
                 .isEqualTo(Map.of("cpu", "4", "memory", "2Gi"));
         assertThat(config.inferenceService().labelDisallowedList()).isEqualTo(List.of("x"));
@@ -181,23 +183,26 @@ class RecordsTest {
     }
 
     @Test
-    void unknownSettingsOfATreeAreRefused() {
-        assertThatThrownBy(() -> ServiceConfig.read(tree("ingres: {}\nbatcher: {maxBatchSize: many}")))
+    void unknownSettingsOfATreeAreRejected() {
+        assertThatThrownBy(() -> InferenceServiceConfig.read(tree("ingres: {}\nbatcher: {maxBatchSize: many}")))
                 .isInstanceOf(ServingException.class)
                 .hasMessage("ingres: unknown field; did you mean 'ingress'?");
-        assertThatThrownBy(() -> ServiceConfig.read(tree("batcher: {maxBatchSize: many}")))
+        assertThatThrownBy(() -> InferenceServiceConfig.read(tree("batcher: {maxBatchSize: many}")))
                 .isInstanceOf(ServingException.class)
                 .hasMessage("batcher.maxBatchSize: expected an integer, found \"many\"");
     }
 
     @Test
     void everyKindIsFoundByItsNames() {
-        for (Kind kind : Kinds.all()) {
-            assertThat(Kinds.byKind(kind.apiVersion(), kind.kind())).isSameAs(kind);
-            assertThat(Kinds.byPlural(kind.group(), kind.plural())).isSameAs(kind);
+        for (ResourceKind kind : ResourceKinds.all()) {
+            assertThat(ResourceKinds.byKind(kind.apiVersion(), kind.kind())).isSameAs(kind);
+            assertThat(ResourceKinds.byPlural(kind.group(), kind.plural())).isSameAs(kind);
         }
-        assertThat(Kinds.all()).hasSize(10).extracting(Kind::plural).doesNotHaveDuplicates();
-        assertThat(Kinds.byPlural("", "inferenceservices")).isNull();
+        assertThat(ResourceKinds.all())
+                .hasSize(10)
+                .extracting(ResourceKind::plural)
+                .doesNotHaveDuplicates();
+        assertThat(ResourceKinds.byPlural("", "inferenceservices")).isNull();
     }
 
     @ParameterizedTest
@@ -205,8 +210,8 @@ class RecordsTest {
             delimiter = '|',
             value = {
                 "serving.kserve.io/v1alpha1|TrainedModel|give every model an InferenceService of its own",
-                "serving.kserve.io/v1alpha2|LLMInferenceService|large language models are not served by this kind here",
-                "serving.kserve.io/v1alpha1|LocalModelCache|models are kept in one cache",
+                "serving.kserve.io/v1alpha2|LLMInferenceService|not support this kind for large language models",
+                "serving.kserve.io/v1alpha1|LocalModelCache|the server caches models for all services automatically",
                 "serving.kserve.io/v1alpha2|InferenceService|write apiVersion: serving.kserve.io/v1beta1",
                 "serving.kubeflow.org/v1beta1|InferenceService|write apiVersion: serving.kserve.io/v1beta1",
                 "v1|InferenceService|no such",
@@ -214,17 +219,17 @@ class RecordsTest {
                 "apps/v1|Deployment|the rest is for a cluster",
                 "v1|Secrets|did you mean 'Secret'?"
             })
-    void otherKindsAreRefusedWithWhatToDo(String apiVersion, String kind, String remedy) {
+    void unsupportedKindsAreRejectedWithARemedy(String apiVersion, String kind, String remedy) {
         ObjectNode resource = tree("a: 1");
         resource.put("apiVersion", apiVersion).put("kind", kind);
-        assertThatThrownBy(() -> Kinds.of(resource)).isInstanceOfSatisfying(ServingException.class, e -> {
+        assertThatThrownBy(() -> ResourceKinds.of(resource)).isInstanceOfSatisfying(ServingException.class, e -> {
             assertThat(e.getMessage()).isEqualTo("there is no " + apiVersion + " " + kind + " here");
             assertThat(e.remedy()).contains(remedy.equals("no such") ? "this server keeps" : remedy);
         });
     }
 
     @Test
-    void aChangeOfTheSpecificationIsToldFromOthers() {
+    void aChangeOfTheSpecificationIsDetected() {
         ObjectNode before = tree("metadata: {name: a}\nspec: {x: 1}\nstatus: {y: 1}");
         assertThat(Admission.specChanged(before, tree("metadata: {name: b}\nspec: {x: 1}\nstatus: {y: 2}")))
                 .isFalse();
@@ -235,14 +240,14 @@ class RecordsTest {
     }
 
     @Test
-    void aNameIsMadeUpForWhoAsksForAny() {
+    void aNameIsGeneratedFromGenerateName() {
         ObjectNode admitted = new Admission(Admission.Surroundings.NONE)
-                .admit(Kinds.CONFIG_MAP, tree("metadata: {generateName: a-}"), null)
+                .admit(ResourceKinds.CONFIG_MAP, tree("metadata: {generateName: a-}"), null)
                 .resource();
         assertThat(admitted.path("metadata").path("name").asText()).matches("a-[a-z0-9]{5}");
     }
 
     private static ObjectNode tree(String yaml) {
-        return ResourceTexts.parse(yaml, "test").get(0);
+        return ManifestReader.parse(yaml, "test").get(0);
     }
 }

@@ -8,19 +8,19 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kind;
+import io.nereid.control.api.ResourceKind;
 import io.nereid.transport.api.HttpReply;
 import io.nereid.transport.api.ResponseBody;
 import java.util.ArrayList;
 import java.util.List;
 
 /**
- * What a request gets. Immutable.
+ * The response to a request of the Kubernetes API. Immutable.
  *
- * @param status of HTTP
- * @param body a tree
- * @param contentType of the body
- * @param warnings a sentence each
+ * @param status the HTTP status
+ * @param body the body as a JSON tree
+ * @param contentType the content type of the body
+ * @param warnings sentences for {@code Warning} headers
  */
 record Answer(int status, JsonNode body, String contentType, List<String> warnings) {
     static final ObjectMapper JSON = new ObjectMapper();
@@ -35,7 +35,7 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
         return new Answer(status, body, HttpReply.JSON, warnings);
     }
 
-    /** A failure as Kubernetes tells it. */
+    /** A failure as a Kubernetes {@code Status}. */
     static Answer failure(int code, String reason, String message) {
         return ofStatus(failureStatus(code, reason, message));
     }
@@ -53,28 +53,31 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
         return status;
     }
 
-    /** What went wrong, in Kubernetes' words where it has any. */
+    /**
+     * The Kubernetes {@code Status} of an exception, with the HTTP code and reason that Kubernetes uses for such an
+     * error.
+     */
     static ObjectNode failureStatus(ServingException e) {
-        record Told(int code, String reason) {}
-        Told told = switch (e.code()) {
-            case INVALID_ARGUMENT -> new Told(400, "BadRequest");
-            case UNAUTHENTICATED -> new Told(401, "Unauthorized");
-            case PERMISSION_DENIED -> new Told(403, "Forbidden");
-            case NOT_FOUND -> new Told(404, "NotFound");
-            case UNIMPLEMENTED -> new Told(405, "MethodNotAllowed");
-            case ALREADY_EXISTS -> new Told(409, "AlreadyExists");
-            case ABORTED, FAILED_PRECONDITION -> new Told(409, "Conflict");
-            case OUT_OF_RANGE -> new Told(410, "Expired");
-            case RESOURCE_EXHAUSTED -> new Told(507, "InsufficientStorage");
-            case UNAVAILABLE -> new Told(503, "ServiceUnavailable");
-            case DEADLINE_EXCEEDED -> new Told(504, "Timeout");
-            case OK, CANCELLED, UNKNOWN, INTERNAL, DATA_LOSS -> new Told(500, "InternalError");
+        record Mapped(int code, String reason) {}
+        Mapped mapped = switch (e.code()) {
+            case INVALID_ARGUMENT -> new Mapped(400, "BadRequest");
+            case UNAUTHENTICATED -> new Mapped(401, "Unauthorized");
+            case PERMISSION_DENIED -> new Mapped(403, "Forbidden");
+            case NOT_FOUND -> new Mapped(404, "NotFound");
+            case UNIMPLEMENTED -> new Mapped(405, "MethodNotAllowed");
+            case ALREADY_EXISTS -> new Mapped(409, "AlreadyExists");
+            case ABORTED, FAILED_PRECONDITION -> new Mapped(409, "Conflict");
+            case OUT_OF_RANGE -> new Mapped(410, "Expired");
+            case RESOURCE_EXHAUSTED -> new Mapped(507, "InsufficientStorage");
+            case UNAVAILABLE -> new Mapped(503, "ServiceUnavailable");
+            case DEADLINE_EXCEEDED -> new Mapped(504, "Timeout");
+            case OK, CANCELLED, UNKNOWN, INTERNAL, DATA_LOSS -> new Mapped(500, "InternalError");
         };
-        return failureStatus(told.code, told.reason, e.describe());
+        return failureStatus(mapped.code, mapped.reason, e.describe());
     }
 
-    /** A failure that is about one resource. */
-    static ObjectNode about(ObjectNode status, Kind kind, String name) {
+    /** Adds the resource that a status is about to its details. */
+    static ObjectNode about(ObjectNode status, ResourceKind kind, String name) {
         ObjectNode details = status.withObject("/details");
         if (!name.isEmpty()) {
             details.put("name", name);
@@ -86,8 +89,8 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
         return status;
     }
 
-    /** A resource that cannot be as it is; a problem a line, {@code path: what}. */
-    static Answer invalid(Kind kind, String name, String problems) {
+    /** The response 422 for an invalid resource; {@code problems} has one line per error, {@code path: message}. */
+    static Answer invalid(ResourceKind kind, String name, String problems) {
         List<String> lines =
                 problems.lines().map(String::strip).filter(l -> !l.isEmpty()).toList();
         ObjectNode status = failureStatus(
@@ -113,7 +116,7 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
         try {
             return JSON.writeValueAsBytes(tree);
         } catch (JsonProcessingException e) {
-            throw ServingException.internal("an answer could not be written", e);
+            throw ServingException.internal("a response could not be written", e);
         }
     }
 
@@ -130,6 +133,7 @@ record Answer(int status, JsonNode body, String contentType, List<String> warnin
                 status, contentType, headers.toArray(String[]::new), new ResponseBody(bytes, bytes.length));
     }
 
+    /** The content of a quoted string for a header: only printable ASCII, without line breaks. */
     private static String quoted(String text) {
         StringBuilder b = new StringBuilder();
         text.codePoints().limit(MOST_WARNING).forEach(c -> {

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ResourceTexts;
+import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
 import java.net.URLDecoder;
@@ -17,7 +17,7 @@ import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
-/** A request, taken apart. Immutable. */
+/** A parsed request of the Kubernetes API. Immutable. */
 final class ApiRequest {
     private final HttpExchange exchange;
     private final List<String> path;
@@ -45,7 +45,7 @@ final class ApiRequest {
         return exchange.method();
     }
 
-    /** The path's segments. */
+    /** The decoded segments of the path, without empty ones. */
     List<String> path() {
         return path;
     }
@@ -60,7 +60,7 @@ final class ApiRequest {
         return value != null && (value.equals("true") || value.equals("1"));
     }
 
-    /** A number of the query. */
+    /** A query parameter that is a number. */
     long number(String name, long absent) {
         String value = query(name);
         if (value == null || value.isEmpty()) {
@@ -73,7 +73,7 @@ final class ApiRequest {
         }
     }
 
-    /** Whether nothing is to be stored. */
+    /** Whether the request is a dry run, which must not store anything. */
     boolean dryRun() {
         String value = query("dryRun");
         if (value == null || value.isEmpty()) {
@@ -85,7 +85,7 @@ final class ApiRequest {
         return true;
     }
 
-    /** Who changes fields: as he says, or else his program. */
+    /** The field manager: the query parameter, or else the program in the user agent, as in Kubernetes. */
     String fieldManager() {
         String given = query("fieldManager");
         if (given != null && !given.isEmpty()) {
@@ -96,7 +96,7 @@ final class ApiRequest {
         return program.isEmpty() ? "unknown" : program;
     }
 
-    /** The forms of the answer that the client takes, in its order; lower case, without blanks. */
+    /** The media types that the client accepts, in its order, without white space. */
     List<String> accepted() {
         String header = exchange.header("accept");
         if (header == null || header.isBlank()) {
@@ -149,14 +149,14 @@ final class ApiRequest {
                 && !type.equals("application/x-www-form-urlencoded")) {
             throw new Unsupported(type, "application/json, application/yaml");
         }
-        List<ObjectNode> all = ResourceTexts.parse(body(), "the body");
+        List<ObjectNode> all = ManifestReader.parse(body(), "the body");
         if (all.size() != 1) {
             throw ServingException.invalidArgument("the body has " + all.size() + " resources, where one is expected");
         }
         return all.get(0);
     }
 
-    /** The body is of a type that is not taken. Immutable. */
+    /** Thrown when the content type of the body is not supported. Immutable. */
     static final class Unsupported extends RuntimeException {
         private static final long serialVersionUID = 1L;
 

@@ -8,10 +8,10 @@ import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.control.api.Admission;
-import io.nereid.control.api.Kind;
-import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.admission.Admission;
 import io.nereid.control.apiserver.Resources.Refused;
 import io.nereid.control.apiserver.Resources.Target;
 import io.nereid.control.core.Infrastructure;
@@ -34,8 +34,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The resources over HTTP after the conventions of Kubernetes, closely enough that kubectl works. Has a route for everything, so it
- * needs a port of its own. Thread-safe; requests run on its own threads, as changes wait for the disk.
+ * Serves the resources over HTTP with the API of Kubernetes, closely enough that kubectl works. Its route matches every
+ * path, so it needs a port of its own. Thread-safe. Requests run on its own threads and not on the event loop, because
+ * changes block until they are on disk.
+ *
+ * <pre>{@code
+ * Admission admission = new Admission(Admission.Surroundings.NONE);
+ * ApiServer server = new ApiServer(store, admission, ApiServer.Options.plain(Clock.systemUTC()));
+ * List<HttpRoute> routes = server.httpRoutes(); // to be served by the HTTP transport
+ * }</pre>
  */
 public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ApiServer.class);
@@ -54,14 +61,14 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private final PodLogs podLogs;
 
     /**
-     * What the server is told. Immutable.
+     * The options of the server. Immutable.
      *
-     * @param hosts names, beside localhost and loopback addresses, by which clients may call it; {@code *} for any
-     * @param version of the program
+     * @param hosts host names that clients may use, in addition to localhost and loopback addresses; {@code *} for any
+     * @param version the version of the program
      * @param clock the server's clock
-     * @param logs where the lines of services come from
-     * @param selection tells which runtime a service would get
-     * @param runs what there is to see as pods
+     * @param logs the logs of services
+     * @param selection explains which runtime is selected for a service
+     * @param runs the workloads to show as pods
      */
     public record Options(Set<String> hosts, String version, Clock clock, Logs logs, Selection selection, Runs runs) {
         /** Copies the hosts. */
@@ -69,33 +76,33 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             hosts = Set.copyOf(hosts);
         }
 
-        /** Without pods. */
+        /** Options without pods. */
         public Options(Set<String> hosts, String version, Clock clock, Logs logs, Selection selection) {
             this(hosts, version, clock, logs, selection, Runs.NONE);
         }
 
-        /** No logs and no explanations; for tests. */
+        /** Options without logs and without explanations of runtime selections; for tests. */
         public static Options plain(Clock clock) {
             return new Options(Set.of(), "test", clock, (namespace, service, component, most) -> List.of(), service -> {
-                throw ServingException.of(ErrorCode.UNIMPLEMENTED, "no runtimes are known here");
+                throw ServingException.of(ErrorCode.UNIMPLEMENTED, "runtime selection is not available");
             });
         }
     }
 
-    /** Where the lines of services come from. Implementations are thread-safe. */
+    /** The logs of services. Implementations are thread-safe. */
     @FunctionalInterface
     public interface Logs {
         /**
-         * The last lines of a service's processes and loads, oldest first.
+         * The last log lines of a service, from its processes and from the loading of its models; oldest first.
          *
          * @param component {@code predictor}, {@code transformer} or {@code explainer}; null for all
          */
         List<String> tail(String namespace, String service, @Nullable String component, int most);
     }
 
-    /** What runs, for those who look for pods. Implementations are thread-safe; no method waits for anything. */
+    /** The running workloads, for clients that list pods. Implementations are thread-safe, and no method blocks. */
     public interface Runs {
-        /** Nothing does. */
+        /** No workloads. */
         Runs NONE = new Runs() {
             @Override
             public Map<String, Observed.State> of(String namespace, String service) {
@@ -108,7 +115,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             }
         };
 
-        /** That which an infrastructure observes. */
+        /** The workloads that an infrastructure observes. */
         static Runs of(Infrastructure infrastructure) {
             return new Runs() {
                 @Override
@@ -123,27 +130,30 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             };
         }
 
-        /** What runs of a service, by revision. */
+        /** The states of a service's workloads by revision. */
         Map<String, Observed.State> of(String namespace, String service);
 
-        /** The last lines of a revision, oldest first; each begins with its time and a blank. */
+        /** The last log lines of a revision, oldest first; each begins with a timestamp and a space. */
         List<String> tail(String namespace, String revision, int most);
     }
 
-    /** Tells which runtime a service would get. Implementations are thread-safe. */
+    /** Explains which runtime is selected for a service. Implementations are thread-safe. */
     @FunctionalInterface
     public interface Selection {
-        /** The decision for an InferenceService that was admitted; null when it brings its own containers. */
+        /** The selection for an admitted InferenceService; null when it has custom containers. */
         @Nullable
         RuntimeSelection explain(ObjectNode service);
     }
 
-    /** Answers nothing until its routes are served; what belongs to owners that are gone is deleted from now on. */
+    /**
+     * Creates a server. Requests arrive only when its routes are served; garbage collection of resources whose owners
+     * were deleted starts now.
+     */
     public ApiServer(ResourceStore store, Admission admission, Options options) {
         this.options = options;
         this.admission = admission;
         this.guard = new Guard(options.hosts());
-        List<Kind> kinds = new ArrayList<>(Kinds.all());
+        List<ResourceKind> kinds = new ArrayList<>(ResourceKinds.all());
         kinds.add(Pods.KIND);
         this.discovery = new Discovery(List.copyOf(kinds), options.version());
         Pods pods = new Pods(store, options.runs(), timer, options.clock().millis());
@@ -164,7 +174,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         return List.of(new HttpRoute(HttpRoute.ANY, "/{rest...}", this::handle));
     }
 
-    /** Ends every watch and takes no more requests. */
+    /** Ends all watches and rejects further requests. */
     @Override
     public void close() {
         reads.close();
@@ -175,15 +185,15 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     private void handle(HttpExchange exchange) {
-        String refusal = guard.refusal(exchange);
-        if (refusal != null) {
-            exchange.reply(Answer.failure(403, "Forbidden", refusal).reply());
+        String rejection = guard.rejection(exchange);
+        if (rejection != null) {
+            exchange.reply(Answer.failure(403, "Forbidden", rejection).reply());
             return;
         }
         try {
             pool.execute(() -> run(exchange));
         } catch (RejectedExecutionException e) {
-            exchange.reply(Answer.failure(503, "ServiceUnavailable", "the server stops")
+            exchange.reply(Answer.failure(503, "ServiceUnavailable", "the server is shutting down")
                     .reply());
         }
     }
@@ -210,7 +220,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         }
     }
 
-    /** Null when the exchange has been answered, or is being. */
+    /** The response; null when the handler has replied itself or replies with a stream. */
     private @Nullable Answer dispatch(ApiRequest request) {
         List<String> path = request.path();
         if (path.isEmpty()) {
@@ -277,7 +287,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     private static ObjectNode roots() {
         ObjectNode tree = Answer.JSON.createObjectNode();
         ArrayNode paths = tree.putArray("paths");
-        List.of("/api", "/api/v1", "/apis", "/apis/" + Kinds.SERVING, "/healthz", "/openapi/v3", "/version")
+        List.of("/api", "/api/v1", "/apis", "/apis/" + ResourceKinds.SERVING, "/healthz", "/openapi/v3", "/version")
                 .forEach(paths::add);
         return tree;
     }
@@ -292,13 +302,12 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
                                     ? discovery.openApiIndex()
                                     : discovery.openApi(String.join("/", path.subList(2, path.size())))));
         }
-        // Clients of version 2 ask for protobuf; told that there is none, they do without.
+        // kubectl asks for OpenAPI v2 in protobuf; after a 406 it continues without the document.
         return Answer.failure(
-                406,
-                "NotAcceptable",
-                "only the third version of OpenAPI is told here; clients that need the second one do without it");
+                406, "NotAcceptable", "only OpenAPI v3 is available; clients that ask for v2 work without it");
     }
 
+    /** Parses the part of a path after the API version: {@code [namespaces/NAMESPACE/]PLURAL[/NAME[/SUBRESOURCE]]}. */
     private static Target target(String group, String version, List<String> path) {
         String namespace = "";
         List<String> rest = path;
@@ -311,9 +320,9 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
             namespace = path.get(1);
             rest = path.subList(2, path.size());
         }
-        Kind kind = group.isEmpty() && rest.get(0).equals(Pods.KIND.plural())
+        ResourceKind kind = group.isEmpty() && rest.get(0).equals(Pods.KIND.plural())
                 ? Pods.KIND
-                : Kinds.byPlural(group, rest.get(0));
+                : ResourceKinds.byPlural(group, rest.get(0));
         if (kind == null || !kind.version().equals(version) || scoped != (kind.namespaced() && scoped)) {
             throw ApiRequest.notFound();
         }
@@ -326,7 +335,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     private @Nullable Answer resource(Target target, ApiRequest request) {
-        Kind kind = target.kind();
+        ResourceKind kind = target.kind();
         String method = request.method();
         if (kind == Pods.KIND) {
             return pods(target, request);
@@ -388,7 +397,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
     }
 
     private @Nullable Answer subresource(Target target, ApiRequest request) {
-        if (target.kind() != Kinds.INFERENCE_SERVICE) {
+        if (target.kind() != ResourceKinds.INFERENCE_SERVICE) {
             throw ApiRequest.notFound();
         }
         switch (target.subresource()) {
@@ -425,7 +434,7 @@ public final class ApiServer implements ProtocolCodec, AutoCloseable {
         ArrayNode considered = tree.putArray("considered");
         if (selection == null) {
             tree.putNull("chosen");
-            return tree.put("message", "the predictor has containers of its own, so that no runtime is chosen");
+            return tree.put("message", "the predictor has custom containers, so a runtime is not selected");
         }
         ServingRuntime chosen = selection.chosen();
         tree.put("chosen", chosen == null ? null : chosen.name());

@@ -8,8 +8,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.base.Threads;
-import io.nereid.control.api.Kind;
-import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.apiserver.Resources.Target;
 import io.nereid.control.core.ResourceStore;
 import io.nereid.control.core.ResourceStore.Change;
@@ -27,8 +27,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Deletes what belongs to something that is gone: a resource all of whose {@code ownerReferences} name owners that are not there
- * any more, under that name with that uid. Everything is looked at when it begins, then whatever changes, on a thread of its own.
+ * Garbage collection: deletes a resource when none of the owners in its {@code ownerReferences} exists any more under
+ * that name with that uid. It checks all resources at the start and afterwards those that change. Thread-safe: the
+ * checks run on one thread of its own.
  */
 final class Collector implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Collector.class);
@@ -37,7 +38,7 @@ final class Collector implements AutoCloseable {
     private final Resources resources;
     private final ExecutorService thread = Threads.single("nereid-control-collector");
     private final List<Watch> watches = new ArrayList<>();
-    /** Who belongs to an owner, by the owner's uid; confined to the thread. */
+    /** The dependents by the owner's uid; confined to the thread. */
     private final Map<String, Set<Target>> dependents = new HashMap<>();
 
     Collector(ResourceStore store, Resources resources) {
@@ -46,26 +47,26 @@ final class Collector implements AutoCloseable {
     }
 
     void start() {
-        for (Kind kind : Kinds.all()) {
+        for (ResourceKind kind : ResourceKinds.all()) {
             watches.add(store.watch(
                     new ResourceStore.Type(kind.group(), kind.plural()), null, 0, change -> later(kind, change)));
         }
     }
 
-    private void later(Kind kind, Change change) {
-        boolean gone = change.kind() == Change.Kind.DELETED;
+    private void later(ResourceKind kind, Change change) {
+        boolean deleted = change.kind() == Change.Kind.DELETED;
         JsonNode metadata = change.resource().path("metadata");
-        if (!gone && metadata.path("ownerReferences").isEmpty()) {
+        if (!deleted && metadata.path("ownerReferences").isEmpty()) {
             return;
         }
         try {
-            thread.execute(() -> changed(kind, metadata, gone));
+            thread.execute(() -> changed(kind, metadata, deleted));
         } catch (RejectedExecutionException e) {
-            LOG.debug("the server ends");
+            LOG.debug("a change is not checked, because the server is shutting down");
         }
     }
 
-    private void changed(Kind kind, JsonNode metadata, boolean gone) {
+    private void changed(ResourceKind kind, JsonNode metadata, boolean deleted) {
         Target target = new Target(
                 kind,
                 metadata.path("namespace").asText(""),
@@ -73,13 +74,13 @@ final class Collector implements AutoCloseable {
                 "");
         for (JsonNode reference : metadata.path("ownerReferences")) {
             String owner = reference.path("uid").asText();
-            if (gone) {
+            if (deleted) {
                 dependents.computeIfPresent(owner, (uid, of) -> of.remove(target) && of.isEmpty() ? null : of);
             } else {
                 dependents.computeIfAbsent(owner, uid -> new HashSet<>()).add(target);
             }
         }
-        if (gone) {
+        if (deleted) {
             Set<Target> orphans = dependents.remove(metadata.path("uid").asText());
             if (orphans != null) {
                 orphans.forEach(this::collect);
@@ -89,7 +90,7 @@ final class Collector implements AutoCloseable {
         }
     }
 
-    /** Deletes a resource if none of its owners is there. */
+    /** Deletes a resource if none of its owners exists. */
     private void collect(Target target) {
         try {
             ObjectNode now = store.get(target.key());
@@ -97,14 +98,14 @@ final class Collector implements AutoCloseable {
                 return;
             }
             LOG.info(
-                    "{} {}/{} is deleted, as its owner is gone",
+                    "{} {}/{} is deleted, because its owner does not exist any more",
                     target.kind().kind(),
                     target.namespace(),
                     target.name());
             resources.collect(
                     target, now.path("metadata").path("resourceVersion").asText());
         } catch (ServingException e) {
-            // A newer version is looked at when its change is told.
+            // The change to a newer version causes another check.
             if (e.code() != ErrorCode.NOT_FOUND && e.code() != ErrorCode.ABORTED) {
                 LOG.warn("{} {} cannot be deleted: {}", target.kind().kind(), target.name(), e.describe());
             }
@@ -119,9 +120,9 @@ final class Collector implements AutoCloseable {
             return true;
         }
         for (JsonNode reference : references) {
-            Kind kind = kind(reference);
+            ResourceKind kind = kind(reference);
             if (kind == null || kind.namespaced() && target.namespace().isEmpty()) {
-                // Nobody knows whether such an owner is there.
+                // The store cannot contain such an owner, so assume that it exists elsewhere.
                 return true;
             }
             ObjectNode owner = store.get(new Target(
@@ -141,9 +142,9 @@ final class Collector implements AutoCloseable {
         return false;
     }
 
-    private static @Nullable Kind kind(JsonNode reference) {
+    private static @Nullable ResourceKind kind(JsonNode reference) {
         String group = group(reference.path("apiVersion").asText());
-        for (Kind kind : Kinds.all()) {
+        for (ResourceKind kind : ResourceKinds.all()) {
             if (kind.kind().equals(reference.path("kind").asText())
                     && kind.group().equals(group)) {
                 return kind;
@@ -157,9 +158,12 @@ final class Collector implements AutoCloseable {
         return slash < 0 ? "" : apiVersion.substring(0, slash);
     }
 
-    /** Takes an owner out of everything that belongs to it, so that it stays. */
+    /**
+     * Removes an owner from the references of all its dependents, so that they are not collected (propagation policy
+     * Orphan).
+     */
     static void orphan(ResourceStore store, Target owner, String uid) {
-        for (Kind kind : Kinds.all()) {
+        for (ResourceKind kind : ResourceKinds.all()) {
             ResourceStore.Type type = new ResourceStore.Type(kind.group(), kind.plural());
             String namespace = owner.namespace().isEmpty() || !kind.namespaced() ? null : owner.namespace();
             for (ObjectNode item : store.list(type, namespace).items()) {
@@ -187,7 +191,7 @@ final class Collector implements AutoCloseable {
         }
     }
 
-    /** What is wrong with the references of a resource, as {@code path: what}; null for nothing. */
+    /** The first error in a resource's owner references as {@code path: message}; null for none. */
     static @Nullable String problem(JsonNode metadata) {
         int controllers = 0;
         int index = 0;

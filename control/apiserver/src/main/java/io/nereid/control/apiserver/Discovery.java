@@ -4,7 +4,7 @@ package io.nereid.control.apiserver;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.control.api.Kind;
+import io.nereid.control.api.ResourceKind;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
@@ -12,7 +12,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** What there is, told to clients that ask before they do anything. Immutable. */
+/**
+ * Serves API discovery: groups, versions, resources and OpenAPI schemas, which clients such as kubectl request before
+ * anything else. Immutable.
+ */
 final class Discovery {
     static final List<String> VERBS =
             List.of("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch");
@@ -20,18 +23,18 @@ final class Discovery {
     private static final List<String> STATUS_VERBS = List.of("get", "patch", "update");
     private static final String AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=%s;as=APIGroupDiscoveryList";
 
-    private final List<Kind> kinds;
+    private final List<ResourceKind> kinds;
     private final String version;
 
-    Discovery(List<Kind> kinds, String version) {
+    Discovery(List<ResourceKind> kinds, String version) {
         this.kinds = kinds;
         this.version = version;
     }
 
-    /** The kinds by version, for each group in order; versions with the preferred one first. */
-    private Map<String, List<Kind>> versions(String group) {
-        Map<String, List<Kind>> found = new LinkedHashMap<>();
-        for (Kind kind : kinds) {
+    /** The kinds of a group by version, the preferred version first. */
+    private Map<String, List<ResourceKind>> versions(String group) {
+        Map<String, List<ResourceKind>> found = new LinkedHashMap<>();
+        for (ResourceKind kind : kinds) {
             if (kind.group().equals(group)) {
                 found.computeIfAbsent(kind.version(), v -> new ArrayList<>()).add(kind);
             }
@@ -88,7 +91,7 @@ final class Discovery {
 
     /** {@code /apis/GROUP}. */
     ObjectNode group(String group) {
-        Map<String, List<Kind>> versions = versions(group);
+        Map<String, List<ResourceKind>> versions = versions(group);
         if (versions.isEmpty()) {
             throw ApiRequest.notFound();
         }
@@ -104,7 +107,7 @@ final class Discovery {
 
     /** {@code /api/v1} and {@code /apis/GROUP/VERSION}. */
     ObjectNode resources(String group, String version) {
-        List<Kind> found = versions(group).get(version);
+        List<ResourceKind> found = versions(group).get(version);
         if (found == null) {
             throw ApiRequest.notFound();
         }
@@ -113,7 +116,7 @@ final class Discovery {
                 .put("apiVersion", "v1")
                 .put("groupVersion", group.isEmpty() ? version : group + "/" + version);
         ArrayNode list = tree.putArray("resources");
-        for (Kind kind : found) {
+        for (ResourceKind kind : found) {
             ObjectNode one = list.addObject();
             one.put("name", kind.plural())
                     .put("singularName", kind.singular())
@@ -176,7 +179,7 @@ final class Discovery {
         return new Answer(200, tree, AGGREGATED.replace("%s", form), List.of());
     }
 
-    private static void aggregated(Kind kind, ObjectNode tree) {
+    private static void aggregated(ResourceKind kind, ObjectNode tree) {
         tree.put("resource", kind.plural());
         gvk(kind, tree.putObject("responseKind"));
         tree.put("scope", kind.namespaced() ? "Namespaced" : "Cluster").put("singularResource", kind.singular());
@@ -199,11 +202,11 @@ final class Discovery {
         }
     }
 
-    private static List<String> verbs(Kind kind) {
+    private static List<String> verbs(ResourceKind kind) {
         return kind == Pods.KIND ? READ_VERBS : VERBS;
     }
 
-    private static void categories(Kind kind, ObjectNode tree) {
+    private static void categories(ResourceKind kind, ObjectNode tree) {
         if (kind.group().startsWith("serving.")) {
             tree.putArray("categories").add("all").add("kserve");
         } else if (kind == Pods.KIND) {
@@ -211,7 +214,7 @@ final class Discovery {
         }
     }
 
-    private static void gvk(Kind kind, ObjectNode tree) {
+    private static void gvk(ResourceKind kind, ObjectNode tree) {
         tree.put("group", kind.group()).put("version", kind.version()).put("kind", kind.kind());
     }
 
@@ -223,7 +226,7 @@ final class Discovery {
     ObjectNode openApiIndex() {
         ObjectNode tree = Answer.JSON.createObjectNode();
         ObjectNode paths = tree.putObject("paths");
-        for (Kind kind : kinds) {
+        for (ResourceKind kind : kinds) {
             String path = root(kind);
             paths.putObject(path)
                     .put(
@@ -233,18 +236,18 @@ final class Discovery {
         return tree;
     }
 
-    private static String root(Kind kind) {
+    private static String root(ResourceKind kind) {
         return kind.group().isEmpty() ? "api/" + kind.version() : "apis/" + kind.apiVersion();
     }
 
-    /** {@code /openapi/v3/apis/GROUP/VERSION}: enough for clients to see that validation is the server's. */
+    /** {@code /openapi/v3/apis/GROUP/VERSION}: enough for clients to see that the server validates. */
     ObjectNode openApi(String path) {
         ObjectNode tree = Answer.JSON.createObjectNode();
         tree.put("openapi", "3.0.0");
         tree.putObject("info").put("title", "Nereid").put("version", version);
         ObjectNode paths = tree.putObject("paths");
         ObjectNode schemas = tree.putObject("components").putObject("schemas");
-        for (Kind kind : kinds) {
+        for (ResourceKind kind : kinds) {
             if (!root(kind).equals(path)) {
                 continue;
             }
@@ -266,13 +269,13 @@ final class Discovery {
         return tree;
     }
 
-    private static String schemaName(Kind kind) {
+    private static String schemaName(ResourceKind kind) {
         return kind.group().isEmpty()
                 ? "io.k8s.api.core." + kind.version() + "." + kind.kind()
                 : "io.kserve.serving." + kind.version() + "." + kind.kind();
     }
 
-    private static void operation(Kind kind, String method, ObjectNode tree) {
+    private static void operation(ResourceKind kind, String method, ObjectNode tree) {
         tree.put("operationId", method + kind.version() + kind.kind());
         ArrayNode parameters = tree.putArray("parameters");
         if (!method.equals("get")) {
@@ -299,7 +302,7 @@ final class Discovery {
         parameter.putObject("schema").put("type", type);
     }
 
-    private static void schema(Kind kind, ObjectNode tree) {
+    private static void schema(ResourceKind kind, ObjectNode tree) {
         tree.put("type", "object");
         tree.put("description", kind.kind() + " of " + kind.apiVersion() + ", checked by the server.");
         ObjectNode properties = tree.putObject("properties");
@@ -309,9 +312,9 @@ final class Discovery {
         if (kind.group().isEmpty()) {
             tree.put("x-kubernetes-preserve-unknown-fields", true);
         } else {
-            open(properties.putObject("spec"), "what is wanted; its fields are those of KServe");
+            open(properties.putObject("spec"), "the desired state, with KServe's fields");
             if (kind.hasStatus()) {
-                open(properties.putObject("status"), "what there is, written by the server");
+                open(properties.putObject("status"), "the observed state, written by the server");
             }
         }
         gvk(kind, tree.putArray("x-kubernetes-group-version-kind").addObject());

@@ -6,15 +6,16 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kind;
-import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.apiserver.Resources.Target;
 import io.nereid.control.core.ResourceStore;
 import java.util.List;
 
 /**
- * Namespaces: {@code default} is always there, another one comes with its first resource, so that files from anywhere can be applied
- * as they are. A namespace takes everything in it along. Thread-safe: it has no state of its own.
+ * The lifecycle of namespaces. {@code default} always exists, and other namespaces are created with their first
+ * resource, so that manifests can be applied without preparation. Deleting a namespace deletes its contents.
+ * Thread-safe: it has no state of its own.
  */
 final class Namespaces {
     private static final ResourceStore.Type TYPE = new ResourceStore.Type("", "namespaces");
@@ -47,7 +48,7 @@ final class Namespaces {
         }
     }
 
-    /** What every namespace has. */
+    /** Adds the label and the status that every namespace has. */
     static void complete(ObjectNode namespace) {
         namespace
                 .withObject("/metadata")
@@ -58,12 +59,12 @@ final class Namespaces {
         namespace.withObject("/status").put("phase", "Active");
     }
 
-    /** Makes sure that a resource can be created in a namespace. */
+    /** Creates a namespace if it does not exist, and checks that resources can be created in it. */
     void require(String name, boolean dryRun, List<String> warnings) {
         ObjectNode found = store.get(new ResourceStore.Key(TYPE, "", name));
         if (found == null) {
             if (dryRun || ensure(name)) {
-                warnings.add("namespace \"" + name + "\" was not there and " + (dryRun ? "would be" : "has been")
+                warnings.add("namespace \"" + name + "\" did not exist and " + (dryRun ? "would be" : "has been")
                         + " created");
             }
         } else if (found.path("metadata").has("deletionTimestamp")) {
@@ -73,7 +74,10 @@ final class Namespaces {
         }
     }
 
-    /** Deletes a namespace with everything in it; with things that have finalizers, it stays until they have gone. */
+    /**
+     * Deletes a namespace and its contents. A finalizer of the namespace keeps it until its last resource is gone,
+     * because resources with finalizers of their own are only marked for deletion.
+     */
     ObjectNode delete(Target target, boolean dryRun) {
         String name = target.name();
         ObjectNode found = store.get(target.key());
@@ -84,7 +88,7 @@ final class Namespaces {
             throw ServingException.of(
                     ErrorCode.PERMISSION_DENIED,
                     "namespaces \"default\" is forbidden: this namespace may not be deleted",
-                    "delete what is in it: nereid delete isvc --all");
+                    "delete its contents instead: nereid delete isvc --all");
         }
         if (dryRun) {
             return found;
@@ -97,7 +101,7 @@ final class Namespaces {
             store.update(TYPE, marked, null);
             store.delete(target.key(), null);
         }
-        for (Kind kind : Kinds.all()) {
+        for (ResourceKind kind : ResourceKinds.all()) {
             if (kind.namespaced()) {
                 ResourceStore.Type type = new ResourceStore.Type(kind.group(), kind.plural());
                 for (ObjectNode item : store.list(type, name).items()) {
@@ -121,13 +125,13 @@ final class Namespaces {
         }
     }
 
-    /** Lets a namespace that is being deleted go when nothing is in it any more. */
+    /** Removes the finalizer of a namespace that is being deleted if it is empty. */
     void mayHaveEmptied(String name) {
         ObjectNode found = name.isEmpty() ? null : store.get(new ResourceStore.Key(TYPE, "", name));
         if (found == null || !found.path("metadata").has("deletionTimestamp")) {
             return;
         }
-        for (Kind kind : Kinds.all()) {
+        for (ResourceKind kind : ResourceKinds.all()) {
             if (kind.namespaced()
                     && !store.list(new ResourceStore.Type(kind.group(), kind.plural()), name)
                             .items()

@@ -6,9 +6,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kind;
-import io.nereid.control.api.Kind.Column;
-import io.nereid.control.api.Kinds;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKind.Column;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.core.Observed.Failure;
 import io.nereid.control.core.Observed.Phase;
 import io.nereid.control.core.Observed.State;
@@ -32,12 +32,13 @@ import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What runs, as pods that can only be looked at: one for each revision, whatever its replicas are. Nothing is stored: each look
- * asks the plane. Thread-safe: one lock guards what was seen of late.
+ * A read-only view of the running workloads as pods: one pod for each revision, regardless of its number of replicas.
+ * Pods are not stored: each request computes them from the observed states. Thread-safe: one lock guards the recent
+ * snapshots.
  */
 final class Pods {
-    /** Pods, as clients know them. */
-    static final Kind KIND = new Kind(
+    /** The kind Pod. */
+    static final ResourceKind KIND = new ResourceKind(
             "",
             "v1",
             "Pod",
@@ -49,19 +50,19 @@ final class Pods {
                     new Column(
                             "Ready",
                             "string",
-                            "replicas that answer, of those that should",
+                            "ready replicas of the desired ones",
                             0,
                             ".metadata.annotations.nereid\\.io/replicas"),
-                    new Column("Status", "string", "how far it has come", 0, ".status.reason"),
+                    new Column("Status", "string", "the phase of the revision", 0, ".status.reason"),
                     new Column("Restarts", "integer", "not counted", 0, ".status.containerStatuses[0].restartCount"),
-                    new Column("Age", "date", "since when it is there", 0, ".metadata.creationTimestamp"),
-                    new Column("Message", "string", "why not", 1, ".status.message")));
+                    new Column("Age", "date", "the time of creation", 0, ".metadata.creationTimestamp"),
+                    new Column("Message", "string", "the reason why it is not ready", 1, ".status.message")));
 
-    /** The one container of each. */
+    /** The name of the only container of each pod. */
     static final String CONTAINER = "kserve-container";
 
     private static final ResourceStore.Type SERVICES =
-            new ResourceStore.Type(Kinds.SERVING, Kinds.INFERENCE_SERVICE.plural());
+            new ResourceStore.Type(ResourceKinds.SERVING, ResourceKinds.INFERENCE_SERVICE.plural());
     private static final ResourceStore.Type REVISIONS = new ResourceStore.Type("internal.nereid.io", "revisions");
     private static final int REMEMBERED = 64;
     private static final int POLL_MILLIS = 500;
@@ -69,12 +70,14 @@ final class Pods {
     private final ResourceStore store;
     private final ApiServer.Runs runs;
     private final ScheduledExecutorService timer;
-    /** By version, what all pods were when somebody looked. */
+    /** Recent snapshots of all pods by version, from which watches can start. */
     private final LinkedHashMap<Long, Map<String, ObjectNode>> seen = new LinkedHashMap<>();
 
     private long version;
 
-    /** @param firstVersion above all that an earlier process gave out */
+    /**
+     * @param firstVersion a version above all those of an earlier process, so that a client's old version is not found
+     */
     Pods(ResourceStore store, ApiServer.Runs runs, ScheduledExecutorService timer, long firstVersion) {
         this.store = store;
         this.runs = runs;
@@ -82,7 +85,7 @@ final class Pods {
         this.version = firstVersion;
     }
 
-    /** What all pods are now, by namespace and name. */
+    /** All pods at one moment, by namespace and name. */
     private record Snapshot(long version, Map<String, ObjectNode> pods) {
         List<ObjectNode> in(@Nullable String namespace) {
             return pods.values().stream().filter(p -> within(p, namespace)).toList();
@@ -94,7 +97,8 @@ final class Pods {
                 || pod.path("metadata").path("namespace").asText().equals(namespace);
     }
 
-    private Snapshot look() {
+    /** Computes all pods now; the version increases when they differ from those before. */
+    private Snapshot snapshot() {
         Map<String, ObjectNode> pods = new TreeMap<>();
         for (ObjectNode service : store.list(SERVICES, null).items()) {
             String namespace = service.path("metadata").path("namespace").asText();
@@ -157,8 +161,8 @@ final class Pods {
         metadata.putObject("annotations").put("nereid.io/replicas", state.replicas() + "/" + state.wanted());
         metadata.putArray("ownerReferences")
                 .addObject()
-                .put("apiVersion", Kinds.INFERENCE_SERVICE.apiVersion())
-                .put("kind", Kinds.INFERENCE_SERVICE.kind())
+                .put("apiVersion", ResourceKinds.INFERENCE_SERVICE.apiVersion())
+                .put("kind", ResourceKinds.INFERENCE_SERVICE.kind())
                 .put("name", name)
                 .put("uid", owner.path("uid").asText())
                 .put("controller", true);
@@ -175,12 +179,12 @@ final class Pods {
     }
 
     private static String component(String service, String revision, JsonNode kept) {
-        String told = kept.path("component").asText("").toLowerCase(Locale.ROOT);
-        if (told.isEmpty()) {
+        String stored = kept.path("component").asText("").toLowerCase(Locale.ROOT);
+        if (stored.isEmpty()) {
             String rest = revision.startsWith(service + "-") ? revision.substring(service.length() + 1) : revision;
             return rest.split("-", 2)[0];
         }
-        return told;
+        return stored;
     }
 
     private static void status(ObjectNode status, State state) {
@@ -192,7 +196,7 @@ final class Pods {
         if (failure != null) {
             status.put("message", failure.message());
         } else if (phase == Phase.STANDBY) {
-            status.put("message", "scaled to zero; comes back with the next request");
+            status.put("message", "scaled to zero; the next request starts it again");
         }
         ObjectNode condition = status.putArray("conditions").addObject();
         condition.put("type", "Ready").put("status", ready ? "True" : "False");
@@ -238,11 +242,11 @@ final class Pods {
 
     /** As {@link ResourceStore#list}. */
     Listing list(@Nullable String namespace) {
-        Snapshot now = look();
+        Snapshot now = snapshot();
         return new Listing(now.version(), now.in(namespace));
     }
 
-    /** The one that a request is for. */
+    /** The pod that a request is for. */
     ObjectNode get(Resources.Target target) {
         ObjectNode found = get(target.namespace(), target.name());
         if (found == null) {
@@ -251,13 +255,13 @@ final class Pods {
         return found;
     }
 
-    /** One of them; null when there is none. */
+    /** A pod by name; null if it does not exist. */
     @Nullable
     ObjectNode get(String namespace, String name) {
-        return look().pods().get(namespace + "\u0000" + name);
+        return snapshot().pods().get(namespace + "\u0000" + name);
     }
 
-    /** As {@link ResourceStore#watch}, but looks twice a second. */
+    /** As {@link ResourceStore#watch}, but polls twice a second. */
     Watch watch(@Nullable String namespace, long from, Consumer<Change> listener) {
         Map<String, ObjectNode> before;
         synchronized (seen) {
@@ -268,11 +272,11 @@ final class Pods {
                     ErrorCode.OUT_OF_RANGE, "too old resource version: " + from, "list the pods and watch from there");
         }
         Watching watching = new Watching(namespace, before, listener);
-        Future<?> looks = timer.scheduleWithFixedDelay(watching::look, 0, POLL_MILLIS, TimeUnit.MILLISECONDS);
-        return () -> looks.cancel(false);
+        Future<?> polls = timer.scheduleWithFixedDelay(watching::poll, 0, POLL_MILLIS, TimeUnit.MILLISECONDS);
+        return () -> polls.cancel(false);
     }
 
-    /** What one client was told. Confined to the timer. */
+    /** The state of one watch: the pods of the last poll. Confined to the timer. */
     private final class Watching {
         private final @Nullable String namespace;
         private final Consumer<Change> listener;
@@ -284,8 +288,8 @@ final class Pods {
             this.listener = listener;
         }
 
-        void look() {
-            Snapshot now = Pods.this.look();
+        void poll() {
+            Snapshot now = snapshot();
             List<Change> changes = new ArrayList<>();
             before.forEach((key, pod) -> {
                 if (!now.pods().containsKey(key)) {
@@ -309,7 +313,7 @@ final class Pods {
         }
     }
 
-    /** The last lines of one, oldest first. */
+    /** The last log lines of a pod, oldest first. */
     List<String> tail(String namespace, String name, int most) {
         return runs.tail(namespace, name, most);
     }

@@ -7,7 +7,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kind;
+import io.nereid.control.api.ResourceKind;
 import io.nereid.control.apiserver.Resources.Refused;
 import io.nereid.control.apiserver.Resources.Target;
 import io.nereid.control.core.ResourceStore;
@@ -30,7 +30,9 @@ import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** Reads resources in the forms that clients ask for: one, a list, a watch. Thread-safe. */
+/**
+ * Serves get, list and watch, in the formats that clients ask for: resources, tables, or metadata only. Thread-safe.
+ */
 final class Reads implements AutoCloseable {
     private static final int BOOKMARK_SECONDS = 60;
 
@@ -49,14 +51,14 @@ final class Reads implements AutoCloseable {
         this.timer = timer;
     }
 
-    /** Ends every watch. */
+    /** Ends all watches. */
     @Override
     public void close() {
         watches.forEach(WatchStream::end);
         watches.clear();
     }
 
-    /** The first form among those accepted that there is. */
+    /** The format of the response: the first accepted one that is supported. */
     private static String form(ApiRequest request) {
         for (String accepted : request.accepted()) {
             if (accepted.startsWith("application/json")
@@ -75,9 +77,9 @@ final class Reads implements AutoCloseable {
                 Answer.failure(406, "NotAcceptable", "only the following media types are accepted: application/json"));
     }
 
-    /** One resource, or one pod. */
+    /** Gets one resource or one pod. */
     Answer one(Target target, ApiRequest request) {
-        Kind kind = target.kind();
+        ResourceKind kind = target.kind();
         ObjectNode found = kind == Pods.KIND ? pods.get(target) : resources.get(target);
         String include = request.query("includeObject");
         return Answer.ok(
@@ -92,9 +94,13 @@ final class Reads implements AutoCloseable {
                 });
     }
 
-    /** Those that match, from the place on where the last answer ended. */
+    /**
+     * Lists the matching resources. With {@code limit} a page, which starts after the resource in the {@code continue}
+     * token; the token is the position of the last resource of the previous page, so it stays valid when resources
+     * change.
+     */
     Answer list(Target target, ApiRequest request) {
-        Kind kind = target.kind();
+        ResourceKind kind = target.kind();
         Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
         Listing listing = listing(target);
         List<ObjectNode> items = new ArrayList<>();
@@ -143,7 +149,7 @@ final class Reads implements AutoCloseable {
         return target.kind().namespaced() && !target.namespace().isEmpty() ? target.namespace() : null;
     }
 
-    /** Where a resource stands in its list: by namespace, then by name. */
+    /** The position of a resource in a list, which is ordered by namespace and name. */
     private static String place(JsonNode item) {
         JsonNode metadata = item.path("metadata");
         return metadata.path("namespace").asText("") + "\u0000"
@@ -161,10 +167,15 @@ final class Reads implements AutoCloseable {
         }
     }
 
-    /** Answers with changes until the client goes, the time is over or the server ends: null. */
+    /**
+     * Streams changes until the client disconnects, the timeout expires or the server shuts down. Without a resource
+     * version the existing resources are sent first, as ADDED.
+     *
+     * @return null, because the response is a stream
+     */
     @Nullable
     Answer watch(Target target, ApiRequest request) {
-        Kind kind = target.kind();
+        ResourceKind kind = target.kind();
         Selectors selectors = new Selectors(kind, request.query("labelSelector"), request.query("fieldSelector"));
         String form = form(request);
         String include = request.query("includeObject");
@@ -183,73 +194,73 @@ final class Reads implements AutoCloseable {
         boolean bookmarks = request.flag("allowWatchBookmarks");
         Listing listing = listing(target);
         Set<String> known = new HashSet<>();
-        boolean tellAll = from == 0 || initial;
+        boolean sendAll = from == 0 || initial;
         for (ObjectNode item : listing.items()) {
-            if (!tellAll && selectors.matches(item)) {
+            if (!sendAll && selectors.matches(item)) {
                 known.add(item.path("metadata").path("uid").asText());
             }
         }
-        if (!tellAll) {
-            // before the head has gone: a version that is too old is an answer of its own
+        if (!sendAll) {
+            // Before the response begins: a version that is too old must get an error status instead of a stream.
             changes(target, null, from, change -> {}).close();
         }
         ResponseStream stream = request.exchange().stream(
                 new HttpReply(200, HttpReply.JSON, new String[0], new ResponseBody(new byte[0], 0)));
-        WatchStream told = new WatchStream(
+        WatchStream events = new WatchStream(
                 stream,
                 selectors,
                 shape,
                 known,
-                tellAll ? 0 : listing.version(),
+                sendAll ? 0 : listing.version(),
                 initial,
-                tellAll ? listing.version() : from);
-        watches.add(told);
+                sendAll ? listing.version() : from);
+        watches.add(events);
         request.exchange().onCancel(() -> {
-            watches.remove(told);
-            told.gone();
+            watches.remove(events);
+            events.abort();
         });
-        if (tellAll) {
+        if (sendAll) {
             for (ObjectNode item : listing.items()) {
                 if (selectors.matches(item)) {
-                    told.change(new ResourceStore.Change(
+                    events.change(new ResourceStore.Change(
                             ResourceStore.Change.Kind.ADDED,
                             item.path("metadata").path("resourceVersion").asLong(),
                             item));
                 }
             }
             if (bookmarks && initial) {
-                told.bookmark(bookmark(kind, form), true);
+                events.bookmark(bookmark(kind, form), true);
             }
         }
         ResourceStore.Watch watch =
-                changes(target, namespace(target), tellAll ? listing.version() : from, told::change);
+                changes(target, namespace(target), sendAll ? listing.version() : from, events::change);
         long seconds = request.number("timeoutSeconds", 0);
         try {
             Future<?> timeout = seconds <= 0
                     ? null
                     : timer.schedule(
                             () -> {
-                                watches.remove(told);
-                                told.end();
+                                watches.remove(events);
+                                events.end();
                             },
                             seconds,
                             TimeUnit.SECONDS);
             Future<?> ticks = !bookmarks
                     ? null
                     : timer.scheduleAtFixedRate(
-                            () -> told.bookmark(bookmark(kind, form), false),
+                            () -> events.bookmark(bookmark(kind, form), false),
                             BOOKMARK_SECONDS,
                             BOOKMARK_SECONDS,
                             TimeUnit.SECONDS);
-            told.with(watch, timeout, ticks);
+            events.with(watch, timeout, ticks);
         } catch (RejectedExecutionException e) {
             watch.close();
-            told.end();
+            events.end();
         }
         return null;
     }
 
-    private static ObjectNode bookmark(Kind kind, String form) {
+    private static ObjectNode bookmark(ResourceKind kind, String form) {
         ObjectNode resource = Answer.JSON.createObjectNode();
         if (form.equals("Table")) {
             resource.put("kind", "Table").put("apiVersion", "meta.k8s.io/v1");

@@ -9,9 +9,9 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Admission;
-import io.nereid.control.api.Kind;
-import io.nereid.control.api.ResourceTexts;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.admission.Admission;
+import io.nereid.control.api.yaml.ManifestReader;
 import io.nereid.control.apiserver.Ownership.Applied;
 import io.nereid.control.apiserver.Ownership.Author;
 import io.nereid.control.apiserver.Ownership.Conflict;
@@ -25,7 +25,10 @@ import java.util.UUID;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Changes of resources as clients ask for them: admitted, owned, versioned, stored. Thread-safe: it has no state of its own. */
+/**
+ * Serves create, update, patch, apply and delete: checks the request against the path, runs admission, updates the
+ * managed fields and the generation, and stores the result. Thread-safe: it has no state of its own.
+ */
 final class Resources {
     private static final Pattern NAME = Pattern.compile("[a-z0-9]([-a-z0-9.]*[a-z0-9])?");
     private static final Pattern HEAD = Pattern.compile("^[^\\n:]{1,400}? is invalid(: |, \\d+ problems:\\n)");
@@ -46,13 +49,13 @@ final class Resources {
     }
 
     /**
-     * What a request is about.
+     * The address of the resource or collection that a request is about.
      *
-     * @param namespace empty for all, and for kinds of the whole cluster
+     * @param namespace empty for all namespaces, and for cluster-scoped kinds
      * @param name empty for the collection
      * @param subresource empty for the resource itself
      */
-    record Target(Kind kind, String namespace, String name, String subresource) {
+    record Target(ResourceKind kind, String namespace, String name, String subresource) {
         ResourceStore.Type type() {
             return new ResourceStore.Type(kind.group(), kind.plural());
         }
@@ -70,7 +73,7 @@ final class Resources {
         }
     }
 
-    /** Something that a client gets instead of a change. Immutable. */
+    /** Thrown to end a request with a prepared error response. Immutable. */
     static final class Refused extends RuntimeException {
         private static final long serialVersionUID = 1L;
 
@@ -94,8 +97,8 @@ final class Resources {
         return complete(target.kind(), found);
     }
 
-    /** The stored tree with kind and version, which it may lack when the plane made it. */
-    static ObjectNode complete(Kind kind, ObjectNode resource) {
+    /** The resource with kind and version, which may be missing in resources that the control plane has created. */
+    static ObjectNode complete(ResourceKind kind, ObjectNode resource) {
         if (!resource.has("kind") || !resource.has("apiVersion")) {
             ObjectNode full = Answer.JSON.createObjectNode();
             full.put("apiVersion", kind.apiVersion()).put("kind", kind.kind());
@@ -119,9 +122,9 @@ final class Resources {
         }
     }
 
-    /** Checks what the resource says of itself against the path, and completes it. */
+    /** Checks kind, name and namespace of the resource in the body against the path, and completes its metadata. */
     private Target identified(Target target, ObjectNode resource) {
-        Kind kind = target.kind();
+        ResourceKind kind = target.kind();
         String apiVersion = resource.path("apiVersion").asText("");
         String kindName = resource.path("kind").asText("");
         if (!apiVersion.equals(kind.apiVersion()) || !kindName.equals(kind.kind())) {
@@ -281,7 +284,7 @@ final class Resources {
             default -> Patches.strategic(old, patch);
         };
         if (!(patched instanceof ObjectNode resource)) {
-            throw ServingException.invalidArgument("the patch leaves no object");
+            throw ServingException.invalidArgument("the result of the patch is not an object");
         }
         String stored = old.path("metadata").path("resourceVersion").asText();
         String named = resource.path("metadata").path("resourceVersion").asText("");
@@ -298,7 +301,7 @@ final class Resources {
         if (manager == null || manager.isEmpty()) {
             throw ServingException.invalidArgument("fieldManager: Required value: is required for apply patch");
         }
-        List<ObjectNode> all = ResourceTexts.parse(request.body(), "the body");
+        List<ObjectNode> all = ManifestReader.parse(request.body(), "the body");
         if (all.size() != 1) {
             throw ServingException.invalidArgument("the body has " + all.size() + " resources, where one is expected");
         }
@@ -357,7 +360,10 @@ final class Resources {
         return Answer.of(200, update(target, old, resource, stored, request, true, warnings), warnings);
     }
 
-    /** What {@code kubectl apply} wrote down when it still merged by itself; these fields are its own, whoever else wrote them. */
+    /**
+     * The configuration that a client-side {@code kubectl apply} recorded in an annotation. When the user switches to
+     * server-side apply, these fields belong to kubectl even if another manager is recorded for them.
+     */
     private static ObjectNode lastApplied(ObjectNode live) {
         String text =
                 live.path("metadata").path("annotations").path(LAST_APPLIED).asText("");
@@ -366,7 +372,7 @@ final class Resources {
                 return config;
             }
         } catch (JsonProcessingException e) {
-            // nobody's then
+            // A damaged annotation is treated as absent.
         }
         return Answer.JSON.createObjectNode();
     }
@@ -398,7 +404,7 @@ final class Resources {
             ApiRequest request,
             boolean applied,
             List<String> warnings) {
-        Kind kind = target.kind();
+        ResourceKind kind = target.kind();
         String uid = resource.path("metadata").path("uid").asText("");
         JsonNode before = old.path("metadata");
         if (!uid.isEmpty() && !uid.equals(before.path("uid").asText())) {
@@ -406,34 +412,34 @@ final class Resources {
                     ErrorCode.ABORTED,
                     "Precondition failed: UID in precondition: " + uid + ", UID in object meta: "
                             + before.path("uid").asText(),
-                    "it was deleted and created again; read it again");
+                    "the resource was deleted and created again; read it again");
         }
-        ObjectNode wanted;
+        ObjectNode desired;
         if (target.isStatus()) {
-            wanted = old.deepCopy();
+            desired = old.deepCopy();
             if (resource.has("status")) {
-                wanted.set("status", resource.get("status"));
+                desired.set("status", resource.get("status"));
             } else {
-                wanted.remove("status");
+                desired.remove("status");
             }
             if (resource.path("metadata").has("managedFields")) {
-                wanted.withObject("/metadata")
+                desired.withObject("/metadata")
                         .set("managedFields", resource.path("metadata").get("managedFields"));
             }
         } else {
-            wanted = resource;
+            desired = resource;
             if (kind.hasStatus()) {
-                wanted.remove("status");
+                desired.remove("status");
                 if (old.has("status")) {
-                    wanted.set("status", old.get("status"));
+                    desired.set("status", old.get("status"));
                 }
             }
-            // what is on its way out is only watched going
+            // A resource that is being deleted is not validated, so that its finalizers can always be removed.
             if (!before.has("deletionTimestamp")) {
-                wanted = admit(target, wanted, old, warnings);
+                desired = admit(target, desired, old, warnings);
             }
         }
-        ObjectNode metadata = wanted.withObject("/metadata");
+        ObjectNode metadata = desired.withObject("/metadata");
         for (String name : List.of(
                 "uid",
                 "creationTimestamp",
@@ -448,14 +454,14 @@ final class Resources {
             }
         }
         metadata.remove("selfLink");
-        if (!kind.group().isEmpty() && !target.isStatus() && Admission.specChanged(old, wanted)) {
+        if (!kind.group().isEmpty() && !target.isStatus() && Admission.specChanged(old, desired)) {
             metadata.put("generation", before.path("generation").asLong(0) + 1);
         }
         if (!applied) {
             ArrayNode entries = resource.path("metadata").get("managedFields") instanceof ArrayNode given
                     ? withoutEmpty(given)
                     : managers(old);
-            entries = Ownership.afterUpdate(old, wanted, entries, author(target, request, "Update"));
+            entries = Ownership.afterUpdate(old, desired, entries, author(target, request, "Update"));
             if (entries.isEmpty()) {
                 metadata.remove("managedFields");
             } else {
@@ -466,9 +472,9 @@ final class Resources {
             throw modified(target);
         }
         if (request.dryRun()) {
-            return wanted;
+            return desired;
         }
-        ObjectNode stored = complete(kind, store.update(target.type(), wanted, expected));
+        ObjectNode stored = complete(kind, store.update(target.type(), desired, expected));
         if (before.has("deletionTimestamp")) {
             namespaces.mayHaveEmptied(target.namespace());
         }
@@ -499,7 +505,7 @@ final class Resources {
             return admitted.resource().deepCopy();
         } catch (ServingException e) {
             if (e.code() == ErrorCode.INVALID_ARGUMENT) {
-                // the answer says itself what is invalid
+                // The response names the invalid resource itself, so cut off the head of the message.
                 String problems = HEAD.matcher(e.describe()).replaceFirst("");
                 throw new Refused(Answer.invalid(target.kind(), target.name(), problems));
             }
@@ -507,8 +513,8 @@ final class Resources {
         }
     }
 
-    /** A secret's texts become bytes in base64, as everything reads them. */
-    private static void stringData(Kind kind, ObjectNode resource) {
+    /** Converts a secret's {@code stringData} to {@code data}, whose values are in base64. */
+    private static void stringData(ResourceKind kind, ObjectNode resource) {
         if (kind.kind().equals("Secret") && resource.get("stringData") instanceof ObjectNode texts) {
             ObjectNode data = resource.withObject("/data");
             texts.properties()
@@ -572,7 +578,7 @@ final class Resources {
         return Answer.ok(status);
     }
 
-    /** Deletes what belongs to nobody any more. */
+    /** Deletes a resource for the garbage collector. */
     void collect(Target target, String version) {
         if (target.kind().kind().equals("Namespace")) {
             namespaces.delete(target, false);
@@ -631,7 +637,7 @@ final class Resources {
                 .toString();
     }
 
-    static String resourceName(Kind kind) {
+    static String resourceName(ResourceKind kind) {
         return kind.group().isEmpty() ? kind.plural() : kind.plural() + "." + kind.group();
     }
 

@@ -4,7 +4,7 @@ package io.nereid.control.apiserver;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kind;
+import io.nereid.control.api.ResourceKind;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -13,7 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Which resources a request is for, by labels and fields. Immutable. */
+/** Selects resources by label and field selectors, in Kubernetes' syntax. Immutable. */
 final class Selectors {
     private static final Pattern SET = Pattern.compile("(\\S+)\\s+(in|notin)\\s*\\(([^)]*)\\)");
     private static final Pattern EQUALITY = Pattern.compile("([^=!\\s]+)\\s*(==|=|!=)\\s*(\\S*)");
@@ -34,11 +34,11 @@ final class Selectors {
     private final List<Predicate<JsonNode>> all = new ArrayList<>();
 
     /**
-     * Reads selectors.
+     * Parses selectors.
      *
-     * @throws ServingException INVALID_ARGUMENT with what cannot be understood
+     * @throws ServingException INVALID_ARGUMENT for a syntax error or an unsupported field
      */
-    Selectors(Kind kind, @Nullable String labels, @Nullable String fields) {
+    Selectors(ResourceKind kind, @Nullable String labels, @Nullable String fields) {
         if (labels != null && !labels.isBlank()) {
             for (String part : split(labels)) {
                 all.add(label(part.strip()));
@@ -95,11 +95,11 @@ final class Selectors {
         Matcher equality = EQUALITY.matcher(part);
         if (equality.matches()) {
             String key = equality.group(1);
-            String wanted = equality.group(3);
+            String expected = equality.group(3);
             boolean same = !equality.group(2).equals("!=");
             return r -> {
                 JsonNode value = labels(r).get(key);
-                return (value != null && value.asText().equals(wanted)) == same;
+                return (value != null && value.asText().equals(expected)) == same;
             };
         }
         boolean absent = part.startsWith("!");
@@ -116,13 +116,13 @@ final class Selectors {
         return resource.path("metadata").path("labels");
     }
 
-    private static Predicate<JsonNode> field(Kind kind, String part) {
+    private static Predicate<JsonNode> field(ResourceKind kind, String part) {
         Matcher equality = EQUALITY.matcher(part);
         if (!equality.matches()) {
             throw ServingException.invalidArgument("invalid field selector '" + part + "' (expected field=value)");
         }
         String field = equality.group(1);
-        String wanted = equality.group(3);
+        String expected = equality.group(3);
         boolean same = !equality.group(2).equals("!=");
         if (!(field.equals("metadata.name")
                 || field.equals("metadata.namespace") && kind.namespaced()
@@ -132,6 +132,6 @@ final class Selectors {
             throw ServingException.invalidArgument("field label not supported: " + field);
         }
         String pointer = "/" + (field.equals("source") ? "source/component" : field.replace('.', '/'));
-        return r -> r.at(pointer).asText("").equals(wanted) == same;
+        return r -> r.at(pointer).asText("").equals(expected) == same;
     }
 }

@@ -6,8 +6,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.Clock;
-import io.nereid.control.api.Kind;
-import io.nereid.control.api.Kind.Column;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKind.Column;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
@@ -15,7 +15,7 @@ import java.time.OffsetDateTime;
 import java.util.List;
 import java.util.Locale;
 
-/** Resources as tables, which is what {@code kubectl get} prints. Immutable. */
+/** Renders resources as tables of {@code meta.k8s.io/v1}, which {@code kubectl get} prints. Immutable. */
 final class Tables {
     private final Clock clock;
 
@@ -24,11 +24,12 @@ final class Tables {
     }
 
     /**
-     * A table.
+     * Renders a table.
      *
-     * @param include what a row carries beside its cells: {@code None}, {@code Object}, or the metadata for anything else
+     * @param include what a row contains beside its cells: nothing for {@code None}, the resource for {@code Object},
+     *     else its metadata
      */
-    ObjectNode table(Kind kind, List<? extends JsonNode> resources, JsonNode listMetadata, String include) {
+    ObjectNode table(ResourceKind kind, List<? extends JsonNode> resources, JsonNode listMetadata, String include) {
         ObjectNode table = Answer.JSON.createObjectNode();
         table.put("kind", "Table").put("apiVersion", "meta.k8s.io/v1");
         table.set("metadata", listMetadata);
@@ -69,7 +70,7 @@ final class Tables {
         return table;
     }
 
-    /** A resource without anything but its metadata. */
+    /** A {@code PartialObjectMetadata} of the resource. */
     static ObjectNode metadataOnly(JsonNode resource) {
         ObjectNode partial = Answer.JSON.createObjectNode();
         partial.put("kind", "PartialObjectMetadata").put("apiVersion", "meta.k8s.io/v1");
@@ -77,7 +78,7 @@ final class Tables {
         return partial;
     }
 
-    private void cell(Kind kind, Column column, JsonNode resource, ArrayNode cells) {
+    private void cell(ResourceKind kind, Column column, JsonNode resource, ArrayNode cells) {
         if (kind.kind().equals("Event") && column.path().equals(".involvedObject.name")) {
             JsonNode about = resource.path("involvedObject");
             cells.add(about.path("kind").asText("").toLowerCase(Locale.ROOT) + "/"
@@ -115,7 +116,7 @@ final class Tables {
         }
     }
 
-    /** A time span as kubectl shows it: exact while it is short. */
+    /** A duration as kubectl prints it: the longer it is, the coarser. */
     static String shown(Duration span) {
         long s = Math.max(0, span.toSeconds());
         long m = s / 60;

@@ -3,8 +3,8 @@
 package io.nereid.control.apiserver;
 
 import io.nereid.base.Clock;
-import io.nereid.control.api.Admission;
 import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.admission.Admission;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.Observed;
 import io.nereid.control.core.ResourceStore;

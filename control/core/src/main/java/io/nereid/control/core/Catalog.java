@@ -2,27 +2,31 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.core;
 
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ServingRuntime;
-import io.nereid.control.api.StorageContainer;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What services are planned with, beside what they say themselves. Immutable.
+ * The runtimes, storage containers and settings that services are planned with. Immutable.
+ *
+ * <pre>{@code
+ * RuntimeSelection selection = RuntimeSelection.of(service, RuntimeCatalog.builtIn());
+ * }</pre>
  *
  * @param namespaceRuntimes the ServingRuntimes of the service's namespace, in any order
- * @param clusterRuntimes the ClusterServingRuntimes, in any order; with {@link BuiltInRuntimes#all()}, unless a stored one has
- *     the same name: {@link #of} sees to that
+ * @param clusterRuntimes the ClusterServingRuntimes, in any order. {@link #of} adds {@link BuiltInRuntimes#all()},
+ *     except those with the name of a stored one
  * @param storageContainers the ClusterStorageContainers
- * @param config the settings of all namespaces; the planner takes those of the service's
- * @param gateway where clients on this machine reach the gateway by HTTP and by gRPC
+ * @param config the settings of all namespaces; the planner uses those of the service's namespace
+ * @param gateway the addresses under which clients on this machine reach the gateway
  */
 public record Catalog(
         List<ServingRuntime> namespaceRuntimes,
         List<ServingRuntime> clusterRuntimes,
-        List<StorageContainer> storageContainers,
-        ServiceConfig config,
+        List<ClusterStorageContainer> storageContainers,
+        InferenceServiceConfig config,
         Gateway gateway) {
     /** Copies the lists. */
     public Catalog {
@@ -31,30 +35,30 @@ public record Catalog(
         storageContainers = List.copyOf(storageContainers);
     }
 
-    /** A catalogue of what is stored, and of the built-in runtimes that no stored ClusterServingRuntime takes the name of. */
+    /** A catalog of stored resources, and of the built-in runtimes whose names no stored ClusterServingRuntime has. */
     public static Catalog of(
             List<ServingRuntime> namespaceRuntimes,
             List<ServingRuntime> clusterRuntimes,
-            List<StorageContainer> storageContainers,
-            ServiceConfig config,
+            List<ClusterStorageContainer> storageContainers,
+            InferenceServiceConfig config,
             Gateway gateway) {
         return new Catalog(
                 namespaceRuntimes, BuiltInRuntimes.with(clusterRuntimes), storageContainers, config, gateway);
     }
 
-    /** The built-in runtimes and everything as by default. */
+    /** A catalog of the built-in runtimes with the default settings. */
     public static Catalog builtIn() {
-        return of(List.of(), List.of(), List.of(), ServiceConfig.defaults(), Gateway.UNKNOWN);
+        return of(List.of(), List.of(), List.of(), InferenceServiceConfig.defaults(), Gateway.UNKNOWN);
     }
 
     /**
-     * Addresses such as {@code localhost:8080}.
+     * The addresses of the gateway, such as {@code localhost:8080}.
      *
-     * @param http null when unknown: statuses then have no {@code restUrl}
-     * @param grpc null when unknown: statuses then have no {@code grpcUrl}
+     * @param http null when unknown: statusWriter then have no {@code restUrl}
+     * @param grpc null when unknown: statusWriter then have no {@code grpcUrl}
      */
     public record Gateway(@Nullable String http, @Nullable String grpc) {
-        /** Nothing is known. */
+        /** Both addresses are unknown. */
         public static final Gateway UNKNOWN = new Gateway(null, null);
     }
 }

@@ -3,8 +3,8 @@
 package io.nereid.control.core;
 
 import io.nereid.base.ServingException;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ObjectMeta;
-import io.nereid.control.api.ServiceConfig;
 import io.nereid.control.core.Route.Backend;
 import io.nereid.control.core.Route.Door;
 import io.nereid.control.core.Route.Target;
@@ -17,25 +17,27 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** The hosts and paths of one service or graph. Immutable. */
+/**
+ * The ingress rules of one service or graph: the hosts and paths under which clients reach it, and its URLs. Immutable.
+ */
 final class Doors {
-    /** Where services are found by path when the configuration has no {@code pathTemplate}. */
+    /** The path template when the configuration does not have a {@code pathTemplate}. */
     static final String PATH_TEMPLATE = "/serving/{{ .Namespace }}/{{ .Name }}";
 
     private static final String LOCAL_DOMAIN = "svc.cluster.local";
 
     private final ObjectMeta meta;
-    private final ServiceConfig.Ingress ingress;
+    private final InferenceServiceConfig.Ingress ingress;
     private final boolean local;
     private final boolean byPath;
     private final String path;
 
     /**
-     * Finds the names out.
+     * Renders the templates of the configuration.
      *
-     * @throws ServingException INVALID_ARGUMENT when a template cannot be filled in
+     * @throws ServingException INVALID_ARGUMENT when a template cannot be rendered
      */
-    Doors(ObjectMeta meta, ServiceConfig config) {
+    Doors(ObjectMeta meta, InferenceServiceConfig config) {
         this.meta = meta;
         this.ingress = config.ingress();
         this.local = "cluster-local".equals(meta.label("networking.kserve.io/visibility"))
@@ -52,15 +54,15 @@ final class Doors {
                 .fill(template, "ingress.pathTemplate");
         filled = filled.startsWith("/") ? filled : "/" + filled;
         this.path = filled.endsWith("/") ? filled.substring(0, filled.length() - 1) : filled;
-        host(meta.name(), ingress.ingressDomain());
+        host(meta.name(), ingress.ingressDomain()); // so that an invalid domain template fails here, not later
     }
 
-    /** The path prefix; empty when the service is only for the inside. */
+    /** The path prefix; empty for a cluster-local service and when ingress creation is disabled. */
     String path() {
         return local || ingress.disableIngressCreation() ? "" : path;
     }
 
-    /** The host as URLs have it, with the port that the domain has. */
+    /** The host name for URLs, including the port of the domain. */
     private String host(String name, String domain) {
         return host(ingress.domainTemplate(), "ingress.domainTemplate", name, domain);
     }
@@ -78,7 +80,7 @@ final class Doors {
         return colon < 0 ? host : host.substring(0, colon);
     }
 
-    /** The URL for clients of the service, or of a part of it. */
+    /** The external URL of the service or of one of its components; the internal one for a cluster-local service. */
     String url(String name) {
         if (local) {
             return internal(name);
@@ -89,71 +91,72 @@ final class Doors {
         return ingress.urlScheme() + "://" + host(name, ingress.ingressDomain());
     }
 
-    /** The URL for other services. */
+    /** The cluster-internal URL, for other services. */
     String internal(String name) {
         return "http://" + name + "." + meta.namespace() + "." + LOCAL_DOMAIN;
     }
 
-    private void add(Set<Door> doors, String name, @Nullable Component component, @Nullable String tag) {
+    private void add(Set<Door> rules, String name, @Nullable Component component, @Nullable String tag) {
         if (!local && !ingress.disableIngressCreation()) {
             List<String> domains = new ArrayList<>();
             domains.add(ingress.ingressDomain());
             domains.addAll(ingress.additionalIngressDomains());
             for (String domain : domains) {
-                doors.add(new Door(withoutPort(host(name, domain)), "", component, tag));
+                rules.add(new Door(withoutPort(host(name, domain)), "", component, tag));
             }
             for (String template : ingress.additionalDomainTemplates()) {
                 for (String domain : domains) {
                     String host = host(template, "ingress.additionalDomainTemplates", name, domain);
-                    doors.add(new Door(withoutPort(host), "", component, tag));
+                    rules.add(new Door(withoutPort(host), "", component, tag));
                 }
             }
         }
         String inside = (name + "." + meta.namespace()).toLowerCase(Locale.ROOT);
         for (String host : List.of(inside + "." + LOCAL_DOMAIN, inside + ".svc", inside)) {
-            doors.add(new Door(host, "", component, tag));
+            rules.add(new Door(host, "", component, tag));
         }
     }
 
     /**
-     * All doors.
+     * All ingress rules of a service.
      *
-     * @param backends of the parts that answer
-     * @param front the part that the service's own name leads to; null when the service does not answer as a whole
+     * @param backends the backends of the components that are ready
+     * @param front the component that receives the requests to the service's own name; null while a component is not
+     *     ready
      */
     List<Door> all(Map<Component, Backend> backends, @Nullable Component front) {
-        Set<Door> doors = new LinkedHashSet<>();
+        Set<Door> rules = new LinkedHashSet<>();
         if (front != null) {
-            add(doors, meta.name(), null, null);
+            add(rules, meta.name(), null, null);
             if (!path().isEmpty()) {
-                doors.add(new Door("", path, null, null));
+                rules.add(new Door("", path, null, null));
             }
             for (Target target : backends.getOrDefault(front, new Backend(List.of(), List.of(), null))
                     .targets()) {
                 if (target.tag() != null) {
-                    add(doors, target.tag() + "-" + meta.name(), null, target.tag());
+                    add(rules, target.tag() + "-" + meta.name(), null, target.tag());
                 }
             }
         }
         backends.forEach((component, backend) -> {
             String name = meta.name() + "-" + Drafts.part(component);
-            add(doors, name, component, null);
+            add(rules, name, component, null);
             for (Target target : backend.targets()) {
                 if (target.tag() != null) {
-                    add(doors, target.tag() + "-" + name, component, target.tag());
+                    add(rules, target.tag() + "-" + name, component, target.tag());
                 }
             }
         });
-        return List.copyOf(doors);
+        return List.copyOf(rules);
     }
 
-    /** The doors of a graph. */
+    /** The ingress rules of a graph. */
     List<Door> graph() {
-        Set<Door> doors = new LinkedHashSet<>();
-        add(doors, meta.name(), null, null);
+        Set<Door> rules = new LinkedHashSet<>();
+        add(rules, meta.name(), null, null);
         if (!path().isEmpty()) {
-            doors.add(new Door("", path, null, null));
+            rules.add(new Door("", path, null, null));
         }
-        return new ArrayList<>(doors);
+        return new ArrayList<>(rules);
     }
 }

@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.core.Plan.Event;
 import java.time.Duration;
 import java.time.Instant;
@@ -20,7 +20,7 @@ import java.util.Set;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
-/** The plan of one InferenceGraph. Confined to one call of the planner. */
+/** Plans one InferenceGraph. Confined to one call of the planner. */
 final class GraphPlan {
     private static final Duration AGAIN = Duration.ofSeconds(2);
 
@@ -29,7 +29,7 @@ final class GraphPlan {
     private final InferenceGraph graph;
     private final Function<String, @Nullable InferenceService> services;
     private final Catalog catalog;
-    private final ServiceConfig config;
+    private final InferenceServiceConfig config;
     private final JsonNode before;
     private final Instant now;
     private final Set<String> waiting = new LinkedHashSet<>();
@@ -65,11 +65,11 @@ final class GraphPlan {
         ObjectNode resolved = resolved();
         Set<String> advice = advice();
         try {
-            Doors doors = new Doors(graph.metadata(), config);
+            Doors rules = new Doors(graph.metadata(), config);
             if (waiting.isEmpty()) {
                 conditions.set("Ready", Conditions.TRUE, null, null);
-                route = new Route(namespace, name, "InferenceGraph", doors.graph(), Map.of(), resolved.toString());
-                status.put("url", doors.url(name));
+                route = new Route(namespace, name, "InferenceGraph", rules.graph(), Map.of(), resolved.toString());
+                status.put("url", rules.url(name));
             } else {
                 conditions.set(
                         "Ready", Conditions.FALSE, "ServiceNotReady", "Waiting for " + String.join("; ", waiting));
@@ -101,7 +101,10 @@ final class GraphPlan {
         return new Plan(List.of(), route, List.of(), status, List.copyOf(events), waiting.isEmpty() ? null : AGAIN);
     }
 
-    /** The nodes with a URL for every step that names a service. */
+    /**
+     * The graph's nodes, with a URL for each step that names a service. Adds services that are not ready to {@code
+     * waiting}.
+     */
     private ObjectNode resolved() {
         ObjectNode spec = graph.tree().path("spec").isObject()
                 ? (ObjectNode) graph.tree().path("spec").deepCopy()
@@ -124,7 +127,7 @@ final class GraphPlan {
     private @Nullable String url(String name) {
         InferenceService service = services.apply(name);
         if (service == null) {
-            waiting.add("InferenceService " + name + ", which is not there");
+            waiting.add("InferenceService " + name + ", which does not exist");
             return null;
         }
         boolean ready = false;

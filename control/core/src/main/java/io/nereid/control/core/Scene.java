@@ -4,9 +4,9 @@ package io.nereid.control.core;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig.DeploymentMode;
 import io.nereid.control.api.ObjectMeta;
-import io.nereid.control.api.ServiceConfig;
-import io.nereid.control.api.ServiceConfig.DeploymentMode;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -14,10 +14,13 @@ import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** One service being planned, and what there is to tell its owner. Confined to one call of the planner. */
+/**
+ * The context of planning one InferenceService: the service, the catalog, the effective settings, and the warnings
+ * collected for its owner. Confined to one call of the planner.
+ */
 final class Scene {
-    /** Annotations that are not passed on to what runs, as KServe has them. */
-    private static final Set<String> KEPT_BACK = Set.of(
+    /** Annotations that are not propagated to workloads, as in KServe. */
+    private static final Set<String> NOT_PROPAGATED = Set.of(
             "autoscaling.knative.dev/minScale",
             "autoscaling.knative.dev/maxScale",
             "autoscaling.knative.dev/min-scale",
@@ -28,9 +31,9 @@ final class Scene {
 
     final InferenceService service;
     final Catalog catalog;
-    final ServiceConfig config;
+    final InferenceServiceConfig config;
     final DeploymentMode mode;
-    /** Fields without an effect on one machine, and why, in sentences. */
+    /** Warnings for the owner, such as fields without an effect on one machine, a sentence each. */
     final Set<String> advice = new LinkedHashSet<>();
 
     Scene(InferenceService service, Catalog catalog, JsonNode status) {
@@ -56,10 +59,12 @@ final class Scene {
         return "true".equals(annotation(annotation));
     }
 
-    @Nullable String annotation(String key) {
+    @Nullable
+    String annotation(String key) {
         return service.metadata().annotation(key);
     }
 
+    /** The mode of a running service, which cannot change, else of the annotation, else of the settings. */
     private DeploymentMode mode(JsonNode status) {
         DeploymentMode found = DeploymentMode.of(status.path("deploymentMode").asText());
         String annotation = annotation("serving.kserve.io/deploymentMode");
@@ -69,7 +74,7 @@ final class Scene {
         return found == null ? config.deploy().defaultDeploymentMode() : found;
     }
 
-    /** What templates may name. */
+    /** A renderer for templates that refer to the service's name, namespace, labels and annotations. */
     Templates templates(Map<String, String> moreLabels) {
         ObjectMeta meta = service.metadata();
         Map<String, String> labels = new LinkedHashMap<>(meta.labels());
@@ -79,7 +84,7 @@ final class Scene {
                 Map.of("Labels", labels, "Annotations", meta.annotations()));
     }
 
-    /** The labels of a workload: of the runtime, over them the service's, over them the component's. */
+    /** The labels of a workload: those of the component override the service's, which override the runtime's. */
     Map<String, String> labels(Map<String, String> runtime, Map<String, String> component, String part) {
         Map<String, String> all = new LinkedHashMap<>(runtime);
         putAll(all, service.metadata().labels(), config.inferenceService().labelDisallowedList());
@@ -89,7 +94,7 @@ final class Scene {
         return all;
     }
 
-    /** Likewise. */
+    /** The annotations of a workload, with the same precedence as labels. */
     Map<String, String> annotations(Map<String, String> runtime, Map<String, String> component) {
         Map<String, String> all = new LinkedHashMap<>(runtime);
         putAll(all, service.metadata().annotations(), config.inferenceService().annotationDisallowedList());
@@ -99,7 +104,7 @@ final class Scene {
 
     private static void putAll(Map<String, String> all, Map<String, String> more, List<String> disallowed) {
         more.forEach((key, value) -> {
-            if (!KEPT_BACK.contains(key) && !disallowed.contains(key)) {
+            if (!NOT_PROPAGATED.contains(key) && !disallowed.contains(key)) {
                 all.put(key, value);
             }
         });

@@ -7,7 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.ResourceTexts;
+import io.nereid.control.api.yaml.ManifestReader;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -19,12 +19,12 @@ class GraphPlanTest {
     private static final Instant NOW = PlanCases.START;
 
     private static final String GRAPH = """
-            metadata: {name: chain, namespace: team, generation: 3}
-            spec:
-              nodes:
-                root: {routerType: Sequence, steps: [{serviceName: one}, {serviceName: two, data: $response}, {serviceUrl: "http://x/y"}]}
-              resources: {limits: {cpu: 1}}
-            """;
+        metadata: {name: chain, namespace: team, generation: 3}
+        spec:
+          nodes:
+            root: {routerType: Sequence, steps: [{serviceName: one}, {serviceName: two, data: $response}, {serviceUrl: "http://x/y"}]}
+          resources: {limits: {cpu: 1}}
+        """;
 
     @Test
     void stepsGetTheAddressesOfTheirServicesByProtocol() {
@@ -44,7 +44,7 @@ class GraphPlanTest {
     }
 
     @Test
-    void fieldsWithoutEffectAreTold() {
+    void fieldsWithoutEffectAreReported() {
         Plan plan = plan(
                 Map.of("one", service("one", "sklearn", null, true), "two", service("two", "sklearn", "v2", true)));
         assertThat(PlanCases.tree(plan).path("status").toString()).contains("spec.resources has no effect");
@@ -57,11 +57,11 @@ class GraphPlanTest {
         assertThat(plan.requeueAfter()).isEqualTo(Duration.ofSeconds(2));
         assertThat(PlanCases.tree(plan).at("/conditions/Ready").asText()).isEqualTo("False ServiceNotReady");
         assertThat(plan.status().toString())
-                .contains("InferenceService one, which is not ready", "InferenceService two, which is not there");
+                .contains("InferenceService one, which is not ready", "InferenceService two, which does not exist");
     }
 
     @Test
-    void aPlanThatCameTrueChangesNothing() {
+    void planningAgainChangesNothing() {
         Map<String, InferenceService> services =
                 Map.of("one", service("one", "sklearn", null, true), "two", service("two", "onnx", "v2", true));
         Plan first = plan(services);
@@ -86,7 +86,7 @@ class GraphPlanTest {
     }
 
     private static InferenceGraph graph() {
-        return InferenceGraph.read(ResourceTexts.parse(GRAPH, "graph").get(0));
+        return InferenceGraph.read(ManifestReader.parse(GRAPH, "graph").get(0));
     }
 
     private static InferenceService service(String name, String format, String protocol, boolean ready) {
@@ -102,6 +102,6 @@ class GraphPlanTest {
                 protocol == null ? "" : ", protocolVersion: " + protocol,
                 name,
                 ready ? "True" : "False");
-        return InferenceService.read(ResourceTexts.parse(text, name).get(0));
+        return InferenceService.read(ManifestReader.parse(text, name).get(0));
     }
 }

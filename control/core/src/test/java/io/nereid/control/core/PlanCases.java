@@ -5,11 +5,11 @@ package io.nereid.control.core;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.ClusterStorageContainer;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.ResourceTexts;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ServingRuntime;
-import io.nereid.control.api.StorageContainer;
+import io.nereid.control.api.yaml.ManifestReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -22,7 +22,7 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 
-/** Plays a service's life as a case file tells it: specifications, and what becomes of its workloads. */
+/** Runs a case file: a sequence of specifications and of states of the workloads, planned one after the other. */
 final class PlanCases {
     static final Instant START = Instant.parse("2026-03-01T12:00:00Z");
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
@@ -47,15 +47,16 @@ final class PlanCases {
             ServingRuntime read = ServingRuntime.read((ObjectNode) runtime);
             (read.cluster() ? cluster : own).add(read);
         }
-        List<StorageContainer> containers = new ArrayList<>();
-        one.path("storageContainers").forEach(tree -> containers.add(StorageContainer.read((ObjectNode) tree)));
-        ServiceConfig config =
-                one.has("config") ? ServiceConfig.read((ObjectNode) one.get("config")) : ServiceConfig.defaults();
+        List<ClusterStorageContainer> containers = new ArrayList<>();
+        one.path("storageContainers").forEach(tree -> containers.add(ClusterStorageContainer.read((ObjectNode) tree)));
+        InferenceServiceConfig config = one.has("config")
+                ? InferenceServiceConfig.read((ObjectNode) one.get("config"))
+                : InferenceServiceConfig.defaults();
         catalog = Catalog.of(own, cluster, containers, config, new Catalog.Gateway("localhost:8080", "localhost:8081"));
     }
 
     static List<ObjectNode> read(String file) {
-        return ResourceTexts.parse(text(file), file);
+        return ManifestReader.parse(text(file), file);
     }
 
     static String text(String file) {
@@ -66,7 +67,7 @@ final class PlanCases {
         }
     }
 
-    /** Plans the changed service, lets things happen, and plans again. */
+    /** Plans the changed service, applies the state changes of the step, and plans again. */
     Plan step(JsonNode step) {
         if (step.has("set")) {
             patch((ObjectNode) resource.get("spec"), step.get("set"));
@@ -87,7 +88,7 @@ final class PlanCases {
         return new Plan(last.workloads(), last.route(), last.revisions(), last.status(), events, last.requeueAfter());
     }
 
-    /** The plan of what is now, which changes nothing. */
+    /** The plan of the current state, which changes nothing. */
     Plan plan(Instant now) {
         return Planner.plan(InferenceService.read(resource.deepCopy()), catalog, observed(), now);
     }
@@ -102,22 +103,22 @@ final class PlanCases {
         return new Observed(planned, last.revisions(), last.status());
     }
 
-    private static Observed.State state(JsonNode told) {
+    private static Observed.State state(JsonNode given) {
         Observed.Phase phase = Observed.Phase.valueOf(
-                told.isTextual() ? told.asText() : told.path("phase").asText());
-        int replicas = told.path("replicas").asInt(phase == Observed.Phase.READY ? 1 : 0);
+                given.isTextual() ? given.asText() : given.path("phase").asText());
+        int replicas = given.path("replicas").asInt(phase == Observed.Phase.READY ? 1 : 0);
         Observed.Failure failure = phase == Observed.Phase.FAILED
                 ? new Observed.Failure(
-                        told.path("reason").asText("ModelLoadFailed"),
-                        told.path("message").asText("no such file"),
+                        given.path("reason").asText("ModelLoadFailed"),
+                        given.path("message").asText("no such file"),
                         START,
-                        told.has("exitCode") ? (Integer) told.get("exitCode").asInt() : null)
+                        given.has("exitCode") ? (Integer) given.get("exitCode").asInt() : null)
                 : null;
         Observed.Traffic traffic = new Observed.Traffic(
-                told.path("requests").asLong(),
-                told.path("errors").asLong(),
-                told.path("p99").asDouble());
-        return new Observed.State(phase, replicas, told.path("wanted").asInt(1), failure, traffic);
+                given.path("requests").asLong(),
+                given.path("errors").asLong(),
+                given.path("p99").asDouble());
+        return new Observed.State(phase, replicas, given.path("wanted").asInt(1), failure, traffic);
     }
 
     private static void patch(ObjectNode into, JsonNode changes) {
@@ -133,7 +134,7 @@ final class PlanCases {
         });
     }
 
-    /** A plan as a tree, in the words of the case files. */
+    /** A plan as a tree with the names of the case files. */
     static ObjectNode tree(Plan plan) {
         ObjectNode tree = NODES.objectNode();
         tree.put("running", plan.workloads().stream().map(Workload::revision).collect(Collectors.joining(" ")));

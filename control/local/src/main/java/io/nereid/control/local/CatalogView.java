@@ -4,9 +4,9 @@ package io.nereid.control.local;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.InferenceServiceConfig;
 import io.nereid.control.api.ServingRuntime;
-import io.nereid.control.api.StorageContainer;
 import io.nereid.control.core.Catalog;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,12 +20,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Runtimes and settings as they were heard of last, and the catalogue of each namespace made of them. A resource that cannot be
- * read is left out, and logged. Thread-safe: one lock.
+ * Caches the serving runtimes, storage containers and settings from the resource store, and the runtime catalog that
+ * each namespace gets from them. Invalid resources are skipped and logged. Thread-safe: guarded by one lock.
  */
 final class CatalogView {
     private static final Logger LOG = LoggerFactory.getLogger(CatalogView.class);
-    /** Where KServe's own ConfigMap lies; those of other namespaces hold for these alone. */
+    /**
+     * Namespace of the ConfigMap with the defaults for all namespaces; one in another namespace applies to that one
+     * only.
+     */
     static final String HOME = "kserve";
 
     private final ReentrantLock lock = new ReentrantLock();
@@ -35,15 +38,15 @@ final class CatalogView {
     private final Map<String, ObjectNode> configs = new TreeMap<>();
     private final Map<String, Catalog> catalogs = new ConcurrentHashMap<>();
     private final Supplier<Catalog.Gateway> gateway;
-    private final Supplier<ServiceConfig> base;
+    private final Supplier<InferenceServiceConfig> base;
 
-    /** @param base the settings where none are stored */
-    CatalogView(Supplier<Catalog.Gateway> gateway, Supplier<ServiceConfig> base) {
+    /** @param base the defaults, for settings that are not stored */
+    CatalogView(Supplier<Catalog.Gateway> gateway, Supplier<InferenceServiceConfig> base) {
         this.gateway = gateway;
         this.base = base;
     }
 
-    /** What a resource is here. */
+    /** How the catalog uses a resource. */
     enum Role {
         RUNTIME,
         CLUSTER_RUNTIME,
@@ -51,7 +54,7 @@ final class CatalogView {
         CONFIG
     }
 
-    /** Hears of a resource, or of its end. */
+    /** Stores or removes a resource, and drops the cached catalogs. */
     void put(Role role, ObjectNode resource, boolean gone) {
         String namespace = resource.path("metadata").path("namespace").asText("");
         String key = namespace + "/" + resource.path("metadata").path("name").asText();
@@ -74,7 +77,7 @@ final class CatalogView {
         }
     }
 
-    /** The catalogue for a namespace. */
+    /** Returns the catalog of a namespace. */
     Catalog of(String namespace) {
         Catalog known = catalogs.get(namespace);
         if (known != null) {
@@ -85,21 +88,22 @@ final class CatalogView {
             List<ObjectNode> own = runtimes.values().stream()
                     .filter(r -> r.path("metadata").path("namespace").asText().equals(namespace))
                     .toList();
-            ServiceConfig config = base.get();
+            InferenceServiceConfig config = base.get();
             for (String of : List.of(HOME, namespace)) {
                 ObjectNode tree = configs.get(of);
                 if (tree != null) {
                     try {
                         config = config.with(tree);
                     } catch (ServingException e) {
-                        LOG.error("ConfigMap {}/{} is passed over: {}", of, ServiceConfig.CONFIG_MAP, e.describe());
+                        LOG.error(
+                                "ConfigMap {}/{} is skipped: {}", of, InferenceServiceConfig.CONFIG_MAP, e.describe());
                     }
                 }
             }
             Catalog made = Catalog.of(
                     read(own, ServingRuntime::read),
                     read(clusterRuntimes.values(), ServingRuntime::read),
-                    read(containers.values(), StorageContainer::read),
+                    read(containers.values(), ClusterStorageContainer::read),
                     config,
                     gateway.get());
             catalogs.put(namespace, made);
@@ -116,7 +120,7 @@ final class CatalogView {
                 all.add(reader.apply(tree));
             } catch (ServingException e) {
                 LOG.error(
-                        "{} {} is passed over: {}",
+                        "{} {} is skipped: {}",
                         tree.path("kind").asText(),
                         tree.path("metadata").path("name").asText(),
                         e.describe());

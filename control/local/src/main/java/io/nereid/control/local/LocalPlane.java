@@ -11,9 +11,9 @@ import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceService;
-import io.nereid.control.api.Kind;
-import io.nereid.control.api.Kinds;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.Infrastructure;
 import io.nereid.control.core.Observed;
@@ -38,19 +38,27 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The loop: hears of resources and of what runs, plans each service anew, has the plan come true, and writes status, revisions
- * and events. Everything that it must remember is in the store, so that after any end everything comes back.
+ * The controller of InferenceServices and InferenceGraphs. It watches the resource store and the infrastructure, plans
+ * each changed service, applies the plan, and writes status, revisions and events. All lasting state is in the store,
+ * so a restarted server resumes where the last one ended.
  *
- * <p>Thread-safe: each service is worked on by one thread at a time. What fails is tried again after a second, doubling to five
- * minutes.
+ * <p>Thread-safe: a service is reconciled by one thread at a time. A failed reconciliation is retried after a second,
+ * doubling to five minutes.
+ *
+ * <pre>{@code
+ * try (var controller = new ServiceController(store, infrastructure, settings.retries(), Clock.system())) {
+ *     controller.start();
+ *     boolean settled = controller.settled(Duration.ofSeconds(30));
+ * }
+ * }</pre>
  */
 public final class LocalPlane implements AutoCloseable {
     /** Keeps a deleted service until its workloads have ended. */
     static final String FINALIZER = "inferenceservice.finalizers";
 
     private static final Logger LOG = LoggerFactory.getLogger(LocalPlane.class);
-    private static final ResourceStore.Type SERVICES = type(Kinds.INFERENCE_SERVICE);
-    private static final ResourceStore.Type GRAPHS = type(Kinds.INFERENCE_GRAPH);
+    private static final ResourceStore.Type SERVICES = type(ResourceKinds.INFERENCE_SERVICE);
+    private static final ResourceStore.Type GRAPHS = type(ResourceKinds.INFERENCE_GRAPH);
     private static final Duration SWEEP = Duration.ofMinutes(5);
     private static final Duration REWATCH = Duration.ofSeconds(1);
 
@@ -62,18 +70,20 @@ public final class LocalPlane implements AutoCloseable {
     private final CatalogView catalogs;
     private final RevisionStore revisions;
     private final EventRecorder events;
-    /** What of each resource was planned last, as far as a plan depends on it. */
+    /**
+     * The planning inputs of each resource at its last plan; changes outside of them, such as status, need no new plan.
+     */
     private final Map<Item, JsonNode> seen = new ConcurrentHashMap<>();
 
     private final Map<Item, Boolean> known = new ConcurrentHashMap<>();
     private final List<ResourceStore.Watch> watches = new ArrayList<>();
-    /** What was in the store at the start and has not been worked on yet. */
+    /** Resources that were in the store at the start and have not been reconciled yet. */
     private final Set<Item> first = ConcurrentHashMap.newKeySet();
 
-    private final CountDownLatch through = new CountDownLatch(1);
+    private final CountDownLatch initialSync = new CountDownLatch(1);
     private volatile boolean closed;
 
-    /** One resource to work on. */
+    /** The key of a resource in the work queue. */
     private record Item(boolean graph, String namespace, String name) {
         ResourceStore.Key key() {
             return new ResourceStore.Key(graph ? GRAPHS : SERVICES, namespace, name);
@@ -85,24 +95,24 @@ public final class LocalPlane implements AutoCloseable {
         }
     }
 
-    /** Watches nothing yet; statuses do not tell where the gateway is. */
+    /** Creates a controller without starting it; statuses have no URLs, for the gateway's address is unknown. */
     public LocalPlane(ResourceStore store, Infrastructure infrastructure, LocalSettings.Retries retries, Clock clock) {
-        this(store, infrastructure, retries, () -> Catalog.Gateway.UNKNOWN, ServiceConfig::defaults, clock);
+        this(store, infrastructure, retries, () -> Catalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults, clock);
     }
 
     /**
-     * Watches nothing yet.
+     * Creates a controller without starting it.
      *
-     * @param retries times after which what failed is tried again
-     * @param gateway where clients reach the gateway; asked when the loop has been started
-     * @param base the settings where none are stored; likewise
+     * @param retries retry delays after a failed reconciliation
+     * @param gateway the address of the gateway for clients; called after {@link #start}
+     * @param base the defaults, for settings that are not stored; called after {@link #start}
      */
     public LocalPlane(
             ResourceStore store,
             Infrastructure infrastructure,
             LocalSettings.Retries retries,
             Supplier<Catalog.Gateway> gateway,
-            Supplier<ServiceConfig> base,
+            Supplier<InferenceServiceConfig> base,
             Clock clock) {
         this(store, infrastructure, retries, gateway, base, Loop.threads(clock));
     }
@@ -112,7 +122,7 @@ public final class LocalPlane implements AutoCloseable {
             Infrastructure infrastructure,
             LocalSettings.Retries retries,
             Supplier<Catalog.Gateway> gateway,
-            Supplier<ServiceConfig> base,
+            Supplier<InferenceServiceConfig> base,
             Loop loop) {
         this.store = store;
         this.infrastructure = infrastructure;
@@ -124,19 +134,19 @@ public final class LocalPlane implements AutoCloseable {
         this.events = new EventRecorder(store, clock);
     }
 
-    private static ResourceStore.Type type(Kind kind) {
+    private static ResourceStore.Type type(ResourceKind kind) {
         return new ResourceStore.Type(kind.group(), kind.plural());
     }
 
-    /** Begins to watch. Everything in the store is planned and applied soon after. */
+    /** Starts to watch the store. All stored services are planned and applied soon after. */
     public void start() {
         infrastructure.onChange((namespace, name) -> queue.add(new Item(false, namespace, name)));
-        // What services are planned with is known before the first one is.
-        watch(type(Kinds.CLUSTER_SERVING_RUNTIME), c -> catalog(CatalogView.Role.CLUSTER_RUNTIME, c));
-        watch(type(Kinds.SERVING_RUNTIME), c -> catalog(CatalogView.Role.RUNTIME, c));
-        watch(type(Kinds.CLUSTER_STORAGE_CONTAINER), c -> catalog(CatalogView.Role.STORAGE_CONTAINER, c));
-        watch(type(Kinds.CONFIG_MAP), c -> {
-            if (name(c.resource()).equals(ServiceConfig.CONFIG_MAP)) {
+        // Runtimes and settings first: every plan depends on them.
+        watch(type(ResourceKinds.CLUSTER_SERVING_RUNTIME), c -> catalog(CatalogView.Role.CLUSTER_RUNTIME, c));
+        watch(type(ResourceKinds.SERVING_RUNTIME), c -> catalog(CatalogView.Role.RUNTIME, c));
+        watch(type(ResourceKinds.CLUSTER_STORAGE_CONTAINER), c -> catalog(CatalogView.Role.STORAGE_CONTAINER, c));
+        watch(type(ResourceKinds.CONFIG_MAP), c -> {
+            if (name(c.resource()).equals(InferenceServiceConfig.CONFIG_MAP)) {
                 catalog(CatalogView.Role.CONFIG, c);
             }
         });
@@ -148,27 +158,27 @@ public final class LocalPlane implements AutoCloseable {
         }
         watch(SERVICES, c -> changed(false, c));
         watch(GRAPHS, c -> changed(true, c));
-        watch(type(Kinds.SECRET), c -> retry(namespace(c.resource())));
-        watch(type(Kinds.SERVICE_ACCOUNT), c -> retry(namespace(c.resource())));
+        watch(type(ResourceKinds.SECRET), c -> retry(namespace(c.resource())));
+        watch(type(ResourceKinds.SERVICE_ACCOUNT), c -> retry(namespace(c.resource())));
         if (first.isEmpty()) {
-            through.countDown();
+            initialSync.countDown();
         }
         sweep();
     }
 
     /**
-     * Waits until everything that was in the store at the start has been planned and applied once: then services have their
-     * routes, and statuses say what is rather than what was when the server ended.
+     * Waits until every resource that was in the store at the start has been planned and applied once. From then on
+     * services have their routes, and statuses describe this server rather than the previous one.
      *
-     * @return false when that took longer
+     * @return false when the time limit was exceeded
      */
     public boolean settled(Duration limit) throws InterruptedException {
-        return through.await(limit.toMillis(), TimeUnit.MILLISECONDS);
+        return initialSync.await(limit.toMillis(), TimeUnit.MILLISECONDS);
     }
 
-    private void lookedAt(Item item) {
+    private void reconciled(Item item) {
         if (first.remove(item) && first.isEmpty()) {
-            through.countDown();
+            initialSync.countDown();
         }
     }
 
@@ -183,7 +193,7 @@ public final class LocalPlane implements AutoCloseable {
             try {
                 events.sweep();
             } catch (RuntimeException e) {
-                LOG.debug("old events stay for now", e);
+                LOG.debug("old events cannot be removed", e);
             }
         });
         Loop.Timer unused = loop.after(SWEEP, () -> {
@@ -193,19 +203,19 @@ public final class LocalPlane implements AutoCloseable {
         });
     }
 
-    // ---- hearing ----
+    // ---- watching ----
 
     private synchronized void watch(ResourceStore.Type type, Consumer<Change> listener) {
         if (closed) {
             return;
         }
-        // Listed first, so that all of it is known when this returns.
+        // List, then watch from the listed version: everything is known when this returns, and no change is missed.
         ResourceStore.Listing listing = store.list(type, null);
         listing.items().forEach(r -> listener.accept(new Change(Change.Kind.ADDED, listing.version(), r)));
         try {
             watches.add(store.watch(type, null, listing.version(), listener));
         } catch (ServingException e) {
-            LOG.warn("{} are listed anew: {}", type.plural(), e.describe());
+            LOG.warn("{} are listed again: {}", type.plural(), e.describe());
             Loop.Timer unused = loop.after(REWATCH, () -> watch(type, listener));
         }
     }
@@ -226,25 +236,25 @@ public final class LocalPlane implements AutoCloseable {
             seen.remove(item);
         } else {
             known.put(item, true);
-            // Our own statuses need no new plan.
-            if (concern(resource).equals(seen.get(item))) {
+            // The controller's own status updates need no new plan.
+            if (planningInputs(resource).equals(seen.get(item))) {
                 return;
             }
         }
         queue.add(item);
     }
 
-    /** Everything of a resource that a plan depends on. */
-    private static JsonNode concern(ObjectNode resource) {
-        ObjectNode concern = JsonNodeFactory.instance.objectNode();
-        concern.set("spec", resource.path("spec"));
+    /** Returns the parts of a resource that a plan depends on. */
+    private static JsonNode planningInputs(ObjectNode resource) {
+        ObjectNode inputs = JsonNodeFactory.instance.objectNode();
+        inputs.set("spec", resource.path("spec"));
         JsonNode metadata = resource.path("metadata");
         for (String field : List.of("uid", "generation", "labels", "annotations", "deletionTimestamp", "finalizers")) {
             if (metadata.has(field)) {
-                concern.set(field, metadata.get(field));
+                inputs.set(field, metadata.get(field));
             }
         }
-        return concern.deepCopy();
+        return inputs.deepCopy();
     }
 
     private static String name(ObjectNode resource) {
@@ -255,20 +265,20 @@ public final class LocalPlane implements AutoCloseable {
         return resource.path("metadata").path("namespace").asText("");
     }
 
-    // ---- working ----
+    // ---- reconciling ----
 
     private void work(Item item) {
         if (closed) {
             return;
         }
         try {
-            look(item);
+            reconcile(item);
         } finally {
-            lookedAt(item);
+            reconciled(item);
         }
     }
 
-    private void look(Item item) {
+    private void reconcile(Item item) {
         ObjectNode resource = store.get(item.key());
         if (resource == null) {
             infrastructure.apply(item.namespace, item.name, nothing());
@@ -277,10 +287,10 @@ public final class LocalPlane implements AutoCloseable {
             }
             known.remove(item);
             seen.remove(item);
-            tellGraphs(item);
+            queueGraphs(item);
             return;
         }
-        seen.put(item, concern(resource));
+        seen.put(item, planningInputs(resource));
         if (resource.path("metadata").hasNonNull("deletionTimestamp")) {
             end(item, resource);
             return;
@@ -292,7 +302,7 @@ public final class LocalPlane implements AutoCloseable {
             if (resource == null) {
                 return;
             }
-            seen.put(item, concern(resource));
+            seen.put(item, planningInputs(resource));
         }
         plan(item, resource);
     }
@@ -329,10 +339,13 @@ public final class LocalPlane implements AutoCloseable {
             }
             queue.add(item);
         }
-        // Else the infrastructure tells when something has ended.
+        // Otherwise the infrastructure reports the end of the last workload, which queues this service again.
     }
 
-    /** Writes a resource; null when there is a newer one, which is then worked on. */
+    /**
+     * Writes a resource; null when the stored version is newer (optimistic concurrency), which is then reconciled
+     * instead.
+     */
     private @Nullable ObjectNode updated(Item item, ObjectNode resource) {
         try {
             return store.update(
@@ -361,7 +374,7 @@ public final class LocalPlane implements AutoCloseable {
                         InferenceGraph.read(resource), name -> service(item.namespace, name), catalog, observed, now)
                 : Planner.plan(InferenceService.read(resource), catalog, observed, now);
         if (!item.graph && !plan.revisions().equals(before)) {
-            // Kept before they run: a revision's name is never given twice.
+            // Stored before they run, so that a crash cannot assign the name of a revision a second time.
             revisions.write(item.namespace, item.name, uid, plan.revisions());
         }
         infrastructure.apply(item.namespace, item.name, plan);
@@ -371,7 +384,7 @@ public final class LocalPlane implements AutoCloseable {
             if (written == null) {
                 return;
             }
-            tellGraphs(item);
+            queueGraphs(item);
         }
         for (Plan.Event event : plan.events()) {
             events.record(resource, event);
@@ -386,8 +399,8 @@ public final class LocalPlane implements AutoCloseable {
         return tree == null ? null : InferenceService.read(tree);
     }
 
-    /** Graphs are made of services of their namespace. */
-    private void tellGraphs(Item item) {
+    /** Queues the graphs of the namespace, for they call its services. */
+    private void queueGraphs(Item item) {
         if (!item.graph) {
             known.keySet().stream()
                     .filter(i -> i.graph && i.namespace.equals(item.namespace))
@@ -395,7 +408,7 @@ public final class LocalPlane implements AutoCloseable {
         }
     }
 
-    /** Stops planning; what runs goes on until the infrastructure is closed. */
+    /** Stops reconciling. Workloads keep running until the infrastructure is closed. */
     @Override
     public synchronized void close() {
         closed = true;

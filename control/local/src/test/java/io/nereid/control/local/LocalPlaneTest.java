@@ -9,9 +9,9 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Admission;
-import io.nereid.control.api.Kinds;
-import io.nereid.control.api.ServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.admission.Admission;
 import io.nereid.control.core.Catalog;
 import io.nereid.control.core.ResourceStore.Key;
 import io.nereid.control.core.ResourceStore.Type;
@@ -29,7 +29,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** The whole plane, with the real planner, on a test's time. */
+/** The controller with the real planner, with a simulated clock. */
 class LocalPlaneTest {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final Type SERVICES = new Type("serving.kserve.io", "inferenceservices");
@@ -43,7 +43,7 @@ class LocalPlaneTest {
     private final MemoryStore store = new MemoryStore();
     private Machine machine = null;
 
-    /** A server, as far as the plane needs one. */
+    /** A fake infrastructure. */
     private final class Machine {
         final FakeLoop loop = new FakeLoop();
         final FakeModels models = new FakeModels();
@@ -57,7 +57,7 @@ class LocalPlaneTest {
                 infrastructure,
                 RETRIES,
                 () -> new Catalog.Gateway("localhost:8080", "localhost:8081"),
-                ServiceConfig::defaults,
+                InferenceServiceConfig::defaults,
                 loop);
 
         Machine() {
@@ -82,7 +82,7 @@ class LocalPlaneTest {
     private static ObjectNode tree(String json) {
         try {
             ObjectNode tree = (ObjectNode) JSON.readTree(json.replace('\'', '"'));
-            var kind = Kinds.byKind(
+            var kind = ResourceKinds.byKind(
                     tree.path("apiVersion").asText(), tree.path("kind").asText());
             return kind == null
                     ? tree
@@ -226,7 +226,7 @@ class LocalPlaneTest {
         LocalInfrastructure infrastructure = new LocalInfrastructure(
                 Fakes.settings(disk), new FakeModels(), new FakeArtifacts(), new FakeBuiltIns(), front, loop);
         LocalPlane plane = new LocalPlane(
-                store, infrastructure, RETRIES, () -> Catalog.Gateway.UNKNOWN, ServiceConfig::defaults, loop);
+                store, infrastructure, RETRIES, () -> Catalog.Gateway.UNKNOWN, InferenceServiceConfig::defaults, loop);
         plane.start();
         boolean before = plane.settled(Duration.ZERO);
         assertThat(before).isEqualTo(!front.routes.isEmpty());

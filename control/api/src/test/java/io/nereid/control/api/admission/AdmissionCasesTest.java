@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
@@ -9,7 +9,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Admission.Admitted;
+import io.nereid.control.api.Cases;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.admission.Admission.Admitted;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
@@ -19,7 +22,7 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
-/** Runs the golden cases; {@link Cases} says how to add one. */
+/** Runs the golden cases; {@link Cases} describes how to add one. */
 class AdmissionCasesTest {
     private static final Set<String> FIELDS =
             Set.of("case", "base", "resource", "patch", "old", "config", "beside", "becomes", "problems", "warnings");
@@ -30,14 +33,14 @@ class AdmissionCasesTest {
     }
 
     @Test
-    void theCasesAreManyAndOfDifferentNames() {
+    void thereAreManyCasesWithDistinctNames() {
         List<String> names = Cases.all().stream().map(Cases::name).toList();
         assertThat(names).hasSizeGreaterThan(250).doesNotHaveDuplicates();
     }
 
     private static void check(Cases one) {
         one.tree().fieldNames().forEachRemaining(field -> assertThat(FIELDS).contains(field));
-        Kind kind = Kinds.of(one.input());
+        ResourceKind kind = ResourceKinds.of(one.input());
         ObjectNode before = one.input().deepCopy();
         if (one.tree().has("problems")) {
             ServingException refusal = catchThrowableOfType(
@@ -60,7 +63,7 @@ class AdmissionCasesTest {
         assertThat((JsonNode) one.input()).as("the input is left alone").isEqualTo(before);
     }
 
-    /** The problems of a refusal, without its heading. */
+    /** The validation errors of a rejection, without its heading. */
     private static List<String> lines(ServingException refusal) {
         String text = refusal.getMessage();
         int heading = text.indexOf("problems:\n");

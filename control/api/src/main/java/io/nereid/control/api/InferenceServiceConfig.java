@@ -14,26 +14,31 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The settings of KServe's {@code inferenceservice-config}, as values with types. They are written as one tree, {@code {ingress:
- * {ingressDomain: …}, namespaces: {team-a: {ingress: …}}}}, or as KServe's ConfigMap, whose values are JSON in strings. What a
- * namespace says goes before what is said for all, field by field. Immutable.
+ * The settings of KServe's {@code inferenceservice-config} as typed values. They are submitted as one tree, {@code
+ * {ingress: {ingressDomain: …}, namespaces: {team-a: {ingress: …}}}}, or as KServe's ConfigMap, whose values are
+ * strings of JSON. Settings of a namespace override the global ones field by field. Immutable.
  *
- * @param inferenceService what containers get that say nothing, and what is not passed on
- * @param ingress how services are reached
- * @param deploy how services are deployed
- * @param logger where requests are logged to
- * @param batcher how requests are joined
- * @param router of graphs
+ * <pre>{@code
+ * InferenceServiceConfig config = InferenceServiceConfig.defaults().with(configMap);
+ * String domain = config.forNamespace("team-a").ingress().ingressDomain();
+ * }</pre>
+ *
+ * @param inferenceService default resources of containers, and labels and annotations that are not propagated
+ * @param ingress hosts and paths of services
+ * @param deploy deployment mode and rollout
+ * @param logger defaults of request loggers
+ * @param batcher defaults of request batchers
+ * @param router the router of graphs
  * @param credentials where credentials are found
- * @param autoscaler stabilization
- * @param storageInitializer for fetching models
- * @param metricsAggregator scraping
+ * @param autoscaler stabilization windows
+ * @param storageInitializer the download of models
+ * @param metricsAggregator scraping of metrics
  * @param artExplainer the image of the ART explainer
  * @param autoMountServiceAccountToken whether containers see the token of their service account
- * @param gpuResourceTypes further names of GPUs
- * @param tree all settings as they are written, also sections that have no component here
+ * @param gpuResourceTypes further resource names of GPUs
+ * @param tree all settings as submitted, including sections without a record component
  */
-public record ServiceConfig(
+public record InferenceServiceConfig(
         InferenceServices inferenceService,
         Ingress ingress,
         Deploy deploy,
@@ -56,49 +61,49 @@ public record ServiceConfig(
 
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    /** Everything as KServe has it when nothing is configured; services are in Knative's mode. */
-    public static ServiceConfig defaults() {
+    /** KServe's defaults; the deployment mode is Knative. */
+    public static InferenceServiceConfig defaults() {
         return of(new ObjectNode(JsonNodeFactory.instance));
     }
 
     /**
-     * Reads settings: a tree of sections, or a ConfigMap.
+     * Reads settings: a tree of sections, or a ConfigMap. Unknown fields of a ConfigMap are ignored, because it may be
+     * meant for another version of KServe; admission reports them as warnings.
      *
-     * @throws ServingException INVALID_ARGUMENT with every wrong value, and every unknown field of a tree; those of a ConfigMap,
-     *     which may be of another KServe, are passed over here, and told as warnings by {@link Admission}
+     * @throws ServingException INVALID_ARGUMENT with all invalid values, and with all unknown fields of a tree
      */
-    public static ServiceConfig read(ObjectNode settings) {
+    public static InferenceServiceConfig read(ObjectNode settings) {
         return of(sections(settings, isConfigMap(settings) ? new ArrayList<>() : null));
     }
 
-    /** What a ConfigMap says that is not known here, a line each; unknown fields of trees are refused. */
-    static List<String> unknown(ObjectNode configMap) {
+    /** The unknown fields of a ConfigMap, a line each; unknown fields of a tree are rejected instead. */
+    public static List<String> unknown(ObjectNode configMap) {
         List<String> unknown = new ArrayList<>();
         sections(configMap, unknown);
         return unknown;
     }
 
     /**
-     * These settings, with others before them.
+     * A copy of these settings that others override, field by field.
      *
      * @param settings as for {@link #read}
      * @throws ServingException as {@link #read}
      */
-    public ServiceConfig with(ObjectNode settings) {
+    public InferenceServiceConfig with(ObjectNode settings) {
         ObjectNode all = tree.deepCopy();
         merge(all, sections(settings, isConfigMap(settings) ? new ArrayList<>() : null));
         return of(all);
     }
 
-    /** The settings of a namespace. */
-    public ServiceConfig forNamespace(String namespace) {
+    /** The effective settings of a namespace. */
+    public InferenceServiceConfig forNamespace(String namespace) {
         JsonNode own = tree.path(NAMESPACES).get(namespace);
         return own instanceof ObjectNode settings ? with(settings) : this;
     }
 
-    private static ServiceConfig of(ObjectNode tree) {
-        Fields all = Fields.of(tree);
-        return new ServiceConfig(
+    private static InferenceServiceConfig of(ObjectNode tree) {
+        FieldReader all = FieldReader.of(tree);
+        return new InferenceServiceConfig(
                 InferenceServices.read(all.object("inferenceService")),
                 Ingress.read(all.object("ingress")),
                 Deploy.read(all.object("deploy")),
@@ -122,29 +127,30 @@ public record ServiceConfig(
     private static ObjectNode sections(ObjectNode settings, @Nullable List<String> unknown) {
         if (!isConfigMap(settings)) {
             ObjectNode all = settings.deepCopy();
-            ServiceDefaults.prune(all);
+            FieldReader.prune(all);
             ConfigSchemas.check(all, unknown);
             return all;
         }
         ObjectNode all = new ObjectNode(JsonNodeFactory.instance);
         List<String> problems = new ArrayList<>();
-        for (Map.Entry<String, String> entry : Fields.of(settings).map("data").entrySet()) {
+        for (Map.Entry<String, String> entry :
+                FieldReader.of(settings).map("data").entrySet()) {
             if (entry.getKey().startsWith("_")) {
-                continue; // KServe's ConfigMap explains itself under _example
+                continue; // KServe's ConfigMap documents itself in the entry _example
             }
             try {
                 all.set(entry.getKey(), JSON.readTree(entry.getValue()));
             } catch (JsonProcessingException e) {
                 String problem = e.getOriginalMessage();
                 int details = problem.indexOf(" (start marker");
-                problems.add("data." + entry.getKey() + ": no JSON: "
+                problems.add("data." + entry.getKey() + ": not JSON: "
                         + (details < 0 ? problem : problem.substring(0, details)));
             }
         }
         if (!problems.isEmpty()) {
             throw ServingException.invalidArgument(String.join("\n", problems));
         }
-        ServiceDefaults.prune(all);
+        FieldReader.prune(all);
         ConfigSchemas.check(all, unknown);
         return all;
     }
@@ -160,17 +166,17 @@ public record ServiceConfig(
     }
 
     /**
-     * What services get.
+     * Defaults of services.
      *
-     * @param defaultResources for containers of one's own that say none
-     * @param annotationDisallowedList annotations that are not passed on
-     * @param labelDisallowedList labels that are not passed on
+     * @param defaultResources resources of custom containers that do not specify any
+     * @param annotationDisallowedList annotations that are not propagated to workloads
+     * @param labelDisallowedList labels that are not propagated to workloads
      */
     public record InferenceServices(
             Container.Resources defaultResources,
             List<String> annotationDisallowedList,
             List<String> labelDisallowedList) {
-        static InferenceServices read(Fields fields) {
+        static InferenceServices read(FieldReader fields) {
             return new InferenceServices(
                     resources(fields.object("resource"), "1", "2Gi", "1", "2Gi"),
                     fields.texts("serviceAnnotationDisallowedList"),
@@ -179,16 +185,16 @@ public record ServiceConfig(
     }
 
     /**
-     * How services are reached.
+     * The hosts and paths under which clients reach services.
      *
-     * @param domainTemplate of hosts
-     * @param additionalDomainTemplates of further hosts, ours
-     * @param ingressDomain the last part of hosts; with a port it is that of URLs
-     * @param additionalIngressDomains further such parts
-     * @param pathTemplate of path prefixes; null for none
+     * @param domainTemplate template of host names
+     * @param additionalDomainTemplates templates of further host names; an extension of Nereid
+     * @param ingressDomain the domain of host names; a port in it becomes part of the URLs
+     * @param additionalIngressDomains further domains
+     * @param pathTemplate template of path prefixes; null for none
      * @param urlScheme {@code http} or {@code https}
-     * @param disableIngressCreation whether services have URLs only
-     * @param disableHttpRouteTimeout whether routes have no time limit
+     * @param disableIngressCreation whether services get URLs, but no ingress host or path
+     * @param disableHttpRouteTimeout whether routes have no timeout
      */
     public record Ingress(
             String domainTemplate,
@@ -199,10 +205,10 @@ public record ServiceConfig(
             String urlScheme,
             boolean disableIngressCreation,
             boolean disableHttpRouteTimeout) {
-        /** The template of hosts that KServe has. */
+        /** KServe's default template of host names. */
         public static final String DOMAIN_TEMPLATE = "{{ .Name }}-{{ .Namespace }}.{{ .IngressDomain }}";
 
-        static Ingress read(Fields fields) {
+        static Ingress read(FieldReader fields) {
             String pathTemplate = fields.text("pathTemplate", "");
             return new Ingress(
                     orElse(fields.text("domainTemplate"), DOMAIN_TEMPLATE),
@@ -217,30 +223,30 @@ public record ServiceConfig(
     }
 
     /**
-     * How services are deployed.
+     * The deployment of services.
      *
-     * @param defaultDeploymentMode of services that say none
+     * @param defaultDeploymentMode the mode of services without an annotation for it
      * @param defaultRollout {@code maxSurge} and {@code maxUnavailable}; empty for none
      */
     public record Deploy(DeploymentMode defaultDeploymentMode, Map<String, String> defaultRollout) {
-        static Deploy read(Fields fields) {
+        static Deploy read(FieldReader fields) {
             String mode = orElse(fields.text("defaultDeploymentMode"), "Knative");
             DeploymentMode known = DeploymentMode.of(mode);
             if (known == null) {
                 throw ServingException.invalidArgument(fields.at("defaultDeploymentMode") + ": \"" + mode
-                        + "\" is no deployment mode; expected Knative or Standard");
+                        + "\" is not a deployment mode; expected Knative or Standard");
             }
             return new Deploy(known, fields.object("deploymentRolloutStrategy").quantities("defaultRollout"));
         }
     }
 
-    /** KServe's ways to deploy a service. */
+    /** KServe's deployment modes. */
     public enum DeploymentMode {
-        /** With revisions, shares of traffic and scaling by requests; formerly {@code Serverless}. */
+        /** With revisions, traffic splitting and request-based scaling; formerly {@code Serverless}. */
         KNATIVE("Knative", "Serverless"),
-        /** With a fixed or HPA-scaled number of replicas; formerly {@code RawDeployment}. */
+        /** With a fixed number of replicas or a horizontal pod autoscaler; formerly {@code RawDeployment}. */
         STANDARD("Standard", "RawDeployment"),
-        /** Many models in a process. */
+        /** Many models in one process. */
         MODEL_MESH("ModelMesh", "ModelMesh");
 
         private final String text;
@@ -251,7 +257,7 @@ public record ServiceConfig(
             this.former = former;
         }
 
-        /** As resources have it. */
+        /** The name in resources. */
         public String text() {
             return text;
         }
@@ -268,14 +274,15 @@ public record ServiceConfig(
     }
 
     /**
-     * Where requests are logged to that say no URL, and whom its https trusts.
+     * The default sink of request loggers, and the certificates to trust there.
      *
-     * @param caBundle a ConfigMap in the service's namespace; null for the authorities that Java trusts
-     * @param caCertFile the entry of it with certificates
-     * @param tlsSkipVerify whether nothing is checked
+     * @param defaultUrl the sink of loggers without a URL
+     * @param caBundle a ConfigMap in the service's namespace; null for Java's default certificate authorities
+     * @param caCertFile the key of the ConfigMap whose value contains the certificates
+     * @param tlsSkipVerify whether the certificate of the sink is not verified
      */
     public record Logger(String defaultUrl, @Nullable String caBundle, String caCertFile, boolean tlsSkipVerify) {
-        static Logger read(Fields fields) {
+        static Logger read(FieldReader fields) {
             return new Logger(
                     orElse(fields.text("defaultUrl"), "http://default-broker"),
                     "".equals(fields.text("caBundle")) ? null : fields.text("caBundle"),
@@ -284,30 +291,30 @@ public record ServiceConfig(
         }
     }
 
-    /** How requests are joined when a service only says that they are. */
+    /** The defaults of a service's request batcher. */
     public record Batcher(int maxBatchSize, int maxLatencyMillis) {
-        static Batcher read(Fields fields) {
+        static Batcher read(FieldReader fields) {
             return new Batcher(count(fields, "maxBatchSize", 32), count(fields, "maxLatency", 5000));
         }
     }
 
-    /** The router of graphs; regular expressions of the headers that it passes on. */
+    /** The router of graphs, with regular expressions for the request headers that it propagates to the steps. */
     public record Router(List<String> headersToPropagate) {}
 
     /**
      * Where credentials are found.
      *
-     * @param storageSpecSecretName the secret whose entries {@code storage.key} names
-     * @param storageSecretNameAnnotation the annotation that names another one
-     * @param gcsCredentialFileName a key of secrets
-     * @param s3 KServe's settings for S3 by their names, such as {@code s3Endpoint}
+     * @param storageSpecSecretName the secret with the entries that {@code storage.key} refers to
+     * @param storageSecretNameAnnotation the annotation that names another secret
+     * @param gcsCredentialFileName the key of the Google Cloud credentials in a secret
+     * @param s3 KServe's settings for S3 by name, such as {@code s3Endpoint}
      */
     public record Credentials(
             String storageSpecSecretName,
             String storageSecretNameAnnotation,
             String gcsCredentialFileName,
             Map<String, String> s3) {
-        static Credentials read(Fields fields) {
+        static Credentials read(FieldReader fields) {
             return new Credentials(
                     orElse(fields.text("storageSpecSecretName"), "storage-config"),
                     orElse(fields.text("storageSecretNameAnnotation"), "serving.kserve.io/storageSecretName"),
@@ -316,39 +323,39 @@ public record ServiceConfig(
         }
     }
 
-    /** Seconds that a wish to scale must last. */
+    /** Stabilization windows: the seconds for which a scaling decision must hold before it is applied. */
     public record Autoscaler(int scaleUpStabilizationWindowSeconds, int scaleDownStabilizationWindowSeconds) {
-        static Autoscaler read(Fields fields) {
+        static Autoscaler read(FieldReader fields) {
             return new Autoscaler(
                     count(fields, "scaleUpStabilizationWindowSeconds", 0),
                     count(fields, "scaleDownStabilizationWindowSeconds", 300));
         }
     }
 
-    /** How models are fetched. */
+    /** The download of models. */
     public record StorageInitializer(
             Container.Resources resources, @Nullable String caBundleConfigMapName, boolean enableModelcar) {
-        static StorageInitializer read(Fields fields) {
+        static StorageInitializer read(FieldReader fields) {
             String bundle = fields.text("caBundleConfigMapName", "");
             return new StorageInitializer(
-                    ServiceConfig.resources(fields, "1", "1Gi", "100m", "100Mi"),
+                    InferenceServiceConfig.resources(fields, "1", "1Gi", "100m", "100Mi"),
                     bundle.isEmpty() ? null : bundle,
                     fields.flag("enableModelcar", true));
         }
     }
 
-    /** Scraping. */
+    /** Scraping of metrics. */
     public record MetricsAggregator(boolean enableMetricAggregation, boolean enablePrometheusScraping) {
-        static MetricsAggregator read(Fields fields) {
+        static MetricsAggregator read(FieldReader fields) {
             return new MetricsAggregator(
                     fields.tree().path("enableMetricAggregation").asBoolean(false),
                     fields.tree().path("enablePrometheusScraping").asBoolean(false));
         }
     }
 
-    /** An explainer's image. */
+    /** The image of an explainer. */
     public record Explainer(String image, String defaultImageVersion) {
-        static Explainer read(Fields fields) {
+        static Explainer read(FieldReader fields) {
             return new Explainer(
                     orElse(fields.text("image"), "kserve/art-explainer"),
                     orElse(fields.text("defaultImageVersion"), "latest"));
@@ -356,7 +363,7 @@ public record ServiceConfig(
     }
 
     private static Container.Resources resources(
-            Fields fields, String cpuLimit, String memoryLimit, String cpuRequest, String memoryRequest) {
+            FieldReader fields, String cpuLimit, String memoryLimit, String cpuRequest, String memoryRequest) {
         return new Container.Resources(
                 Map.of(
                         "cpu", quantity(fields, "cpuLimit", cpuLimit),
@@ -366,7 +373,7 @@ public record ServiceConfig(
                         "memory", quantity(fields, "memoryRequest", memoryRequest)));
     }
 
-    private static String quantity(Fields fields, String name, String orElse) {
+    private static String quantity(FieldReader fields, String name, String orElse) {
         String found = fields.scalar(name);
         if (found == null || found.isEmpty()) {
             return orElse;
@@ -383,7 +390,7 @@ public record ServiceConfig(
         return text == null || text.isEmpty() ? otherwise : text;
     }
 
-    private static int count(Fields fields, String name, int orElse) {
+    private static int count(FieldReader fields, String name, int orElse) {
         String text = fields.scalar(name);
         if (text == null || text.isEmpty()) {
             return orElse;
@@ -392,7 +399,7 @@ public record ServiceConfig(
             return Integer.parseInt(text);
         } catch (NumberFormatException e) {
             throw ServingException.invalidArgument(
-                    fields.at(name) + ": expected an integer, found \"" + Schema.clip(text) + "\"");
+                    fields.at(name) + ": expected an integer, found \"" + Problems.clip(text) + "\"");
         }
     }
 }

@@ -1,19 +1,21 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
 import io.nereid.base.NameSuggestions;
 import io.nereid.control.api.InferenceService.LoggerSpec;
 import io.nereid.control.api.InferenceService.StorageSpec;
+import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
-/** What must be true of loggers, and of the annotations that say more of them. Stateless. */
-final class LoggerRules {
+/** Validates loggers and the {@code nereid.io/logger-*} annotations with further settings for them. Stateless. */
+final class LoggerValidator {
     private static final String ANNOTATION = "nereid.io/logger-";
 
-    /** What may follow, and the least and greatest number; equal ones for texts. */
+    /** The settings after the prefix, with the minimum and maximum of numbers; equal ones mark strings. */
     private static final Map<String, double[]> SETTINGS = Map.of(
             "sampling", new double[] {0, 1},
             "redact", new double[] {0, 0},
@@ -21,12 +23,12 @@ final class LoggerRules {
             "queue-bytes", new double[] {1, 1L << 40},
             "retries", new double[] {0, 100});
 
-    private LoggerRules() {}
+    private LoggerValidator() {}
 
-    static void logger(String path, LoggerSpec logger, Problems problems) {
+    static void logger(String path, LoggerSpec logger, ValidationErrors problems) {
         StorageSpec store = logger.storage();
         String url = logger.url();
-        // directories are ours and need no credentials
+        // A file: URL is an extension of Nereid; a local directory needs no credentials.
         if (store != null && (url == null || !url.startsWith("file:"))) {
             List<String> missing = new ArrayList<>();
             if (store.path() == null || store.path().isEmpty()) {
@@ -45,7 +47,7 @@ final class LoggerRules {
             }
         }
         if (url != null && !url.matches("(?s)[A-Za-z][A-Za-z0-9+.-]*:.+")) {
-            problems.add(path + ".url", "expected a URL, found \"" + Schema.clip(url) + "\"");
+            problems.add(path + ".url", "expected a URL, found \"" + ValidationErrors.clip(url) + "\"");
         }
         if (logger.batchSize() != null && logger.batchSize() < 1) {
             problems.add(path + ".batchSize", logger.batchSize() + " is less than 1");
@@ -55,14 +57,14 @@ final class LoggerRules {
         }
     }
 
-    static void annotations(String path, Map<String, String> annotations, Problems problems) {
+    static void annotations(String path, Map<String, String> annotations, ValidationErrors problems) {
         annotations.forEach((key, value) -> {
             if (!key.startsWith(ANNOTATION)) {
                 return;
             }
             String name = key.substring(ANNOTATION.length());
             double[] range = SETTINGS.get(name);
-            String at = path + "." + Schema.clip(key);
+            String at = path + "." + ValidationErrors.clip(key);
             if (range == null) {
                 List<String> known = SETTINGS.keySet().stream().sorted().toList();
                 problems.add(
@@ -74,7 +76,7 @@ final class LoggerRules {
                 problems.add(
                         at,
                         "expected a " + (name.equals("sampling") ? "number" : "whole number") + " from "
-                                + (long) range[0] + " to " + (long) range[1] + ", found \"" + Schema.clip(value)
+                                + (long) range[0] + " to " + (long) range[1] + ", found \"" + ValidationErrors.clip(value)
                                 + "\"");
             }
         });

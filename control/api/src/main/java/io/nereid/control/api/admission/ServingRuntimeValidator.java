@@ -1,9 +1,16 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.Container;
+import io.nereid.control.api.FieldReader;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.ServingRuntime;
 import io.nereid.control.api.ServingRuntime.SupportedFormat;
+import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -15,12 +22,12 @@ import java.util.regex.Pattern;
 import java.util.regex.PatternSyntaxException;
 import org.jspecify.annotations.Nullable;
 
-/** What runtimes and storage containers must be like. Confined to one admission. */
-final class RuntimeRules {
+/** Validates ServingRuntimes, ClusterServingRuntimes and ClusterStorageContainers. Confined to one admission. */
+final class ServingRuntimeValidator {
     private final Admission.Surroundings surroundings;
-    private final Problems problems;
+    private final ValidationErrors problems;
 
-    RuntimeRules(Admission.Surroundings surroundings, Problems problems) {
+    ServingRuntimeValidator(Admission.Surroundings surroundings, ValidationErrors problems) {
         this.surroundings = surroundings;
         this.problems = problems;
     }
@@ -39,7 +46,7 @@ final class RuntimeRules {
             if (before != null && !before.equals(priority) && before.isPresent() && priority.isPresent()) {
                 problems.add(
                         path + ".priority",
-                        "the format \"" + Schema.clip(format.name()) + "\" is there with the priority " + before.get()
+                        "the format \"" + ValidationErrors.clip(format.name()) + "\" is listed with the priority " + before.get()
                                 + " as well; a format has one priority in a runtime, found " + format.priority());
             }
         }
@@ -49,15 +56,15 @@ final class RuntimeRules {
             }
         }
         containers(runtime);
-        ServiceConfig config = surroundings.config(runtime.metadata().namespace());
-        WorkerRules workers = new WorkerRules(problems, config, runtime.metadata());
+        InferenceServiceConfig config = surroundings.config(runtime.metadata().namespace());
+        WorkerSpecValidator workers = new WorkerSpecValidator(problems, config, runtime.metadata());
         if (runtime.workerSpec() != null) {
             workers.workers("spec.workerSpec", runtime.workerSpec());
-        } else if (old != null && Fields.of(old).object("spec").has("workerSpec")) {
-            problems.add("spec.workerSpec", "cannot be taken away");
+        } else if (old != null && FieldReader.of(old).object("spec").has("workerSpec")) {
+            problems.add("spec.workerSpec", "cannot be removed");
         }
-        MetaRules.labels("spec.labels", runtime.labels(), problems);
-        MetaRules.annotations("spec.annotations", runtime.annotations(), problems);
+        ObjectMetaValidator.labels("spec.labels", runtime.labels(), problems);
+        ObjectMetaValidator.annotations("spec.annotations", runtime.annotations(), problems);
     }
 
     private void containers(ServingRuntime runtime) {
@@ -70,13 +77,16 @@ final class RuntimeRules {
             String path = "spec.containers[" + i + "]";
             Container one = containers.get(i);
             if (!names.add(one.name())) {
-                problems.add(path + ".name", "\"" + Schema.clip(one.name()) + "\" is another container's name as well");
+                problems.add(path + ".name", "\"" + ValidationErrors.clip(one.name()) + "\" is another container's name as well");
             }
-            ServiceRules.noPythonPath(path, one, problems);
+            InferenceServiceValidator.noPythonPath(path, one, problems);
         }
     }
 
-    /** Two runtimes must not be equally good for a format. */
+    /**
+     * Rejects a runtime that has the same priority for a format as another one, because the selection would be
+     * ambiguous.
+     */
     private void conflict(ServingRuntime runtime, ServingRuntime other) {
         if (other.disabled()
                 || other.name().equals(runtime.name())
@@ -110,11 +120,12 @@ final class RuntimeRules {
                 || one.protocolVersions().stream().anyMatch(other.protocolVersions()::contains);
     }
 
-    /** A storage container. */
+    /** Validates a ClusterStorageContainer. */
     void storageContainer(ObjectNode resource) {
-        StorageContainer container = StorageContainer.read(resource);
+        ClusterStorageContainer container = ClusterStorageContainer.read(resource);
         for (int i = 0; i < container.supportedUriFormats().size(); i++) {
-            StorageContainer.UriFormat format = container.supportedUriFormats().get(i);
+            ClusterStorageContainer.UriFormat format =
+                    container.supportedUriFormats().get(i);
             String path = "spec.supportedUriFormats[" + i + "]";
             boolean prefix = format.prefix() != null && !format.prefix().isEmpty();
             boolean regex = format.regex() != null && !format.regex().isEmpty();
@@ -125,7 +136,7 @@ final class RuntimeRules {
                 try {
                     Pattern.compile(format.regex());
                 } catch (PatternSyntaxException e) {
-                    problems.add(path + ".regex", "no regular expression: " + e.getDescription());
+                    problems.add(path + ".regex", "not a regular expression: " + e.getDescription());
                 }
             }
         }

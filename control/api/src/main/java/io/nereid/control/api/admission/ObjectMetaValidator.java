@@ -1,13 +1,18 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
+import io.nereid.control.api.ObjectMeta;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** The syntax of names, labels and annotations. Immutable. */
-final class MetaRules {
-    /** Names of services and of graphs, of which hosts and names of processes are made. */
+/** Validates the syntax of names, labels, annotations and finalizers by Kubernetes' rules. Stateless. */
+final class ObjectMetaValidator {
+    /** Names of services and graphs. Host names are derived from them, so they must be RFC 1035 labels. */
     private static final Pattern SERVICE_NAME = Pattern.compile("[a-z]([-a-z0-9]*[a-z0-9])?");
 
     private static final Pattern DNS_LABEL = Pattern.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?");
@@ -15,31 +20,34 @@ final class MetaRules {
             Pattern.compile("[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*");
     private static final Pattern QUALIFIED = Pattern.compile("[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?");
 
-    /** A service's parts are called after it, such as {@code name-predictor}, and a name in a host has 63 characters at most. */
+    /**
+     * Components append a suffix to the name, such as {@code name-predictor}, and a label of a host has at most 63
+     * characters.
+     */
     private static final int LONGEST_SERVICE = 63 - "-predictor".length();
 
     private static final int ANNOTATIONS_BYTES = 256 * 1024;
 
-    private MetaRules() {}
+    private ObjectMetaValidator() {}
 
-    static void check(Kind kind, ObjectMeta meta, Problems problems) {
+    static void check(ResourceKind kind, ObjectMeta meta, ValidationErrors problems) {
         String name = meta.name();
         if (name.isEmpty()) {
             problems.add("metadata.name", "missing; it must be given");
-        } else if (kind.equals(Kinds.INFERENCE_SERVICE) || kind.equals(Kinds.INFERENCE_GRAPH)) {
+        } else if (kind.equals(ResourceKinds.INFERENCE_SERVICE) || kind.equals(ResourceKinds.INFERENCE_GRAPH)) {
             serviceName("metadata.name", name, problems);
             if (name.length() > LONGEST_SERVICE && SERVICE_NAME.matcher(name).matches()) {
                 problems.add(
                         "metadata.name",
-                        "\"" + Schema.clip(name) + "\" has " + name.length() + " characters; " + LONGEST_SERVICE
-                                + " at most, because hosts are made of it");
+                        "\"" + ValidationErrors.clip(name) + "\" has " + name.length() + " characters; " + LONGEST_SERVICE
+                                + " at most, because host names are derived from it");
             }
-        } else if (kind.equals(Kinds.NAMESPACE)) {
+        } else if (kind.equals(ResourceKinds.NAMESPACE)) {
             dnsLabel("metadata.name", name, problems);
         } else if (name.length() > 253 || !DNS_SUBDOMAIN.matcher(name).matches()) {
             problems.add(
                     "metadata.name",
-                    "\"" + Schema.clip(name) + "\" must consist of lower case letters, digits, '-' or '.', begin and"
+                    "\"" + ValidationErrors.clip(name) + "\" must consist of lower case letters, digits, '-' or '.', begin and"
                             + " end with a letter or digit, and have 253 characters at most");
         }
         if (kind.namespaced()) {
@@ -52,29 +60,29 @@ final class MetaRules {
         }
     }
 
-    static void serviceName(String path, String name, Problems problems) {
+    static void serviceName(String path, String name, ValidationErrors problems) {
         if (!SERVICE_NAME.matcher(name).matches()) {
             problems.add(
                     path,
-                    "\"" + Schema.clip(name) + "\" must consist of lower case letters, digits or '-', begin with a"
+                    "\"" + ValidationErrors.clip(name) + "\" must consist of lower case letters, digits or '-', begin with a"
                             + " letter and end with a letter or digit");
         }
     }
 
-    static void labels(String path, Map<String, String> labels, Problems problems) {
+    static void labels(String path, Map<String, String> labels, ValidationErrors problems) {
         labels.forEach((key, value) -> {
             qualified(path, key, problems);
             if (!value.isEmpty()
                     && (value.length() > 63 || !QUALIFIED.matcher(value).matches())) {
                 problems.add(
-                        path + "." + Schema.clip(key),
-                        "\"" + Schema.clip(value) + "\" must consist of letters, digits, '-', '_' or '.', begin and end"
+                        path + "." + ValidationErrors.clip(key),
+                        "\"" + ValidationErrors.clip(value) + "\" must consist of letters, digits, '-', '_' or '.', begin and end"
                                 + " with a letter or digit, and have 63 characters at most");
             }
         });
     }
 
-    static void annotations(String path, Map<String, String> annotations, Problems problems) {
+    static void annotations(String path, Map<String, String> annotations, ValidationErrors problems) {
         long size = 0;
         for (Map.Entry<String, String> entry : annotations.entrySet()) {
             qualified(path, entry.getKey(), problems);
@@ -85,17 +93,17 @@ final class MetaRules {
         }
     }
 
-    private static void dnsLabel(String path, String name, Problems problems) {
+    private static void dnsLabel(String path, String name, ValidationErrors problems) {
         if (name.length() > 63 || !DNS_LABEL.matcher(name).matches()) {
             problems.add(
                     path,
-                    "\"" + Schema.clip(name)
+                    "\"" + ValidationErrors.clip(name)
                             + "\" must consist of lower case letters, digits or '-', begin and end with"
                             + " a letter or digit, and have 63 characters at most");
         }
     }
 
-    private static void qualified(String path, String key, Problems problems) {
+    private static void qualified(String path, String key, ValidationErrors problems) {
         int slash = key.indexOf('/');
         String prefix = slash < 0 ? null : key.substring(0, slash);
         String name = key.substring(slash + 1);
@@ -106,7 +114,7 @@ final class MetaRules {
         if (!good) {
             problems.add(
                     path,
-                    "the key \"" + Schema.clip(key) + "\" must be a name of letters, digits, '-', '_' or '.', 63 at"
+                    "the key \"" + ValidationErrors.clip(key) + "\" must be a name of letters, digits, '-', '_' or '.', 63 at"
                             + " most, with an optional domain and '/' before it");
         }
     }

@@ -9,17 +9,17 @@ import java.util.regex.PatternSyntaxException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Which URIs are fetched by whom: {@code serving.kserve.io/v1alpha1 ClusterStorageContainer}. Immutable as long as nobody
- * changes the tree.
+ * KServe's {@code serving.kserve.io/v1alpha1 ClusterStorageContainer}: the container that downloads URIs of certain
+ * formats. Immutable as long as the JSON tree is not modified.
  *
- * @param metadata who it is
- * @param container what fetches
- * @param supportedUriFormats what it fetches
+ * @param metadata name, labels and annotations
+ * @param container the container that downloads
+ * @param supportedUriFormats the URIs that it supports
  * @param workloadType {@code initContainer} or {@code localModelDownloadJob}
- * @param supportsMultiModelDownload whether it takes several URIs at once
- * @param disabled whether it is never used
+ * @param supportsMultiModelDownload whether it accepts several URIs at once
+ * @param disabled whether it is excluded from selection
  */
-public record StorageContainer(
+public record ClusterStorageContainer(
         ObjectMeta metadata,
         Container container,
         List<UriFormat> supportedUriFormats,
@@ -32,11 +32,11 @@ public record StorageContainer(
      *
      * @throws io.nereid.base.ServingException INVALID_ARGUMENT for a value of a wrong type
      */
-    public static StorageContainer read(ObjectNode resource) {
-        Fields fields = Fields.of(resource);
-        Fields spec = fields.object("spec");
-        Fields container = spec.object("container");
-        return new StorageContainer(
+    public static ClusterStorageContainer read(ObjectNode resource) {
+        FieldReader fields = FieldReader.of(resource);
+        FieldReader spec = fields.object("spec");
+        FieldReader container = spec.object("container");
+        return new ClusterStorageContainer(
                 ObjectMeta.read(resource),
                 Container.read(container.tree(), container.path()),
                 spec.list("supportedUriFormats", UriFormat::read),
@@ -45,16 +45,19 @@ public record StorageContainer(
                 fields.flag("disabled", false));
     }
 
-    /** Whether it fetches this URI. A disabled one does not. */
+    /** Whether it supports this URI. A disabled container supports none. */
     public boolean supports(String uri) {
         return !disabled && supportedUriFormats.stream().anyMatch(format -> format.matches(uri));
     }
 
-    /** A prefix, or a regular expression that is found at the start of the URI. One of the two is not null. */
+    /**
+     * A prefix, or a regular expression that matches at the start of the URI. Admission requires exactly one of them; a
+     * prefix takes precedence.
+     */
     public record UriFormat(
             @Nullable String prefix, @Nullable String regex) {
         static UriFormat read(ObjectNode tree, String path) {
-            Fields fields = new Fields(tree, path);
+            FieldReader fields = new FieldReader(tree, path);
             return new UriFormat(fields.text("prefix"), fields.text("regex"));
         }
 
@@ -68,7 +71,7 @@ public record StorageContainer(
             try {
                 return Pattern.compile(regex).matcher(uri).lookingAt();
             } catch (PatternSyntaxException e) {
-                return false; // admission refuses those
+                return false; // admission rejects invalid expressions
             }
         }
     }

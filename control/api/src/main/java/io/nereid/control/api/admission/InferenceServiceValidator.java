@@ -1,8 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.Container;
+import io.nereid.control.api.FieldReader;
+import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.ArtExplainer;
 import io.nereid.control.api.InferenceService.BuiltInExplainer;
 import io.nereid.control.api.InferenceService.BuiltInTransformer;
@@ -14,7 +17,13 @@ import io.nereid.control.api.InferenceService.LoggerSpec;
 import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
 import io.nereid.control.api.InferenceService.TransformerSpec;
-import io.nereid.control.api.ServiceConfig.DeploymentMode;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.InferenceServiceConfig.DeploymentMode;
+import io.nereid.control.api.InferenceServiceDefaulter;
+import io.nereid.control.api.PodSpec;
+import io.nereid.control.api.ResourceSchemas;
+import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -23,34 +32,34 @@ import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** What an InferenceService must be like. Confined to one admission. */
-final class ServiceRules {
+/** Validates an InferenceService as KServe's validating webhook does. Confined to one admission. */
+final class InferenceServiceValidator {
     private static final Pattern CLASS_NAME =
             Pattern.compile("[\\p{L}_$][\\p{L}\\p{N}_$]*(\\.[\\p{L}_$][\\p{L}\\p{N}_$]*)*");
 
     private static final Pattern RESOURCE_ID = Pattern.compile("kbs:///[^/\\s]+/[^/\\s]+/[^/\\s]+");
 
     private final Admission.Surroundings surroundings;
-    private final Problems problems;
-    private final StorageRules storage;
+    private final ValidationErrors problems;
+    private final StorageValidator storage;
 
-    ServiceRules(Admission.Surroundings surroundings, Problems problems) {
+    InferenceServiceValidator(Admission.Surroundings surroundings, ValidationErrors problems) {
         this.surroundings = surroundings;
         this.problems = problems;
-        this.storage = new StorageRules(surroundings.storageContainers(), problems);
+        this.storage = new StorageValidator(surroundings.storageContainers(), problems);
     }
 
     void check(ObjectNode resource, @Nullable ObjectNode old) {
         InferenceService service = InferenceService.read(resource);
-        ServiceConfig config = surroundings.config(service.metadata().namespace());
+        InferenceServiceConfig config = surroundings.config(service.metadata().namespace());
         DeploymentMode mode = mode(service, old, config);
-        ScalingRules scaling = new ScalingRules(service.metadata().annotations(), mode, problems);
+        ScalingValidator scaling = new ScalingValidator(service.metadata().annotations(), mode, problems);
         scaling.service();
-        LoggerRules.annotations("metadata.annotations", service.metadata().annotations(), problems);
+        LoggerValidator.annotations("metadata.annotations", service.metadata().annotations(), problems);
 
         PredictorSpec predictor = service.predictor();
         predictor("spec.predictor", predictor, scaling);
-        new WorkerRules(problems, config, service.metadata()).predictor("spec.predictor", predictor);
+        new WorkerSpecValidator(problems, config, service.metadata()).predictor("spec.predictor", predictor);
         TransformerSpec transformer = service.transformer();
         if (transformer != null) {
             String path = "spec.transformer";
@@ -80,13 +89,16 @@ final class ServiceRules {
         }
     }
 
-    /** The mode in the status goes before the annotation, and that before the configuration. */
-    private DeploymentMode mode(InferenceService service, @Nullable ObjectNode old, ServiceConfig config) {
-        String written = service.metadata().annotation(ServiceDefaults.MODE_ANNOTATION);
+    /**
+     * The deployment mode: that of the status, else of the annotation, else of the configuration. The mode of a running
+     * service cannot be changed.
+     */
+    private DeploymentMode mode(InferenceService service, @Nullable ObjectNode old, InferenceServiceConfig config) {
+        String written = service.metadata().annotation(InferenceServiceDefaulter.MODE_ANNOTATION);
         DeploymentMode mode = written == null || written.isEmpty() ? null : DeploymentMode.of(written);
-        String path = "metadata.annotations." + ServiceDefaults.MODE_ANNOTATION;
+        String path = "metadata.annotations." + InferenceServiceDefaulter.MODE_ANNOTATION;
         if (written != null && !written.isEmpty() && mode == null) {
-            problems.add(path, Schema.unknownValue(written, List.of("Knative", "Standard", "ModelMesh")));
+            problems.add(path, ValidationErrors.unknownValue(written, List.of("Knative", "Standard", "ModelMesh")));
         }
         DeploymentMode running = old == null
                 ? null
@@ -106,13 +118,13 @@ final class ServiceRules {
         return mode != null ? mode : config.deploy().defaultDeploymentMode();
     }
 
-    private void predictor(String path, PredictorSpec predictor, ScalingRules scaling) {
+    private void predictor(String path, PredictorSpec predictor, ScalingValidator scaling) {
         if (predictor.name() != null && !predictor.name().isEmpty()) {
-            MetaRules.serviceName(path + ".name", predictor.name(), problems);
+            ObjectMetaValidator.serviceName(path + ".name", predictor.name(), problems);
         }
         List<String> implementations = new ArrayList<>();
-        Fields fields = new Fields(predictor.pod().tree(), path);
-        Schemas.FRAMEWORKS.stream().filter(fields::has).forEach(implementations::add);
+        FieldReader fields = new FieldReader(predictor.pod().tree(), path);
+        ResourceSchemas.FRAMEWORKS.stream().filter(fields::has).forEach(implementations::add);
         ModelSpec model = predictor.model();
         if (model != null) {
             implementations.add("model");
@@ -127,8 +139,8 @@ final class ServiceRules {
             problems.add(
                     path,
                     pod.containers().isEmpty()
-                            ? "serves nothing; expected model, or one of " + String.join(", ", Schemas.FRAMEWORKS)
-                                    + ", or containers"
+                            ? "serves nothing; expected model, or one of "
+                                    + String.join(", ", ResourceSchemas.FRAMEWORKS) + ", or containers"
                             : "has a transformer-container, but neither a model nor a container that serves one");
         }
         if (model != null) {
@@ -139,7 +151,7 @@ final class ServiceRules {
             if (protocol != null && !protocol.equals("v1") && !protocol.equals("v2")) {
                 problems.add(
                         path + ".containers",
-                        "the variable PROTOCOL must be v1 or v2, found \"" + Schema.clip(protocol) + "\"");
+                        "the variable PROTOCOL must be v1 or v2, found \"" + ValidationErrors.clip(protocol) + "\"");
             }
         }
         Container transformer = pod.container(InferenceService.TRANSFORMER_CONTAINER);
@@ -173,7 +185,7 @@ final class ServiceRules {
             if (id != null && !id.isEmpty() && !RESOURCE_ID.matcher(id).matches()) {
                 problems.add(
                         at + ".confidential.resourceId",
-                        "expected kbs:///repository/type/tag, found \"" + Schema.clip(id) + "\"");
+                        "expected kbs:///repository/type/tag, found \"" + ValidationErrors.clip(id) + "\"");
             }
         }
     }
@@ -182,22 +194,22 @@ final class ServiceRules {
         storage.uri(path + ".storageUri", transformer.storageUri(), container);
         String name = transformer.className();
         if (name != null && !CLASS_NAME.matcher(name).matches()) {
-            problems.add(path + ".class", "expected the name of a class, found \"" + Schema.clip(name) + "\"");
+            problems.add(path + ".class", "expected the name of a class, found \"" + ValidationErrors.clip(name) + "\"");
         }
         String file = transformer.file();
         if (file == null) {
             return;
         }
         if (!file.endsWith(".jar") && !file.endsWith(".py")) {
-            problems.add(path + ".file", "expected a .jar or .py file, found \"" + Schema.clip(file) + "\"");
+            problems.add(path + ".file", "expected a .jar or .py file, found \"" + ValidationErrors.clip(file) + "\"");
         } else if (file.startsWith("/") || List.of(file.split("/")).contains("..")) {
             problems.add(
                     path + ".file",
-                    "expected a path below storageUri such as transformer.py, found \"" + Schema.clip(file) + "\"");
+                    "expected a path below storageUri such as transformer.py, found \"" + ValidationErrors.clip(file) + "\"");
         }
     }
 
-    private void explainer(String path, ExplainerSpec explainer, ScalingRules scaling) {
+    private void explainer(String path, ExplainerSpec explainer, ScalingValidator scaling) {
         List<String> implementations = new ArrayList<>();
         ArtExplainer art = explainer.art();
         if (art != null) {
@@ -231,22 +243,22 @@ final class ServiceRules {
         component(path, explainer.extension(), explainer.pod(), scaling);
     }
 
-    private void component(String path, ComponentExtensionSpec spec, PodSpec pod, ScalingRules scaling) {
+    private void component(String path, ComponentExtensionSpec spec, PodSpec pod, ScalingValidator scaling) {
         scaling.component(path, spec);
         pod(path, pod);
-        MetaRules.labels(path + ".labels", spec.labels(), problems);
-        MetaRules.annotations(path + ".annotations", spec.annotations(), problems);
-        LoggerRules.annotations(path + ".annotations", spec.annotations(), problems);
+        ObjectMetaValidator.labels(path + ".labels", spec.labels(), problems);
+        ObjectMetaValidator.annotations(path + ".annotations", spec.annotations(), problems);
+        LoggerValidator.annotations(path + ".annotations", spec.annotations(), problems);
         Long percent = spec.canaryTrafficPercent();
         if (percent != null && (percent < 0 || percent > 100)) {
-            problems.add(path + ".canaryTrafficPercent", percent + " is no percentage from 0 to 100");
+            problems.add(path + ".canaryTrafficPercent", percent + " is not a percentage from 0 to 100");
         }
         if (spec.timeout() != null && spec.timeout() < 0) {
             problems.add(path + ".timeout", spec.timeout() + " is less than 0");
         }
         LoggerSpec logger = spec.logger();
         if (logger != null) {
-            LoggerRules.logger(path + ".logger", logger, problems);
+            LoggerValidator.logger(path + ".logger", logger, problems);
         }
         if (spec.batcher() != null) {
             atLeast(path + ".batcher.maxBatchSize", spec.batcher().maxBatchSize(), 1);
@@ -268,7 +280,7 @@ final class ServiceRules {
             if (one.name().isEmpty()) {
                 problems.add(at + ".name", "missing; it must be given");
             } else if (!names.add(one.name())) {
-                problems.add(at + ".name", "\"" + Schema.clip(one.name()) + "\" is another container's name as well");
+                problems.add(at + ".name", "\"" + ValidationErrors.clip(one.name()) + "\" is another container's name as well");
             }
             noPythonPath(at, one);
         }
@@ -278,7 +290,7 @@ final class ServiceRules {
         noPythonPath(path, container, problems);
     }
 
-    static void noPythonPath(String path, Container container, Problems problems) {
+    static void noPythonPath(String path, Container container, ValidationErrors problems) {
         for (int i = 0; i < container.env().size(); i++) {
             if (container.env().get(i).name().equals("PYTHONPATH")) {
                 problems.add(path + ".env[" + i + "]", "the variable PYTHONPATH must not be set");
@@ -286,7 +298,7 @@ final class ServiceRules {
         }
     }
 
-    private void canaries(InferenceService service, DeploymentMode mode, ScalingRules scaling) {
+    private void canaries(InferenceService service, DeploymentMode mode, ScalingValidator scaling) {
         if (service.canary().isEmpty()) {
             return;
         }
@@ -294,7 +306,7 @@ final class ServiceRules {
             problems.add(
                     "spec.canary",
                     "only for the deployment mode Standard; annotate the service with "
-                            + ServiceDefaults.MODE_ANNOTATION
+                            + InferenceServiceDefaulter.MODE_ANNOTATION
                             + ": Standard, or give the predictor a canaryTrafficPercent");
         }
         ModelSpec stableModel = service.predictor().model();
@@ -317,13 +329,13 @@ final class ServiceRules {
             } else if (!names.add(predictor.name())) {
                 problems.add(
                         path + ".predictor.name",
-                        "\"" + Schema.clip(predictor.name()) + "\" is another predictor's name as well");
+                        "\"" + ValidationErrors.clip(predictor.name()) + "\" is another predictor's name as well");
             }
             if (canary.trafficPercent() < 0 || canary.trafficPercent() > 100) {
-                problems.add(path + ".trafficPercent", canary.trafficPercent() + " is no percentage from 0 to 100");
+                problems.add(path + ".trafficPercent", canary.trafficPercent() + " is not a percentage from 0 to 100");
             }
             total += canary.trafficPercent();
-            Fields fields = new Fields(predictor.pod().tree(), path + ".predictor");
+            FieldReader fields = new FieldReader(predictor.pod().tree(), path + ".predictor");
             for (String field : List.of("workerSpec", "maxReplicas", "scaleTarget", "scaleMetric", "autoScaling")) {
                 if (fields.has(field)) {
                     problems.add(fields.at(field), "a canary cannot have it; the predictor beside it decides");
@@ -353,7 +365,7 @@ final class ServiceRules {
         if (!before.equals(after) && sources(old.predictor()).equals(sources(service.predictor()))) {
             problems.add(
                     "spec.predictor.name",
-                    "changes from \"" + Schema.clip(before) + "\" to \"" + Schema.clip(after)
+                    "changes from \"" + ValidationErrors.clip(before) + "\" to \"" + ValidationErrors.clip(after)
                             + "\" while storageUri stays; a new name goes with a new model, as when a canary is promoted");
         }
     }

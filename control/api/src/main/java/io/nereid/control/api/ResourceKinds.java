@@ -4,25 +4,25 @@ package io.nereid.control.api;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
-import io.nereid.control.api.Kind.Column;
+import io.nereid.control.api.ResourceKind.Column;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** The kinds of resources there are. Immutable. */
-public final class Kinds {
-    /** KServe's group. */
+/** The kinds of resources that this server knows, and lookups among them. Immutable. */
+public final class ResourceKinds {
+    /** KServe's API group. */
     public static final String SERVING = "serving.kserve.io";
 
     private static final String LANGUAGE_MODELS =
-            "large language models are not served by this kind here; use an InferenceService with containers that have a"
-                    + " command";
+            "this server does not support this kind for large language models; use an InferenceService with containers"
+                    + " that have a command";
 
     private static final String CACHE =
-            "models are kept in one cache for all services by themselves; leave this resource out";
+            "the server caches models for all services automatically; leave this resource out";
 
-    /** A served model. */
-    public static final Kind INFERENCE_SERVICE = new Kind(
+    /** {@link InferenceService}. */
+    public static final ResourceKind INFERENCE_SERVICE = new ResourceKind(
             SERVING,
             "v1beta1",
             "InferenceService",
@@ -41,7 +41,7 @@ public final class Kinds {
                     new Column(
                             "Prev",
                             "integer",
-                            "percent of the requests that go to the revision before",
+                            "percent of the requests that go to the previous revision",
                             0,
                             ".status.components.predictor.traffic[?(@.tag=='prev')].percent"),
                     new Column(
@@ -53,25 +53,25 @@ public final class Kinds {
                     new Column(
                             "PrevRolledoutRevision",
                             "string",
-                            "the revision that had all requests before",
+                            "the last revision that received all requests",
                             0,
                             ".status.components.predictor.traffic[?(@.tag=='prev')].revisionName"),
                     new Column(
                             "LatestReadyRevision",
                             "string",
-                            "the newest revision that answers",
+                            "the newest revision that is ready",
                             0,
                             ".status.components.predictor.traffic[?(@.latestRevision==true)].revisionName"),
                     age()));
 
-    /** How models are run, for one namespace. */
-    public static final Kind SERVING_RUNTIME = runtime("ServingRuntime", true);
+    /** {@link ServingRuntime} of one namespace. */
+    public static final ResourceKind SERVING_RUNTIME = runtime("ServingRuntime", true);
 
-    /** How models are run, for all namespaces. */
-    public static final Kind CLUSTER_SERVING_RUNTIME = runtime("ClusterServingRuntime", false);
+    /** {@link ServingRuntime} for all namespaces. */
+    public static final ResourceKind CLUSTER_SERVING_RUNTIME = runtime("ClusterServingRuntime", false);
 
-    /** Services that work together. */
-    public static final Kind INFERENCE_GRAPH = new Kind(
+    /** {@link InferenceGraph}. */
+    public static final ResourceKind INFERENCE_GRAPH = new ResourceKind(
             SERVING,
             "v1alpha1",
             "InferenceGraph",
@@ -89,8 +89,8 @@ public final class Kinds {
                             ".status.conditions[?(@.type=='Ready')].status"),
                     age()));
 
-    /** Who fetches which URIs. */
-    public static final Kind CLUSTER_STORAGE_CONTAINER = new Kind(
+    /** {@link ClusterStorageContainer}. */
+    public static final ResourceKind CLUSTER_STORAGE_CONTAINER = new ResourceKind(
             SERVING,
             "v1alpha1",
             "ClusterStorageContainer",
@@ -100,43 +100,43 @@ public final class Kinds {
             false,
             List.of(age()));
 
-    /** Credentials. */
-    public static final Kind SECRET = core(
+    /** Kubernetes' Secret: credentials. */
+    public static final ResourceKind SECRET = core(
             "Secret",
             "secrets",
             List.of(),
             true,
-            List.of(new Column("Type", "string", "what it is for", 0, ".type"), age()));
+            List.of(new Column("Type", "string", "the type of the data", 0, ".type"), age()));
 
-    /** Settings. */
-    public static final Kind CONFIG_MAP = core("ConfigMap", "configmaps", List.of("cm"), true, List.of(age()));
+    /** Kubernetes' ConfigMap: settings. */
+    public static final ResourceKind CONFIG_MAP = core("ConfigMap", "configmaps", List.of("cm"), true, List.of(age()));
 
-    /** Whose credentials a service uses. */
-    public static final Kind SERVICE_ACCOUNT =
+    /** Kubernetes' ServiceAccount: names the secrets that a service uses. */
+    public static final ResourceKind SERVICE_ACCOUNT =
             core("ServiceAccount", "serviceaccounts", List.of("sa"), true, List.of(age()));
 
-    /** A space of names. */
-    public static final Kind NAMESPACE = core(
+    /** Kubernetes' Namespace. */
+    public static final ResourceKind NAMESPACE = core(
             "Namespace",
             "namespaces",
             List.of("ns"),
             false,
-            List.of(new Column("Status", "string", "its phase", 0, ".status.phase"), age()));
+            List.of(new Column("Status", "string", "the phase", 0, ".status.phase"), age()));
 
-    /** Something that happened. */
-    public static final Kind EVENT = core(
+    /** Kubernetes' Event: an occurrence that concerns another resource. */
+    public static final ResourceKind EVENT = core(
             "Event",
             "events",
             List.of("ev"),
             true,
             List.of(
-                    new Column("Last Seen", "date", "when it was last seen", 0, ".lastTimestamp"),
+                    new Column("Last Seen", "date", "the time of the last occurrence", 0, ".lastTimestamp"),
                     new Column("Type", "string", "Normal or Warning", 0, ".type"),
-                    new Column("Reason", "string", "in one word", 0, ".reason"),
-                    new Column("Object", "string", "what it is about", 0, ".involvedObject.name"),
-                    new Column("Message", "string", "for people", 0, ".message")));
+                    new Column("Reason", "string", "the reason as one word", 0, ".reason"),
+                    new Column("Object", "string", "the resource that it concerns", 0, ".involvedObject.name"),
+                    new Column("Message", "string", "a description of the event", 0, ".message")));
 
-    private static final List<Kind> ALL = List.of(
+    private static final List<ResourceKind> ALL = List.of(
             INFERENCE_SERVICE,
             SERVING_RUNTIME,
             CLUSTER_SERVING_RUNTIME,
@@ -148,8 +148,8 @@ public final class Kinds {
             SERVICE_ACCOUNT,
             EVENT);
 
-    /** Kinds of KServe that are not here, and what to do instead. */
-    private static final Map<String, String> ELSEWHERE = Map.ofEntries(
+    /** KServe's kinds that this server does not support, and what to do instead. */
+    private static final Map<String, String> UNSUPPORTED = Map.ofEntries(
             Map.entry(
                     "TrainedModel",
                     "give every model an InferenceService of its own, or put the models into one"
@@ -162,27 +162,28 @@ public final class Kinds {
             Map.entry("LocalModelNode", CACHE),
             Map.entry("Predictor", "write an InferenceService, which takes the same model"));
 
-    private Kinds() {}
+    private ResourceKinds() {}
 
     /**
-     * The kind that a resource names.
+     * The kind of a resource, by its {@code apiVersion} and {@code kind}.
      *
-     * @throws ServingException INVALID_ARGUMENT with what to do instead when there is no such kind here
+     * @throws ServingException INVALID_ARGUMENT for an unknown kind; the message contains what to do instead
      */
-    public static Kind of(ObjectNode resource) {
+    public static ResourceKind of(ObjectNode resource) {
         String apiVersion = resource.path("apiVersion").asText("");
         String name = resource.path("kind").asText("");
         if (apiVersion.isEmpty() || name.isEmpty()) {
             throw ServingException.invalidArgument(
-                    "no resource: " + (name.isEmpty() ? "kind" : "apiVersion") + " is missing",
-                    "a resource begins with apiVersion and kind, such as serving.kserve.io/v1beta1 and InferenceService");
+                    "not a resource: " + (name.isEmpty() ? "kind" : "apiVersion") + " is missing",
+                    "a resource begins with apiVersion and kind, such as serving.kserve.io/v1beta1 and"
+                            + " InferenceService");
         }
-        Kind kind = byKind(apiVersion, name);
+        ResourceKind kind = byKind(apiVersion, name);
         if (kind != null) {
             return kind;
         }
-        String shown = Schema.clip(apiVersion) + " " + Schema.clip(name);
-        for (Kind one : ALL) {
+        String shown = Problems.clip(apiVersion) + " " + Problems.clip(name);
+        for (ResourceKind one : ALL) {
             boolean known = one.kind().equals(name);
             boolean family = apiVersion.startsWith(SERVING + "/")
                     || apiVersion.startsWith("serving.kubeflow.org/")
@@ -193,32 +194,32 @@ public final class Kinds {
             }
         }
         if (apiVersion.startsWith(SERVING + "/")) {
-            String instead = ELSEWHERE.get(name);
+            String instead = UNSUPPORTED.get(name);
             List<String> names = ALL.stream()
                     .filter(one -> one.group().equals(SERVING))
-                    .map(Kind::kind)
+                    .map(ResourceKind::kind)
                     .toList();
             throw ServingException.invalidArgument(
                     "there is no " + shown + " here",
                     instead != null
                             ? instead
-                            : "known are " + String.join(", ", names) + Schema.didYouMean(name, names));
+                            : "known are " + String.join(", ", names) + Problems.didYouMean(name, names));
         }
-        List<String> names = ALL.stream().map(Kind::kind).toList();
+        List<String> names = ALL.stream().map(ResourceKind::kind).toList();
         throw ServingException.invalidArgument(
                 "there is no " + shown + " here",
                 "this server keeps " + String.join(", ", names) + "; the rest is for a cluster"
-                        + Schema.didYouMean(name, names));
+                        + Problems.didYouMean(name, names));
     }
 
     /** All kinds. */
-    public static List<Kind> all() {
+    public static List<ResourceKind> all() {
         return ALL;
     }
 
     /** The kind with this plural in the group, or null. */
-    public static @Nullable Kind byPlural(String group, String plural) {
-        for (Kind kind : ALL) {
+    public static @Nullable ResourceKind byPlural(String group, String plural) {
+        for (ResourceKind kind : ALL) {
             if (kind.group().equals(group) && kind.plural().equals(plural)) {
                 return kind;
             }
@@ -226,9 +227,9 @@ public final class Kinds {
         return null;
     }
 
-    /** The kind that a resource names, or null. */
-    public static @Nullable Kind byKind(String apiVersion, String kind) {
-        for (Kind one : ALL) {
+    /** The kind of this {@code apiVersion} and {@code kind}, or null. */
+    public static @Nullable ResourceKind byKind(String apiVersion, String kind) {
+        for (ResourceKind one : ALL) {
             if (one.apiVersion().equals(apiVersion) && one.kind().equals(kind)) {
                 return one;
             }
@@ -236,9 +237,9 @@ public final class Kinds {
         return null;
     }
 
-    private static Kind runtime(String kind, boolean namespaced) {
+    private static ResourceKind runtime(String kind, boolean namespaced) {
         String lower = kind.toLowerCase(java.util.Locale.ROOT);
-        return new Kind(
+        return new ResourceKind(
                 SERVING,
                 "v1alpha1",
                 kind,
@@ -247,24 +248,24 @@ public final class Kinds {
                 List.of(),
                 namespaced,
                 List.of(
-                        new Column("Disabled", "boolean", "whether it is never chosen", 0, ".spec.disabled"),
+                        new Column("Disabled", "boolean", "excluded from selection", 0, ".spec.disabled"),
                         new Column(
                                 "ModelType",
                                 "string",
-                                "the formats that it runs",
+                                "the model formats that it serves",
                                 0,
                                 ".spec.supportedModelFormats[*].name"),
-                        new Column("Containers", "string", "its containers", 0, ".spec.containers[*].name"),
+                        new Column("Containers", "string", "names of the containers", 0, ".spec.containers[*].name"),
                         age()));
     }
 
-    private static Kind core(
+    private static ResourceKind core(
             String kind, String plural, List<String> shortNames, boolean namespaced, List<Column> columns) {
-        return new Kind(
+        return new ResourceKind(
                 "", "v1", kind, plural, kind.toLowerCase(java.util.Locale.ROOT), shortNames, namespaced, columns);
     }
 
     private static Column age() {
-        return new Column("Age", "date", "since when it is there", 0, ".metadata.creationTimestamp");
+        return new Column("Age", "date", "the time of creation", 0, ".metadata.creationTimestamp");
     }
 }

@@ -1,11 +1,14 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
 import io.nereid.control.api.InferenceService.AutoScaling;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.Metric;
-import io.nereid.control.api.ServiceConfig.DeploymentMode;
+import io.nereid.control.api.InferenceServiceConfig.DeploymentMode;
+import io.nereid.control.api.Quantity;
+import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.math.BigDecimal;
 import java.util.HashMap;
 import java.util.List;
@@ -14,8 +17,11 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** How many replicas there may be, and by what. Confined to one admission. */
-final class ScalingRules {
+/**
+ * Validates the scaling of components: numbers of replicas, metrics, targets, and the annotations of Knative's
+ * autoscaler. Confined to one admission.
+ */
+final class ScalingValidator {
     static final String CLASS_ANNOTATION = "serving.kserve.io/autoscalerClass";
     private static final String METRICS_ANNOTATION = "serving.kserve.io/metrics";
     private static final String TARGET_ANNOTATION = "serving.kserve.io/targetUtilizationPercentage";
@@ -31,24 +37,24 @@ final class ScalingRules {
 
     private final Map<String, String> annotations;
     private final DeploymentMode mode;
-    private final Problems problems;
+    private final ValidationErrors problems;
 
-    ScalingRules(Map<String, String> annotations, DeploymentMode mode, Problems problems) {
+    ScalingValidator(Map<String, String> annotations, DeploymentMode mode, ValidationErrors problems) {
         this.annotations = annotations;
         this.mode = mode;
         this.problems = problems;
     }
 
-    /** The service's own annotations. */
+    /** Validates the service's own annotations. */
     void service() {
         String path = "metadata.annotations.";
         String autoscaler = annotations.get(CLASS_ANNOTATION);
         if (autoscaler != null && !CLASSES.contains(autoscaler)) {
-            problems.add(path + CLASS_ANNOTATION, Schema.unknownValue(autoscaler, CLASSES));
+            problems.add(path + CLASS_ANNOTATION, ValidationErrors.unknownValue(autoscaler, CLASSES));
         }
         String metric = annotations.get(METRICS_ANNOTATION);
         if (metric != null && "hpa".equals(autoscaler) && !POD_METRICS.contains(metric)) {
-            problems.add(path + METRICS_ANNOTATION, Schema.unknownValue(metric, POD_METRICS));
+            problems.add(path + METRICS_ANNOTATION, ValidationErrors.unknownValue(metric, POD_METRICS));
         }
         if (annotations.containsKey(TARGET_ANNOTATION)) {
             number(path + TARGET_ANNOTATION, annotations.get(TARGET_ANNOTATION), "1", "100", true);
@@ -56,7 +62,7 @@ final class ScalingRules {
         knative(path, annotations);
     }
 
-    /** One component. */
+    /** Validates one component; its annotations override those of the service. */
     void component(String path, ComponentExtensionSpec spec) {
         knative(path + ".annotations.", spec.annotations());
         int min = spec.minReplicas() == null ? 1 : spec.minReplicas();
@@ -91,29 +97,29 @@ final class ScalingRules {
         }
     }
 
-    /** Knative's scaling by requests. */
+    /** Validates Knative's request-based scaling. */
     private void requests(String path, ComponentExtensionSpec spec) {
         String metric = spec.scaleMetric();
         if (metric != null && !KNATIVE_METRICS.contains(metric)) {
             problems.add(
                     path + ".scaleMetric",
-                    Schema.unknownValue(metric, KNATIVE_METRICS) + ", the metrics of the deployment mode Knative");
+                    ValidationErrors.unknownValue(metric, KNATIVE_METRICS) + ", the metrics of the deployment mode Knative");
         }
         if (spec.scaleTarget() != null && spec.scaleTarget() < 1) {
             problems.add(path + ".scaleTarget", spec.scaleTarget() + " is less than 1");
         }
     }
 
-    /** The horizontal pod autoscaler. */
+    /** Validates the settings of the horizontal pod autoscaler. */
     private void pods(String path, ComponentExtensionSpec spec) {
         String metric = spec.scaleMetric() == null ? "cpu" : spec.scaleMetric();
         Integer target = spec.scaleTarget();
         if (!POD_METRICS.contains(metric)) {
             problems.add(
                     path + ".scaleMetric",
-                    Schema.unknownValue(metric, POD_METRICS) + ", the metrics of the autoscaler class hpa");
+                    ValidationErrors.unknownValue(metric, POD_METRICS) + ", the metrics of the autoscaler class hpa");
         } else if (target != null && metric.equals("cpu") && (target < 1 || target > 100)) {
-            problems.add(path + ".scaleTarget", target + " is no percentage of cpu from 1 to 100");
+            problems.add(path + ".scaleTarget", target + " is not a percentage of cpu from 1 to 100");
         } else if (target != null && target < 1) {
             problems.add(path + ".scaleTarget", target + " is less than 1");
         }
@@ -179,7 +185,7 @@ final class ScalingRules {
         }
         Integer utilization = metric.averageUtilization();
         if (utilization != null && (utilization < 1 || utilization > 100)) {
-            problems.add(target + ".averageUtilization", utilization + " is no percentage from 1 to 100");
+            problems.add(target + ".averageUtilization", utilization + " is not a percentage from 1 to 100");
         }
         if (metric.resource().equals("memory")
                 && metric.averageValue() != null
@@ -194,7 +200,7 @@ final class ScalingRules {
         }
     }
 
-    /** The annotations of Knative's autoscaler, which it refuses itself when they are out of bounds. */
+    /** Validates the annotations of Knative's autoscaler with the bounds of Knative's own webhook. */
     private void knative(String path, Map<String, String> all) {
         all.forEach((key, value) -> {
             if (!key.startsWith(KNATIVE)) {
@@ -205,7 +211,7 @@ final class ScalingRules {
                 case "class" -> {
                     List<String> classes = List.of("kpa.autoscaling.knative.dev", KNATIVE_HPA);
                     if (!classes.contains(value)) {
-                        problems.add(at, Schema.unknownValue(value, classes));
+                        problems.add(at, ValidationErrors.unknownValue(value, classes));
                     }
                 }
                 case "min-scale", "minScale", "max-scale", "maxScale", "initial-scale", "initialScale" ->
@@ -226,7 +232,7 @@ final class ScalingRules {
                 case "metric-aggregation-algorithm" -> {
                     List<String> known = List.of("linear", "weighted-exponential");
                     if (!known.contains(value)) {
-                        problems.add(at, Schema.unknownValue(value, known));
+                        problems.add(at, ValidationErrors.unknownValue(value, known));
                     }
                 }
                 default -> {} // metric may be any name; others are kept
@@ -247,7 +253,7 @@ final class ScalingRules {
             problems.add(
                     path,
                     "expected " + kind + " from " + from + " to " + to + ", found \""
-                            + Schema.clip(String.valueOf(text)) + "\"");
+                            + ValidationErrors.clip(String.valueOf(text)) + "\"");
         }
     }
 
@@ -263,7 +269,7 @@ final class ScalingRules {
             problems.add(
                     path,
                     "expected a duration such as 90s or 1m30s, from " + from + "s to " + to / 3600 + "h, found \""
-                            + Schema.clip(text) + "\"");
+                            + ValidationErrors.clip(text) + "\"");
         }
     }
 

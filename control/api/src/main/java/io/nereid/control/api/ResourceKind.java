@@ -5,18 +5,18 @@ package io.nereid.control.api;
 import java.util.List;
 
 /**
- * A kind of resources. Immutable.
+ * A kind of resources, with what discovery reports about it. Immutable.
  *
- * @param group such as {@code serving.kserve.io}; empty for Kubernetes' core
+ * @param group such as {@code serving.kserve.io}; empty for Kubernetes' core group
  * @param version such as {@code v1beta1}
  * @param kind such as {@code InferenceService}
- * @param plural as in paths
- * @param singular lower case
- * @param shortNames as {@code kubectl} takes them
+ * @param plural the plural in paths, such as {@code inferenceservices}
+ * @param singular the singular in lower case
+ * @param shortNames the short names that {@code kubectl} accepts
  * @param namespaced whether its resources belong to namespaces
- * @param columns what is printed of one, after its name
+ * @param columns the printer columns after the name
  */
-public record Kind(
+public record ResourceKind(
         String group,
         String version,
         String kind,
@@ -26,32 +26,32 @@ public record Kind(
         boolean namespaced,
         List<Column> columns) {
 
-    /** Group and version as a resource names them. */
+    /** Group and version as in a resource's {@code apiVersion} field. */
     public String apiVersion() {
         return group.isEmpty() ? version : group + "/" + version;
     }
 
-    /** Whether the status is changed by itself, under {@code /status}. */
+    /** Whether the kind has the status subresource, which is updated under {@code /status}. */
     public boolean hasStatus() {
-        return group.equals(Kinds.SERVING)
+        return group.equals(ResourceKinds.SERVING)
                 && (kind.equals("InferenceService")
                         || kind.equals("InferenceGraph")
                         || kind.endsWith("ServingRuntime"));
     }
 
-    /** The list's kind. */
+    /** The kind of a list of such resources, such as {@code InferenceServiceList}. */
     public String listKind() {
         return kind + "List";
     }
 
     /**
-     * A printed column.
+     * A printer column, as in Kubernetes' {@code additionalPrinterColumns}.
      *
      * @param name the heading
      * @param type {@code string}, {@code integer}, {@code boolean} or {@code date}
-     * @param description for people
-     * @param priority 0 for always, 1 for wide listings
-     * @param path a JSON path as in Kubernetes' printer columns, such as {@code .status.url}
+     * @param description a description of the value
+     * @param priority 0 for always, 1 for wide listings only
+     * @param path a JSONPath such as {@code .status.url}
      */
     public record Column(String name, String type, String description, int priority, String path) {}
 }

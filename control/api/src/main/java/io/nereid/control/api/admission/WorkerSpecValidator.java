@@ -1,24 +1,29 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
+import io.nereid.control.api.Container;
 import io.nereid.control.api.InferenceService.PredictorSpec;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.ObjectMeta;
 import io.nereid.control.api.PodSpec.WorkerSpec;
+import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** What models on several machines must be like. Confined to one admission. */
-final class WorkerRules {
+/** Validates the workerSpec of multi-node services and runtimes. Confined to one admission. */
+final class WorkerSpecValidator {
     private static final List<String> GPUS =
             List.of("nvidia.com/gpu", "amd.com/gpu", "intel.com/gpu", "habana.ai/gaudi");
 
-    private final Problems problems;
+    private final ValidationErrors problems;
     private final List<String> gpus;
     private final ObjectMeta metadata;
 
-    WorkerRules(Problems problems, ServiceConfig config, ObjectMeta metadata) {
+    WorkerSpecValidator(ValidationErrors problems, InferenceServiceConfig config, ObjectMeta metadata) {
         this.problems = problems;
         this.metadata = metadata;
         this.gpus = new ArrayList<>(GPUS);
@@ -45,17 +50,17 @@ final class WorkerRules {
                 problems.add(
                         path + ".model.storageUri",
                         "with a workerSpec, it must be given and begin with pvc:// or oci://, found "
-                                + (uri == null ? "nothing" : "\"" + Schema.clip(uri) + "\""));
+                                + (uri == null ? "nothing" : "\"" + ValidationErrors.clip(uri) + "\""));
             }
         }
-        if (!"none".equals(metadata.annotation(ScalingRules.CLASS_ANNOTATION))) {
+        if (!"none".equals(metadata.annotation(ScalingValidator.CLASS_ANNOTATION))) {
             problems.add(
-                    "metadata.annotations." + ScalingRules.CLASS_ANNOTATION,
+                    "metadata.annotations." + ScalingValidator.CLASS_ANNOTATION,
                     "must be none, because there is a workerSpec");
         }
     }
 
-    /** The workers of a service or of a runtime. */
+    /** Validates the workers of a service or of a runtime. */
     void workers(String path, WorkerSpec workers) {
         if (workers.pod().containers().size() > 1) {
             problems.add(
@@ -69,7 +74,7 @@ final class WorkerRules {
             String at = path + ".containers[" + i + "]";
             noSizes(at, one);
             gpus(at, one);
-            ServiceRules.noPythonPath(at, one, problems);
+            InferenceServiceValidator.noPythonPath(at, one, problems);
         }
     }
 
@@ -95,7 +100,7 @@ final class WorkerRules {
         for (Map<String, String> resources : all) {
             for (String name : resources.keySet()) {
                 if (name.contains("/") && !name.startsWith("hugepages-") && !gpus.contains(name)) {
-                    problems.add(path + ".resources", Schema.unknownValue(name, gpus));
+                    problems.add(path + ".resources", ValidationErrors.unknownValue(name, gpus));
                 }
             }
         }

@@ -2,26 +2,26 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.control.api;
 
-import static io.nereid.control.api.Schema.FLAG;
-import static io.nereid.control.api.Schema.INT;
-import static io.nereid.control.api.Schema.LONG;
-import static io.nereid.control.api.Schema.QUANTITY;
-import static io.nereid.control.api.Schema.TEXT;
-import static io.nereid.control.api.Schema.TEXTS;
-import static io.nereid.control.api.Schema.TEXT_LIST;
-import static io.nereid.control.api.Schema.TREE;
-import static io.nereid.control.api.Schema.list;
-import static io.nereid.control.api.Schema.map;
-import static io.nereid.control.api.Schema.object;
-import static io.nereid.control.api.Schema.oneOf;
+import static io.nereid.control.api.StructuralSchema.FLAG;
+import static io.nereid.control.api.StructuralSchema.INT;
+import static io.nereid.control.api.StructuralSchema.LONG;
+import static io.nereid.control.api.StructuralSchema.QUANTITY;
+import static io.nereid.control.api.StructuralSchema.TEXT;
+import static io.nereid.control.api.StructuralSchema.TEXTS;
+import static io.nereid.control.api.StructuralSchema.TEXT_LIST;
+import static io.nereid.control.api.StructuralSchema.TREE;
+import static io.nereid.control.api.StructuralSchema.list;
+import static io.nereid.control.api.StructuralSchema.map;
+import static io.nereid.control.api.StructuralSchema.object;
+import static io.nereid.control.api.StructuralSchema.oneOf;
 
-import io.nereid.control.api.Schema.Shape;
+import io.nereid.control.api.StructuralSchema.Shape;
 import java.util.List;
 
-/** The shapes of the resources. Immutable. */
-final class Schemas {
-    /** The blocks of single frameworks, which become {@code model}. */
-    static final List<String> FRAMEWORKS = List.of(
+/** The structural schemas of the kinds of resources. Immutable. */
+public final class ResourceSchemas {
+    /** The framework blocks of a predictor, which defaulting rewrites to {@code model}. */
+    public static final List<String> FRAMEWORKS = List.of(
             "sklearn",
             "xgboost",
             "tensorflow",
@@ -33,7 +33,7 @@ final class Schemas {
             "lightgbm",
             "paddle");
 
-    private static final Schema PROTOCOL = oneOf("v1", "v2", "grpc-v1", "grpc-v2");
+    private static final StructuralSchema PROTOCOL = oneOf("v1", "v2", "grpc-v1", "grpc-v2");
 
     private static final Shape STORAGE =
             object().with(TEXT, "path", "key", "schemaPath").with(TEXTS, "parameters");
@@ -101,10 +101,12 @@ final class Schemas {
             .with(TEXTS, "labels", "annotations")
             .with(
                     object().with(oneOf("RollingUpdate", "Recreate"), "type")
-                            .with(object().with(Schema.INT_OR_TEXT, "maxSurge", "maxUnavailable"), "rollingUpdate"),
+                            .with(
+                                    object().with(StructuralSchema.INT_OR_TEXT, "maxSurge", "maxUnavailable"),
+                                    "rollingUpdate"),
                     "deploymentStrategy");
 
-    private static final Schema STORAGE_URIS =
+    private static final StructuralSchema STORAGE_URIS =
             list(object().with(TEXT, "uri", "mountPath").required("uri"));
 
     private static final Shape WORKERS = PodSchemas.POD.with(INT, "pipelineParallelSize", "tensorParallelSize");
@@ -114,7 +116,7 @@ final class Schemas {
             .with(PROTOCOL, "protocolVersion")
             .with(STORAGE, "storage")
             .with(object().with(FLAG, "enabled").with(TEXT, "resourceId"), "confidential")
-            .hint("storageUris", "storageUris stands beside the model, in the predictor itself");
+            .hint("storageUris", "storageUris belongs beside the model, in the predictor itself");
 
     private static final Shape MODEL = FRAMEWORK
             .with(object().with(TEXT, "name", "version").required("name"), "modelFormat")
@@ -130,16 +132,16 @@ final class Schemas {
             .hint("container", "write containers, a list")
             .hint("replicas", "write minReplicas and maxReplicas")
             .hint("custom", "write the containers directly under the component")
-            .hint("storageUri", "storageUri stands in the model block");
+            .hint("storageUri", "storageUri belongs in the model block");
 
     private static final Shape PREDICTOR = COMPONENT
             .with(TEXT, "name")
             .with(MODEL, "model")
             .with(FRAMEWORK, FRAMEWORKS.toArray(String[]::new))
             .with(WORKERS, "workerSpec")
-            .hint("modelFormat", "modelFormat stands in the model block")
-            .hint("runtime", "runtime stands in the model block")
-            .hint("protocolVersion", "protocolVersion stands in the model block");
+            .hint("modelFormat", "modelFormat belongs in the model block")
+            .hint("runtime", "runtime belongs in the model block")
+            .hint("protocolVersion", "protocolVersion belongs in the model block");
 
     private static final Shape TRANSFORMER = COMPONENT
             .with(
@@ -147,7 +149,7 @@ final class Schemas {
                             .with(TEXTS, "config")
                             .required("storageUri"),
                     "nereid")
-            .hint("storageUri", "storageUri stands in the nereid block, or write storageUris beside containers");
+            .hint("storageUri", "storageUri belongs in the nereid block, or write storageUris beside containers");
 
     private static final String NO_EXPLAINER =
             " was removed from KServe's API; write nereid: {method: shap} for an explainer that comes with this server,"
@@ -180,8 +182,8 @@ final class Schemas {
                             "canary")
                     .required("predictor")
                     .hint("default", "this is KServe's v1alpha2; write predictor, transformer and explainer under spec")
-                    .hint("canaryTrafficPercent", "canaryTrafficPercent stands in the predictor")
-                    .hint("model", "model stands in the predictor"))
+                    .hint("canaryTrafficPercent", "canaryTrafficPercent belongs in the predictor")
+                    .hint("model", "model belongs in the predictor"))
             .with(TREE, "status");
 
     static final Shape SERVING_RUNTIME = resource(PodSchemas.POD
@@ -189,7 +191,7 @@ final class Schemas {
                     .with(
                             list(object().with(TEXT, "name", "version")
                                     .with(FLAG, "autoSelect")
-                                    .with(Schema.integer(1, Integer.MAX_VALUE), "priority")
+                                    .with(StructuralSchema.integer(1, Integer.MAX_VALUE), "priority")
                                     .required("name")),
                             "supportedModelFormats")
                     .with(list(PROTOCOL), "protocolVersions")
@@ -287,9 +289,9 @@ final class Schemas {
                     "reportingInstance")
             .with(INT, "count");
 
-    private Schemas() {}
+    private ResourceSchemas() {}
 
-    static Shape of(Kind kind) {
+    public static Shape of(ResourceKind kind) {
         return switch (kind.kind()) {
             case "InferenceService" -> INFERENCE_SERVICE;
             case "ServingRuntime", "ClusterServingRuntime" -> SERVING_RUNTIME;

@@ -1,11 +1,15 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.FieldReader;
+import io.nereid.control.api.InferenceGraph;
 import io.nereid.control.api.InferenceGraph.Node;
 import io.nereid.control.api.InferenceGraph.Step;
+import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -17,13 +21,15 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Stream;
 
-/** What an InferenceGraph must be like. Confined to one admission. */
-final class GraphRules {
+/**
+ * Validates an InferenceGraph: its nodes, their steps, and that they do not form a cycle. Confined to one admission.
+ */
+final class InferenceGraphValidator {
     private final Admission.Surroundings surroundings;
-    private final Problems problems;
+    private final ValidationErrors problems;
     private final List<String> warnings;
 
-    GraphRules(Admission.Surroundings surroundings, Problems problems, List<String> warnings) {
+    InferenceGraphValidator(Admission.Surroundings surroundings, ValidationErrors problems, List<String> warnings) {
         this.surroundings = surroundings;
         this.problems = problems;
         this.warnings = warnings;
@@ -54,10 +60,10 @@ final class GraphRules {
         if (client != null && client < 0) {
             problems.add("spec.routerTimeouts.serviceClient", client + " is less than 0");
         }
-        withoutEffect(Fields.of(resource).object("spec"));
+        withoutEffect(FieldReader.of(resource).object("spec"));
     }
 
-    private void withoutEffect(Fields spec) {
+    private void withoutEffect(FieldReader spec) {
         for (String field : List.of("affinity", "tolerations", "nodeSelector", "nodeName")) {
             if (spec.has(field)) {
                 warnings.add("spec." + field + " has no effect on one machine");
@@ -80,7 +86,7 @@ final class GraphRules {
     }
 
     private void node(InferenceGraph graph, String name, Node node) {
-        String path = "spec.nodes." + Schema.clip(name);
+        String path = "spec.nodes." + ValidationErrors.clip(name);
         if (node.steps().isEmpty()) {
             problems.add(path + ".steps", "empty; a node has one step at least");
         }
@@ -91,7 +97,7 @@ final class GraphRules {
             Step step = node.steps().get(i);
             String at = path + ".steps[" + i + "]";
             if (step.name() != null && !step.name().isEmpty() && !names.add(step.name())) {
-                problems.add(at + ".name", "\"" + Schema.clip(step.name()) + "\" is another step's name as well");
+                problems.add(at + ".name", "\"" + ValidationErrors.clip(step.name()) + "\" is another step's name as well");
             }
             target(graph, at, step);
             condition(at, step);
@@ -100,12 +106,12 @@ final class GraphRules {
                 if (weight == null) {
                     problems.add(at + ".weight", "missing; every step of a Splitter has one");
                 } else if (weight < 0 || weight > 100) {
-                    problems.add(at + ".weight", weight + " is no percentage from 0 to 100");
+                    problems.add(at + ".weight", weight + " is not a percentage from 0 to 100");
                 } else {
                     weights += weight;
                 }
             } else if (weight != null) {
-                warnings.add(at + ".weight has no effect: the node is no Splitter");
+                warnings.add(at + ".weight has no effect: the node is not a Splitter");
             }
             if (node.routerType().equals("Switch")
                     && (step.condition() == null || step.condition().isBlank())) {
@@ -120,7 +126,7 @@ final class GraphRules {
             } else if ("$response".equals(step.data())
                     && (i == 0 || !node.routerType().equals("Sequence"))) {
                 warnings.add(
-                        at + ".data has no effect: " + (i == 0 ? "no step comes before" : "the node is no Sequence")
+                        at + ".data has no effect: " + (i == 0 ? "no step comes before" : "the node is not a Sequence")
                                 + ", the step gets the request");
             }
         }
@@ -151,17 +157,17 @@ final class GraphRules {
         if (node != null && !node.isEmpty() && !graph.nodes().containsKey(node)) {
             problems.add(
                     path + ".nodeName",
-                    "there is no node \"" + Schema.clip(node) + "\""
-                            + Schema.didYouMean(node, graph.nodes().keySet()));
+                    "there is no node \"" + ValidationErrors.clip(node) + "\""
+                            + ValidationErrors.didYouMean(node, graph.nodes().keySet()));
         }
         if (step.serviceName() != null && !step.serviceName().isEmpty()) {
-            MetaRules.serviceName(path + ".serviceName", step.serviceName(), problems);
+            ObjectMetaValidator.serviceName(path + ".serviceName", step.serviceName(), problems);
         }
         String url = step.serviceUrl();
         if (url != null && !url.isEmpty() && !url.matches("(?s)https?://[^/\\s]+.*")) {
             problems.add(
                     path + ".serviceUrl",
-                    "expected http://host/path or https://host/path, found \"" + Schema.clip(url) + "\""
+                    "expected http://host/path or https://host/path, found \"" + ValidationErrors.clip(url) + "\""
                             + (url.matches("(?s)grpcs?://.*")
                                     ? "; a service of this server that speaks gRPC alone is called by its serviceName"
                                     : ""));
@@ -181,7 +187,11 @@ final class GraphRules {
         return all;
     }
 
-    /** Finds one cycle at most; depth first without recursion, since a graph may be as deep as it is large. */
+    /**
+     * Reports the first cycle. A depth-first search with a stack of its own instead of recursion, because a graph can
+     * be as deep as it has nodes. {@code done} maps a node to false while it is on the current path, and to true when
+     * it is finished; an edge to a node on the path closes a cycle.
+     */
     private void cycles(InferenceGraph graph) {
         Map<String, Boolean> done = new HashMap<>();
         for (String start : graph.nodes().keySet()) {
@@ -210,13 +220,14 @@ final class GraphRules {
                     cycle = new ArrayList<>(cycle.subList(cycle.indexOf(next), cycle.size()));
                     cycle.add(next);
                     problems.add(
-                            "spec.nodes", "the nodes lead in a circle: " + Schema.clip(String.join(" -> ", cycle)));
+                            "spec.nodes", "the nodes form a cycle: " + ValidationErrors.clip(String.join(" -> ", cycle)));
                     return;
                 }
             }
         }
     }
 
+    /** Warns about nodes that cannot be reached from the root. */
     private void reach(InferenceGraph graph) {
         Set<String> reached = new HashSet<>();
         Deque<String> todo = new ArrayDeque<>();
@@ -229,7 +240,7 @@ final class GraphRules {
         }
         for (String name : graph.nodes().keySet()) {
             if (!reached.contains(name)) {
-                warnings.add("spec.nodes." + Schema.clip(name) + " is never used: no step leads to it");
+                warnings.add("spec.nodes." + ValidationErrors.clip(name) + " is never used: no step leads to it");
             }
         }
     }

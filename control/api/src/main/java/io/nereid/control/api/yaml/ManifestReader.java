@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.yaml;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
@@ -12,17 +12,26 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.StructuralSchema;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Reads files of resources. Immutable. */
-public final class ResourceTexts {
-    /** The longest text that is read, in characters. */
+/**
+ * Reads manifests: files of resources in YAML or JSON. Stateless.
+ *
+ * <pre>{@code
+ * for (ObjectNode resource : ManifestReader.parse(Files.readString(file), file.toString())) {
+ *     ResourceKind kind = ResourceKinds.of(resource);
+ * }
+ * }</pre>
+ */
+public final class ManifestReader {
+    /** The maximum length of a manifest in characters. */
     static final int MOST_CHARACTERS = 16 << 20;
 
-    /** The deepest nesting that is read. */
+    /** The maximum nesting depth. */
     static final int MOST_DEPTH = 100;
 
     private static final ObjectMapper JSON = new ObjectMapper(JsonFactory.builder()
@@ -31,14 +40,15 @@ public final class ResourceTexts {
                     StreamReadConstraints.builder().maxNestingDepth(MOST_DEPTH).build())
             .build());
 
-    private ResourceTexts() {}
+    private ManifestReader() {}
 
     /**
-     * Reads the documents of a YAML file, or of JSON; the items of a {@code List} one by one. Empty documents are left out.
-     * Scalars mean what they mean to Kubernetes, so that {@code yes} is true and {@code 0644} is octal.
+     * Reads all documents of a YAML or JSON file. A {@code List} is expanded into its items, and empty documents are
+     * skipped. Scalars are resolved as Kubernetes does, which is YAML 1.1: {@code yes} is true and {@code 0644} is
+     * octal.
      *
      * @param where the file's name, for messages
-     * @throws ServingException INVALID_ARGUMENT with the line of what is wrong
+     * @throws ServingException INVALID_ARGUMENT with the file's name and, for YAML, the line of the error
      */
     public static List<ObjectNode> parse(String text, String where) {
         if (text.length() > MOST_CHARACTERS) {
@@ -47,7 +57,7 @@ public final class ResourceTexts {
         }
         List<JsonNode> documents = json(text);
         if (documents == null) {
-            documents = new YamlTrees(where).read(text);
+            documents = new YamlReader(where).read(text);
         }
         List<ObjectNode> all = new ArrayList<>();
         int number = 0;
@@ -58,7 +68,7 @@ public final class ResourceTexts {
             }
             if (!(document instanceof ObjectNode resource)) {
                 throw ServingException.invalidArgument(
-                        where + ": document " + number + " is " + Schema.shown(document) + ", not an object",
+                        where + ": document " + number + " is " + Problems.shown(document) + ", not an object",
                         "a resource begins with apiVersion and kind");
             }
             addAll(resource, where + ": document " + number, all);
@@ -75,7 +85,7 @@ public final class ResourceTexts {
         for (int i = 0; i < items.size(); i++) {
             if (!(items.get(i) instanceof ObjectNode item)) {
                 throw ServingException.invalidArgument(
-                        where + ": items[" + i + "]: expected an object, found " + Schema.shown(items.get(i)));
+                        where + ": items[" + i + "]: expected an object, found " + Problems.shown(items.get(i)));
             }
             if (!item.has("kind") && !kind.equals("List")) {
                 item.put("kind", kind.substring(0, kind.length() - "List".length()));
@@ -87,7 +97,7 @@ public final class ResourceTexts {
         }
     }
 
-    /** The text's JSON documents; null when it is no JSON, in which case it may still be YAML in JSON's looks. */
+    /** The text's JSON documents; null when it is not JSON, in which case it may still be YAML's flow style. */
     private static @Nullable List<JsonNode> json(String text) {
         if (!text.stripLeading().startsWith("{")) {
             return null;
@@ -101,7 +111,7 @@ public final class ResourceTexts {
         } catch (JsonProcessingException e) {
             return null;
         } catch (IOException e) {
-            throw ServingException.internal("a text could not be read", e);
+            throw ServingException.internal("a manifest could not be read", e);
         }
     }
 }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -10,17 +10,26 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.Cases;
+import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.InferenceGraph;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.ObjectMeta;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.yaml.ManifestReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
-/** Whatever is done to good resources, the outcome is a clean one: let in, or refused as the client's fault. */
+/** However valid resources are mutated, they are either admitted or rejected as the client's fault. */
 class AdmissionFuzzTest {
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
     @Test
-    void mutatedResourcesAreLetInOrRefusedAndNothingElse() {
+    void mutatedResourcesAreEitherAdmittedOrRejected() {
         List<Cases> cases = Cases.all();
         Random random = new Random(20260817);
         int admitted = 0;
@@ -32,7 +41,7 @@ class AdmissionFuzzTest {
                 mutate(resource, random);
             }
             try {
-                Kind kind = Kinds.of(resource);
+                ResourceKind kind = ResourceKinds.of(resource);
                 Admission admission = one.admission();
                 ObjectNode first = admission.admit(kind, resource, one.old()).resource();
                 assertThat(admission.admit(kind, first, one.old()).resource()).isEqualTo(first);
@@ -51,7 +60,7 @@ class AdmissionFuzzTest {
     }
 
     @Test
-    void mutatedTextsAreReadOrRefusedAndNothingElse() {
+    void mutatedTextsAreEitherReadOrRejected() {
         Random random = new Random(4);
         String alphabet = ":-{}[]&*!|>'\"#%@`\n\t ,?~<abc019.\u0000\u2028\uD83D";
         int read = 0;
@@ -78,7 +87,7 @@ class AdmissionFuzzTest {
                 }
             }
             try {
-                ResourceTexts.parse(text.toString(), "fuzz");
+                ManifestReader.parse(text.toString(), "fuzz");
                 read++;
             } catch (ServingException e) {
                 assertThat(e.code()).isEqualTo(ErrorCode.INVALID_ARGUMENT);
@@ -90,13 +99,13 @@ class AdmissionFuzzTest {
         assertThat(read).isLessThan(15_000);
     }
 
-    private static void read(Kind kind, ObjectNode resource) {
+    private static void read(ResourceKind kind, ObjectNode resource) {
         ObjectMeta.read(resource);
         switch (kind.kind()) {
             case "InferenceService" -> InferenceService.read(resource);
             case "ServingRuntime", "ClusterServingRuntime" -> ServingRuntime.read(resource);
             case "InferenceGraph" -> InferenceGraph.read(resource);
-            case "ClusterStorageContainer" -> StorageContainer.read(resource);
+            case "ClusterStorageContainer" -> ClusterStorageContainer.read(resource);
             default -> {}
         }
     }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.yaml;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
@@ -9,7 +9,7 @@ import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** What plain scalars mean in Kubernetes' files, which are YAML 1.1. Immutable. */
+/** Resolves plain scalars as Kubernetes does, by the rules of YAML 1.1. Stateless. */
 final class YamlScalars {
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
 
@@ -22,11 +22,15 @@ final class YamlScalars {
     private static final Pattern BINARY = Pattern.compile("[-+]?0b[01_]+");
     private static final Pattern OCTAL = Pattern.compile("[-+]?0o?[0-7_]+");
     private static final Pattern FLOAT = Pattern.compile("[-+]?(\\.[0-9]+|[0-9]+(\\.[0-9]*)?)([eE][-+]?[0-9]+)?");
+    /** Infinities and NaN, which JSON cannot represent. */
     private static final Pattern NO_NUMBER = Pattern.compile("[-+]?\\.(inf|Inf|INF)|\\.(nan|NaN|NAN)");
 
     private YamlScalars() {}
 
-    /** The value; null when JSON has none for it. */
+    /**
+     * The JSON value of a plain scalar; null when JSON cannot represent it. Anything that is not another type is a
+     * string.
+     */
     static @Nullable JsonNode resolve(String text) {
         if (NULLS.contains(text)) {
             return NODES.nullNode();

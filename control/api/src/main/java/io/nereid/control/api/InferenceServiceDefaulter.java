@@ -5,31 +5,33 @@ package io.nereid.control.api;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import io.nereid.control.api.ServiceConfig.DeploymentMode;
+import io.nereid.control.api.InferenceServiceConfig.DeploymentMode;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** What an InferenceService gets that leaves it out. Confined to one admission. */
-final class ServiceDefaults {
-    static final String MODE_ANNOTATION = "serving.kserve.io/deploymentMode";
+/**
+ * Defaults the fields that an InferenceService leaves out, as KServe's mutating webhook does, and rewrites framework
+ * blocks to {@code model}. Works on JSON trees because it runs before the records are read. Confined to one admission.
+ */
+public final class InferenceServiceDefaulter {
+    public static final String MODE_ANNOTATION = "serving.kserve.io/deploymentMode";
     static final String FORMAT_ANNOTATION = "modelFormat";
 
-    /** The blocks that are for the second protocol unless they say otherwise. */
+    /** The framework blocks whose protocol version defaults to v2. */
     private static final Set<String> V2_BLOCKS = Set.of("triton", "onnx", "huggingface");
 
-    /** The formats that are. */
+    /** The model formats whose protocol version defaults to v2. */
     private static final Set<String> V2_FORMATS = Set.of("triton", "vLLM");
 
-    private final ServiceConfig config;
+    private final InferenceServiceConfig config;
 
-    ServiceDefaults(ServiceConfig config) {
+    public InferenceServiceDefaulter(InferenceServiceConfig config) {
         this.config = config;
     }
 
-    void apply(ObjectNode resource, @Nullable ObjectNode old) {
+    public void apply(ObjectNode resource, @Nullable ObjectNode old) {
         mode(resource);
         if (!(resource.get("spec") instanceof ObjectNode spec)) {
             return;
@@ -61,7 +63,7 @@ final class ServiceDefaults {
         }
     }
 
-    /** Former names of deployment modes become today's. */
+    /** Rewrites former names of deployment modes, and annotates the configured default unless it is Knative. */
     private void mode(ObjectNode resource) {
         if (!(resource.get("metadata") instanceof ObjectNode meta)) {
             return;
@@ -88,15 +90,16 @@ final class ServiceDefaults {
                             model.path("modelFormat").path("name").asText(""))) {
                 model.put("protocolVersion", "v2");
             }
-        } else if (Schemas.FRAMEWORKS.stream().noneMatch(predictor::has)) {
+        } else if (ResourceSchemas.FRAMEWORKS.stream().noneMatch(predictor::has)) {
             containers(predictor);
         }
         component(predictor);
     }
 
-    /** The block of a framework becomes {@code model}, if it is the only one. */
+    /** Rewrites a framework block to {@code model}, if there is exactly one; validation rejects other combinations. */
     private static void framework(ObjectNode predictor) {
-        List<String> blocks = Schemas.FRAMEWORKS.stream().filter(predictor::has).toList();
+        List<String> blocks =
+                ResourceSchemas.FRAMEWORKS.stream().filter(predictor::has).toList();
         if (blocks.size() != 1 || predictor.has("model")) {
             return;
         }
@@ -114,7 +117,10 @@ final class ServiceDefaults {
         predictor.set("model", model);
     }
 
-    /** The format as an annotation, which runtimes' templates may name; follows the format when nobody wrote another one. */
+    /**
+     * Annotates the model format, so that templates of runtimes can refer to it. An annotation that was derived from
+     * the old format follows a change of the format; a value that the user set is kept.
+     */
     private static void format(ObjectNode resource, ObjectNode predictor, @Nullable ObjectNode old) {
         String format = formatOf(predictor);
         if (format.isEmpty() || !(resource.get("metadata") instanceof ObjectNode meta) || !annotatable(meta)) {
@@ -138,7 +144,10 @@ final class ServiceDefaults {
         return !meta.has("annotations") || meta.get("annotations").isObject();
     }
 
-    /** The container that answers gets its name, and resources. */
+    /**
+     * Defaults the resources of the main container. Without a container of its name, the first one that is not the
+     * transformer becomes the main container.
+     */
     private void containers(ObjectNode component) {
         if (!(component.get("containers") instanceof ArrayNode containers)) {
             return;
@@ -163,7 +172,10 @@ final class ServiceDefaults {
         }
     }
 
-    /** A default request is never more than the limit that is written, nor a default limit less than the request. */
+    /**
+     * Defaults requests and limits. A default request is capped at a given limit, and a default limit is raised to a
+     * given request, so that defaulting never makes a valid container invalid.
+     */
     private void resources(ObjectNode container) {
         if (container.has("resources") && !(container.get("resources") instanceof ObjectNode)) {
             return;
@@ -203,7 +215,7 @@ final class ServiceDefaults {
         try {
             return Quantity.parse(one).value().compareTo(Quantity.parse(other).value()) < 0;
         } catch (io.nereid.base.ServingException e) {
-            return false; // the rules tell of it
+            return false; // validation reports invalid quantities
         }
     }
 
@@ -218,17 +230,5 @@ final class ServiceDefaults {
                 }
             }
         }
-    }
-
-    /** Takes away what is null, as if it were not written. */
-    static void prune(JsonNode node) {
-        if (node instanceof ObjectNode object) {
-            List<String> nulls = object.properties().stream()
-                    .filter(entry -> entry.getValue().isNull())
-                    .map(Map.Entry::getKey)
-                    .toList();
-            object.remove(nulls);
-        }
-        node.forEach(ServiceDefaults::prune);
     }
 }

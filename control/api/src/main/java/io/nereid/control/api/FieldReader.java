@@ -16,29 +16,30 @@ import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Reads one object of a tree by type. A null is as good as nothing, as in Kubernetes. Unknown fields are no matter here: {@link
- * Schema} tells of them at admission. Immutable as long as nobody changes the tree.
+ * Reads the fields of one JSON object by type, and knows its path for error messages. A null is treated as absent, as
+ * in Kubernetes. Unknown fields are ignored, because {@link StructuralSchema} reports them at admission. Immutable as long as the
+ * JSON tree is not modified.
  */
-record Fields(ObjectNode tree, String path) {
+public record FieldReader(ObjectNode tree, String path) {
     private static final ObjectNode NOTHING = new ObjectNode(JsonNodeFactory.instance);
 
-    static Fields of(ObjectNode tree) {
-        return new Fields(tree, "");
+    public static FieldReader of(ObjectNode tree) {
+        return new FieldReader(tree, "");
     }
 
     static boolean isAbsent(@Nullable JsonNode node) {
         return node == null || node.isNull() || node.isMissingNode();
     }
 
-    boolean has(String name) {
+    public boolean has(String name) {
         return !isAbsent(tree.get(name));
     }
 
-    String at(String name) {
+    public String at(String name) {
         return path.isEmpty() ? name : path + "." + name;
     }
 
-    @Nullable String text(String name) {
+    public @Nullable String text(String name) {
         JsonNode node = tree.get(name);
         if (isAbsent(node)) {
             return null;
@@ -65,11 +66,13 @@ record Fields(ObjectNode tree, String path) {
         return node.booleanValue();
     }
 
-    @Nullable Boolean flag(String name) {
+    @Nullable
+    Boolean flag(String name) {
         return has(name) ? (Boolean) flag(name, false) : null;
     }
 
-    @Nullable Integer integer(String name) {
+    @Nullable
+    Integer integer(String name) {
         Long value = number(name);
         if (value == null) {
             return null;
@@ -85,7 +88,8 @@ record Fields(ObjectNode tree, String path) {
         return value == null ? orElse : value;
     }
 
-    @Nullable Long number(String name) {
+    @Nullable
+    Long number(String name) {
         JsonNode node = tree.get(name);
         if (isAbsent(node)) {
             return null;
@@ -101,8 +105,9 @@ record Fields(ObjectNode tree, String path) {
         return value == null ? orElse : value;
     }
 
-    /** A string or a number, as a string: quantities, ports. */
-    @Nullable String scalar(String name) {
+    /** A string or a number as a string, for fields that Kubernetes allows as either, such as quantities and ports. */
+    @Nullable
+    String scalar(String name) {
         JsonNode node = tree.get(name);
         if (isAbsent(node)) {
             return null;
@@ -113,25 +118,27 @@ record Fields(ObjectNode tree, String path) {
         return node.asText();
     }
 
-    /** The object, or an empty one. */
-    Fields object(String name) {
-        Fields found = objectOrNull(name);
-        return found == null ? new Fields(NOTHING, at(name)) : found;
+    /** The object of this name; an empty one when it is absent, so that calls can be chained. */
+    public FieldReader object(String name) {
+        FieldReader found = objectOrNull(name);
+        return found == null ? new FieldReader(NOTHING, at(name)) : found;
     }
 
-    @Nullable Fields objectOrNull(String name) {
+    @Nullable
+    FieldReader objectOrNull(String name) {
         JsonNode node = tree.get(name);
         return isAbsent(node) ? null : object(node, at(name));
     }
 
     <T> @Nullable T read(String name, BiFunction<ObjectNode, String, T> reader) {
-        Fields found = objectOrNull(name);
+        FieldReader found = objectOrNull(name);
         return found == null ? null : reader.apply(found.tree, found.path);
     }
 
-    /** The subtree as it is, or null. */
-    @Nullable ObjectNode tree(String name) {
-        Fields found = objectOrNull(name);
+    /** The object of this name as a JSON tree, or null. */
+    @Nullable
+    ObjectNode tree(String name) {
+        FieldReader found = objectOrNull(name);
         return found == null ? null : found.tree;
     }
 
@@ -149,7 +156,7 @@ record Fields(ObjectNode tree, String path) {
     <T> List<T> list(String name, BiFunction<ObjectNode, String, T> reader) {
         List<T> all = new ArrayList<>();
         for (JsonNode node : array(name)) {
-            Fields element = object(node, at(name) + "[" + all.size() + "]");
+            FieldReader element = object(node, at(name) + "[" + all.size() + "]");
             all.add(reader.apply(element.tree, element.path));
         }
         return List.copyOf(all);
@@ -159,9 +166,9 @@ record Fields(ObjectNode tree, String path) {
         return list(name, (node, where) -> node);
     }
 
-    /** A map of strings, in its order. */
-    Map<String, String> map(String name) {
-        Fields found = objectOrNull(name);
+    /** A map of strings in its order, without null values. */
+    public Map<String, String> map(String name) {
+        FieldReader found = objectOrNull(name);
         if (found == null) {
             return Map.of();
         }
@@ -177,9 +184,9 @@ record Fields(ObjectNode tree, String path) {
         return Collections.unmodifiableMap(all);
     }
 
-    /** A map of quantities, in its order. */
+    /** A map of quantities in its order; their syntax is not checked. */
     Map<String, String> quantities(String name) {
-        Fields found = object(name);
+        FieldReader found = object(name);
         Map<String, String> all = new LinkedHashMap<>();
         for (Map.Entry<String, JsonNode> entry : found.tree.properties()) {
             String value = found.scalar(entry.getKey());
@@ -201,14 +208,26 @@ record Fields(ObjectNode tree, String path) {
         return array;
     }
 
-    private static Fields object(JsonNode node, String path) {
+    private static FieldReader object(JsonNode node, String path) {
         if (!(node instanceof ObjectNode object)) {
             throw wrong(path, "an object", node);
         }
-        return new Fields(object, path);
+        return new FieldReader(object, path);
     }
 
     private static ServingException wrong(String path, String expected, JsonNode found) {
-        return ServingException.invalidArgument(Schema.wrongType(path, expected, found));
+        return ServingException.invalidArgument(Problems.wrongType(path, expected, found));
+    }
+
+    /** Removes fields that are null, recursively; Kubernetes treats them as absent. */
+    static void prune(JsonNode node) {
+        if (node instanceof ObjectNode object) {
+            List<String> nulls = object.properties().stream()
+                    .filter(entry -> entry.getValue().isNull())
+                    .map(Map.Entry::getKey)
+                    .toList();
+            object.remove(nulls);
+        }
+        node.forEach(FieldReader::prune);
     }
 }

@@ -1,20 +1,26 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.nereid.control.api.Container;
+import io.nereid.control.api.FieldReader;
+import io.nereid.control.api.InferenceService;
 import io.nereid.control.api.InferenceService.CanarySpec;
 import io.nereid.control.api.InferenceService.ComponentExtensionSpec;
 import io.nereid.control.api.InferenceService.Metric;
 import io.nereid.control.api.InferenceService.ModelSpec;
 import io.nereid.control.api.InferenceService.PredictorSpec;
+import io.nereid.control.api.PodSpec;
+import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.StructuralSchema;
 import java.util.List;
 import java.util.Set;
 import java.util.regex.Pattern;
 
-/** Says which fields have no effect on one machine. Confined to one admission. */
-final class OneMachine {
-    /** What speaks of nodes, of a cluster's network and of isolation. */
+/** Adds warnings for fields that have no effect on one machine. Confined to one admission. */
+final class UnsupportedFieldWarnings {
+    /** Fields of pods about nodes, a cluster's network and isolation. */
     private static final List<String> POD_FIELDS = List.of(
             "nodeSelector",
             "affinity",
@@ -64,7 +70,7 @@ final class OneMachine {
             "restartPolicy",
             "restartPolicyRules");
 
-    /** What is of the image's server, when the engine takes its place. */
+    /** Fields of a container that have no effect when the engine serves the model instead of the image's server. */
     private static final Set<String> ENGINE_FIELDS = Set.of(
             "image",
             "command",
@@ -80,16 +86,19 @@ final class OneMachine {
     private static final String STORAGE_SECRET = "serving.kserve.io/storageSecretName";
     private static final String NO_EFFECT = " has no effect on one machine";
 
-    /** Images whose place this server takes, whatever their registry and tag; the planner has the same. */
+    /**
+     * Images of model servers that the engine replaces, from any registry and with any tag; the planner has the same
+     * list.
+     */
     private static final Pattern KNOWN = Pattern.compile(
             "(.*/)?(sklearnserver|xgbserver|lgbserver|predictiveserver|pmmlserver|paddleserver|mlserver|tritonserver"
-                    + "|torchserve|torchserve-kfs|pytorch-serve|tensorflow-serving|tensorflow/serving|tensorflow/serving-gpu"
-                    + "|openvino/model_server|nereid/nereid|nereid/explainer)([:@].*)?",
+                + "|torchserve|torchserve-kfs|pytorch-serve|tensorflow-serving|tensorflow/serving|tensorflow/serving-gpu"
+                + "|openvino/model_server|nereid/nereid|nereid/explainer)([:@].*)?",
             Pattern.CASE_INSENSITIVE);
 
     private final List<String> warnings;
 
-    OneMachine(List<String> warnings) {
+    UnsupportedFieldWarnings(List<String> warnings) {
         this.warnings = warnings;
     }
 
@@ -115,18 +124,18 @@ final class OneMachine {
                     service.explainer().extension(),
                     service.explainer().pod());
             if (service.explainer().art() != null) {
-                warnings.add("spec.explainer.art runs from an image, which one machine does not do; write nereid:"
-                        + " {method: shap}, or containers with a command");
+                warnings.add("spec.explainer.art runs from an image, which is not supported on one machine; write"
+                        + " nereid: {method: shap}, or containers with a command");
             }
         }
     }
 
     void runtime(ServingRuntime runtime) {
         if (!runtime.multiModel() && runtime.pod().container(InferenceService.MAIN_CONTAINER) == null) {
-            warnings.add("spec.containers has none of the name " + InferenceService.MAIN_CONTAINER
+            warnings.add("spec.containers does not have a container named " + InferenceService.MAIN_CONTAINER
                     + "; services cannot use this runtime");
         }
-        Fields spec = Fields.of(runtime.tree()).object("spec");
+        FieldReader spec = FieldReader.of(runtime.tree()).object("spec");
         for (String field : List.of(
                 "grpcEndpoint",
                 "grpcDataEndpoint",
@@ -156,7 +165,7 @@ final class OneMachine {
         if (model.storageUri() == null
                 && model.storage() == null
                 && predictor.storageUris().isEmpty()) {
-            warnings.add(path + ".model names no storage (storageUri, storage), so that there is nothing to load");
+            warnings.add(path + ".model names no storage (storageUri, storage), so the server has nothing to load");
         }
         if (model.confidential() != null && model.confidential().enabled()) {
             String uri = model.storageUri();
@@ -172,10 +181,11 @@ final class OneMachine {
     }
 
     private void component(String path, ComponentExtensionSpec spec, PodSpec pod) {
-        Fields fields = new Fields(pod.tree(), path);
+        FieldReader fields = new FieldReader(pod.tree(), path);
         pod(fields);
         if (spec.deploymentStrategy() != null) {
-            warnings.add(path + ".deploymentStrategy" + NO_EFFECT + ": a revision takes over when it is ready");
+            warnings.add(
+                    path + ".deploymentStrategy" + NO_EFFECT + ": a new revision receives traffic when it is ready");
         }
         if (spec.autoScaling() != null) {
             for (int i = 0; i < spec.autoScaling().metrics().size(); i++) {
@@ -192,7 +202,7 @@ final class OneMachine {
         containers(path + ".initContainers", pod.initContainers());
     }
 
-    private void pod(Fields fields) {
+    private void pod(FieldReader fields) {
         for (String field : POD_FIELDS) {
             if (fields.has(field)) {
                 warnings.add(fields.at(field) + NO_EFFECT);
@@ -209,14 +219,14 @@ final class OneMachine {
                     && one.image() != null
                     && !KNOWN.matcher(one.image()).matches()) {
                 warnings.add(
-                        at + " has an image and no command: one machine starts programs, not images; give the command"
-                                + " that the image runs");
+                        at + " has an image and no command: on one machine the server starts programs, not images; give"
+                                + " the command that the image runs");
             }
         }
     }
 
     private void container(String path, Container container) {
-        Fields fields = new Fields(container.tree(), path);
+        FieldReader fields = new FieldReader(container.tree(), path);
         for (String field : CONTAINER_FIELDS) {
             if (fields.has(field)) {
                 warnings.add(fields.at(field) + NO_EFFECT);
@@ -231,7 +241,7 @@ final class OneMachine {
                 }
             }
             if (!one.path("protocol").asText("TCP").equals("TCP")) {
-                warnings.add(at + "protocol" + NO_EFFECT + ": everything is called over TCP");
+                warnings.add(at + "protocol" + NO_EFFECT + ": all calls use TCP");
             }
         }
         if (path.endsWith(".model")) {
@@ -244,7 +254,8 @@ final class OneMachine {
         for (String name : container.resources().limits().keySet()) {
             if (name.contains("/")) {
                 warnings.add(
-                        path + ".resources.limits." + Schema.clip(name) + NO_EFFECT + ": devices are not shared out");
+                        path + ".resources.limits." + Problems.clip(name) + NO_EFFECT
+                                + ": devices are not allocated to containers");
             }
         }
     }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.yaml;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.fasterxml.jackson.databind.node.TextNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.StructuralSchema;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -31,10 +32,11 @@ import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
 import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 
 /**
- * Builds trees from YAML, from the parser's events and without recursion, so that depth, aliases and size are bounded. Confined
- * to one reading.
+ * Builds JSON trees from YAML. It consumes the parser's events with a stack of its own instead of recursion, and counts
+ * every node including those of expanded aliases, so that deep nesting and alias bombs are rejected instead of
+ * exhausting stack or memory. Confined to one call of {@link #read}.
  */
-final class YamlTrees {
+final class YamlReader {
     private static final int MOST_NODES = 1_000_000;
 
     private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
@@ -45,13 +47,16 @@ final class YamlTrees {
     private final List<JsonNode> documents = new ArrayList<>();
     private int nodes;
 
-    YamlTrees(String where) {
+    YamlReader(String where) {
         this.where = where;
     }
 
+    /** An anchored node, and the number of nodes that each alias of it adds. */
     private record Anchored(JsonNode node, int size) {}
 
-    /** An object or list that is being filled. */
+    /**
+     * An object or list whose end event has not come yet. Exactly one of {@code object} and {@code array} is not null.
+     */
     private static final class Frame {
         final @Nullable ObjectNode object;
         final @Nullable ArrayNode array;
@@ -59,12 +64,13 @@ final class YamlTrees {
         final int firstNode;
         final int line;
 
-        @Nullable String key;
+        @Nullable
+        String key;
 
-        /** What {@code <<} brings, later ones weaker. */
+        /** The objects of merge keys ({@code <<}); earlier ones take precedence. */
         final List<ObjectNode> merged = new ArrayList<>();
 
-        /** Keys with their lines, to find the same one again. */
+        /** The keys so far with their lines, to detect duplicates. */
         final Map<String, Integer> keys = new LinkedHashMap<>();
 
         Frame(
@@ -84,7 +90,7 @@ final class YamlTrees {
     List<JsonNode> read(String text) {
         LoadSettings settings = LoadSettings.builder()
                 .setLabel(where)
-                .setCodePointLimit(ResourceTexts.MOST_CHARACTERS)
+                .setCodePointLimit(ManifestReader.MOST_CHARACTERS)
                 .build();
         try {
             for (Event event : new Parse(settings).parseString(text)) {
@@ -95,7 +101,7 @@ final class YamlTrees {
             String problem = e.getProblem() == null ? e.getContext() : e.getProblem();
             throw wrong(mark.map(Mark::getLine).orElse(0), problem + column(mark));
         } catch (YamlEngineException e) {
-            throw ServingException.invalidArgument(where + ": no YAML: " + e.getMessage());
+            throw ServingException.invalidArgument(where + ": not YAML: " + e.getMessage());
         }
         return documents;
     }
@@ -125,8 +131,8 @@ final class YamlTrees {
     }
 
     private void push(Frame frame, NodeEvent start) {
-        if (stack.size() >= ResourceTexts.MOST_DEPTH) {
-            throw wrong(line(start), "nested deeper than " + ResourceTexts.MOST_DEPTH + " levels");
+        if (stack.size() >= ManifestReader.MOST_DEPTH) {
+            throw wrong(line(start), "nested deeper than " + ManifestReader.MOST_DEPTH + " levels");
         }
         Frame outer = stack.peek();
         if (outer != null && outer.object != null && outer.key == null) {
@@ -137,6 +143,7 @@ final class YamlTrees {
     }
 
     private void end(Frame frame, Event event) {
+        // The object's own keys take precedence over merged ones, so merge only now that all of them are known.
         for (ObjectNode merged : frame.merged) {
             ObjectNode into = frame.object;
             if (into != null) {
@@ -174,9 +181,10 @@ final class YamlTrees {
         Integer before = frame.keys.put(key, line(event));
         if (before != null) {
             throw wrong(
-                    line(event), "the key \"" + Schema.clip(key) + "\" is there twice, before in line " + (before + 1));
+                    line(event), "the key \"" + Problems.clip(key) + "\" is duplicated, first in line " + (before + 1));
         }
-        frame.key = key.equals("<<") ? "\"<<\"" : key; // a quoted one is a name like others; told apart in add
+        // A quoted << is an ordinary key. Keep its quotes until add(), which thereby distinguishes it from a merge key.
+        frame.key = key.equals("<<") ? "\"<<\"" : key;
     }
 
     private void alias(AliasEvent event) {
@@ -193,6 +201,7 @@ final class YamlTrees {
             frame.key = anchored.node.textValue();
             return;
         }
+        // The copy keeps the tree free of shared nodes; counting its size first bounds the total after expansion.
         count(anchored.size, line(event));
         add(anchored.node.deepCopy(), line(event), line(event));
     }
@@ -225,7 +234,7 @@ final class YamlTrees {
         }
         for (JsonNode one : all) {
             if (!(one instanceof ObjectNode object)) {
-                throw wrong(line, "<< takes an object or a list of objects, found " + Schema.shown(one));
+                throw wrong(line, "<< takes an object or a list of objects, found " + Problems.shown(one));
             }
             frame.merged.add(object);
         }
@@ -240,7 +249,7 @@ final class YamlTrees {
 
     private void tag(Optional<String> tag, String expected, NodeEvent event) {
         if (tag.isPresent() && !tag.get().equals(expected) && !tag.get().equals("!")) {
-            throw wrong(line(event), "the tag " + Schema.clip(tag.get()) + " means nothing here");
+            throw wrong(line(event), "the tag " + Problems.clip(tag.get()) + " is not supported");
         }
     }
 
@@ -260,11 +269,11 @@ final class YamlTrees {
                     "tag:yaml.org,2002:null" -> {
                 JsonNode node = plain(text, event);
                 if (node instanceof TextNode) {
-                    throw wrong(line(event), Schema.shown(node) + " is not of the type " + tag);
+                    throw wrong(line(event), Problems.shown(node) + " is not of the type " + tag);
                 }
                 return node;
             }
-            default -> throw wrong(line(event), "the tag " + Schema.clip(tag) + " means nothing here");
+            default -> throw wrong(line(event), "the tag " + Problems.clip(tag) + " is not supported");
         }
     }
 
@@ -272,7 +281,7 @@ final class YamlTrees {
         JsonNode node = YamlScalars.resolve(text);
         if (node == null) {
             throw wrong(
-                    line(event), Schema.clip(text) + " cannot be written in JSON; put it in quotes if it is a string");
+                    line(event), Problems.clip(text) + " cannot be written in JSON; put it in quotes if it is a string");
         }
         return node;
     }

@@ -1,9 +1,15 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.control.api;
+package io.nereid.control.api.admission;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.nereid.base.ServingException;
+import io.nereid.control.api.FieldReader;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.List;
@@ -11,22 +17,22 @@ import java.util.Map;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
-/** Defaults and rules of Kubernetes' own kinds. Immutable. */
-final class CoreRules {
+/** Defaulting and validation of Kubernetes' core kinds such as Secret and ConfigMap. Stateless. */
+final class CoreKindAdmission {
     private static final Pattern KEY = Pattern.compile("[-._a-zA-Z0-9]{1,253}");
 
     private static final int MOST_BYTES = 1 << 20;
 
-    private CoreRules() {}
+    private CoreKindAdmission() {}
 
-    static void defaults(Kind kind, ObjectNode resource) {
-        if (!kind.equals(Kinds.SECRET)) {
+    static void defaults(ResourceKind kind, ObjectNode resource) {
+        if (!kind.equals(ResourceKinds.SECRET)) {
             return;
         }
         if (!resource.has("type")) {
             resource.put("type", "Opaque");
         }
-        Map<String, String> texts = Fields.of(resource).map("stringData");
+        Map<String, String> texts = FieldReader.of(resource).map("stringData");
         if (!texts.isEmpty()) {
             ObjectNode data = resource.withObjectProperty("data");
             texts.forEach((key, value) ->
@@ -36,20 +42,24 @@ final class CoreRules {
     }
 
     static void check(
-            Kind kind, ObjectNode resource, @Nullable ObjectNode old, Problems problems, List<String> warnings) {
-        Fields fields = Fields.of(resource);
-        if (kind.equals(Kinds.SECRET)) {
+            ResourceKind kind,
+            ObjectNode resource,
+            @Nullable ObjectNode old,
+            ValidationErrors problems,
+            List<String> warnings) {
+        FieldReader fields = FieldReader.of(resource);
+        if (kind.equals(ResourceKinds.SECRET)) {
             long size = 0;
             for (Map.Entry<String, String> entry : fields.map("data").entrySet()) {
                 key("data", entry.getKey(), problems);
-                size += base64("data." + Schema.clip(entry.getKey()), entry.getValue(), problems);
+                size += base64("data." + ValidationErrors.clip(entry.getKey()), entry.getValue(), problems);
             }
             size("data", size, problems);
             immutable(resource, old, problems, "data");
             if (old != null && !old.path("type").equals(resource.path("type"))) {
-                problems.add("type", "a secret's type cannot be changed from " + Schema.shown(old.path("type")));
+                problems.add("type", "a secret's type cannot be changed from " + ValidationErrors.shown(old.path("type")));
             }
-        } else if (kind.equals(Kinds.CONFIG_MAP)) {
+        } else if (kind.equals(ResourceKinds.CONFIG_MAP)) {
             long size = 0;
             Map<String, String> data = fields.map("data");
             for (Map.Entry<String, String> entry : data.entrySet()) {
@@ -58,53 +68,55 @@ final class CoreRules {
             }
             for (Map.Entry<String, String> entry : fields.map("binaryData").entrySet()) {
                 key("binaryData", entry.getKey(), problems);
-                size += base64("binaryData." + Schema.clip(entry.getKey()), entry.getValue(), problems);
+                size += base64("binaryData." + ValidationErrors.clip(entry.getKey()), entry.getValue(), problems);
                 if (data.containsKey(entry.getKey())) {
-                    problems.add("binaryData." + Schema.clip(entry.getKey()), "this key is in data as well");
+                    problems.add("binaryData." + ValidationErrors.clip(entry.getKey()), "this key is in data as well");
                 }
             }
             size("data", size, problems);
             immutable(resource, old, problems, "data", "binaryData");
-            if (ServiceConfig.CONFIG_MAP.equals(fields.object("metadata").text("name"))) {
+            if (InferenceServiceConfig.CONFIG_MAP.equals(
+                    fields.object("metadata").text("name"))) {
                 settings(resource, problems, warnings);
             }
         }
     }
 
-    private static void settings(ObjectNode resource, Problems problems, List<String> warnings) {
+    private static void settings(ObjectNode resource, ValidationErrors problems, List<String> warnings) {
         try {
-            ServiceConfig.unknown(resource).forEach(line -> warnings.add("data." + line));
-            ServiceConfig.read(resource);
+            InferenceServiceConfig.unknown(resource).forEach(line -> warnings.add("data." + line));
+            InferenceServiceConfig.read(resource);
         } catch (ServingException e) {
             e.getMessage().lines().forEach(line -> problems.add("data", line));
         }
     }
 
-    private static void key(String path, String key, Problems problems) {
+    private static void key(String path, String key, ValidationErrors problems) {
         if (!KEY.matcher(key).matches() || key.equals(".") || key.startsWith("..")) {
             problems.add(
                     path,
-                    "the key \"" + Schema.clip(key) + "\" must consist of letters, digits, '-', '_' or '.', must not"
+                    "the key \"" + ValidationErrors.clip(key) + "\" must consist of letters, digits, '-', '_' or '.', must not"
                             + " begin with '..', and has 253 characters at most");
         }
     }
 
-    private static int base64(String path, String value, Problems problems) {
+    private static int base64(String path, String value, ValidationErrors problems) {
         try {
             return Base64.getDecoder().decode(value.replace("\n", "").replace("\r", "")).length;
         } catch (IllegalArgumentException e) {
-            problems.add(path, "no base64; write text under stringData, or encode it");
+            problems.add(path, "not base64; write text under stringData, or encode it");
             return 0;
         }
     }
 
-    private static void size(String path, long size, Problems problems) {
+    private static void size(String path, long size, ValidationErrors problems) {
         if (size > MOST_BYTES) {
             problems.add(path, size + " bytes; all values together have " + MOST_BYTES + " at most");
         }
     }
 
-    private static void immutable(ObjectNode resource, @Nullable ObjectNode old, Problems problems, String... names) {
+    private static void immutable(
+            ObjectNode resource, @Nullable ObjectNode old, ValidationErrors problems, String... names) {
         if (old == null || !old.path("immutable").asBoolean(false)) {
             return;
         }

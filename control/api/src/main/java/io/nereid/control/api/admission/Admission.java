@@ -1,0 +1,190 @@
+// Copyright the Nereid authors.
+// SPDX-License-Identifier: Apache-2.0
+package io.nereid.control.api.admission;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import io.nereid.control.api.ClusterStorageContainer;
+import io.nereid.control.api.InferenceService;
+import io.nereid.control.api.InferenceServiceConfig;
+import io.nereid.control.api.InferenceServiceDefaulter;
+import io.nereid.control.api.ObjectMeta;
+import io.nereid.control.api.ResourceKind;
+import io.nereid.control.api.ResourceKinds;
+import io.nereid.control.api.ResourceSchemas;
+import io.nereid.control.api.ServingRuntime;
+import io.nereid.control.api.StructuralSchema;
+import io.nereid.control.api.ValidationErrors;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Admission of resources, as the webhooks of KServe and the API server of Kubernetes do it: defaulting, schema
+ * validation, validation of the values, and warnings for fields without an effect. Thread-safe if its {@link
+ * Surroundings} are.
+ *
+ * <pre>{@code
+ * Admission admission = new Admission(Admission.Surroundings.NONE);
+ * Admission.Admitted admitted = admission.admit(ResourceKinds.INFERENCE_SERVICE, resource, null);
+ * admitted.warnings().forEach(System.err::println);
+ * }</pre>
+ */
+public final class Admission {
+    /** The characters of generated names; without vowels, so that they do not form words. */
+    private static final String LETTERS = "bcdfghjklmnpqrstvwxz2456789";
+
+    private final Surroundings surroundings;
+
+    /** Creates an admission that validates against these configurations, runtimes and storage containers. */
+    public Admission(Surroundings surroundings) {
+        this.surroundings = surroundings;
+    }
+
+    /**
+     * The configuration and the other resources that a resource is validated against. Implementations are thread-safe.
+     */
+    public interface Surroundings {
+        /** The default configuration and no other resources. */
+        Surroundings NONE = new Surroundings() {};
+
+        /** The configuration for a namespace. */
+        default InferenceServiceConfig config(String namespace) {
+            return InferenceServiceConfig.defaults();
+        }
+
+        /** The existing storage containers. */
+        default List<ClusterStorageContainer> storageContainers() {
+            return List.of();
+        }
+
+        /**
+         * The runtimes of a scope.
+         *
+         * @param namespace empty for the ClusterServingRuntimes
+         */
+        default List<ServingRuntime> runtimes(String namespace) {
+            return List.of();
+        }
+
+        /**
+         * Checks the syntax of the condition of a graph's step.
+         *
+         * @throws io.nereid.base.ServingException INVALID_ARGUMENT when the condition cannot be parsed
+         */
+        default void condition(String condition) {}
+    }
+
+    /**
+     * Defaults and validates a resource.
+     *
+     * @param kind its kind
+     * @param resource the resource as submitted; not modified
+     * @param old the stored resource; null on creation
+     * @throws io.nereid.base.ServingException INVALID_ARGUMENT with all validation errors, a line each
+     */
+    public Admitted admit(ResourceKind kind, ObjectNode resource, @Nullable ObjectNode old) {
+        ObjectNode admitted = resource.deepCopy();
+        List<String> warnings = new ArrayList<>();
+        ValidationErrors problems = new ValidationErrors();
+        Fields.prune(admitted);
+        identity(kind, admitted, problems);
+        metadata(kind, admitted, warnings);
+        ResourceSchemas.of(kind).check(admitted, "", problems);
+        String what = kind.kind() + " " + ValidationErrors.clip(nameOf(admitted));
+        // Records can only be read from a resource whose types are right; further validation needs records.
+        boolean readable = !problems.misshapen();
+        if (readable) {
+            ObjectMetaValidator.check(kind, ObjectMeta.read(admitted), problems);
+            rules(kind, admitted, old, problems, warnings);
+        }
+        problems.throwIfAny(what);
+        return new Admitted(admitted, List.copyOf(warnings));
+    }
+
+    private void rules(
+            ResourceKind kind,
+            ObjectNode admitted,
+            @Nullable ObjectNode old,
+            ValidationErrors problems,
+            List<String> warnings) {
+        if (kind.equals(ResourceKinds.INFERENCE_SERVICE)) {
+            String namespace = ObjectMeta.read(admitted).namespace();
+            new InferenceServiceDefaulter(surroundings.config(namespace)).apply(admitted, old);
+            new InferenceServiceValidator(surroundings, problems).check(admitted, old);
+            new UnsupportedFieldWarnings(warnings).service(InferenceService.read(admitted));
+        } else if (kind.equals(ResourceKinds.SERVING_RUNTIME) || kind.equals(ResourceKinds.CLUSTER_SERVING_RUNTIME)) {
+            new ServingRuntimeValidator(surroundings, problems).check(admitted, old);
+            new UnsupportedFieldWarnings(warnings).runtime(ServingRuntime.read(admitted));
+        } else if (kind.equals(ResourceKinds.CLUSTER_STORAGE_CONTAINER)) {
+            new ServingRuntimeValidator(surroundings, problems).storageContainer(admitted);
+            warnings.add(
+                    "spec.container has no effect on one machine: the server downloads files itself, and only from the"
+                            + " schemes that it supports");
+        } else if (kind.equals(ResourceKinds.INFERENCE_GRAPH)) {
+            new InferenceGraphValidator(surroundings, problems, warnings).check(admitted);
+        } else {
+            CoreKindAdmission.defaults(kind, admitted);
+            CoreKindAdmission.check(kind, admitted, old, problems, warnings);
+        }
+    }
+
+    private static void identity(ResourceKind kind, ObjectNode resource, ValidationErrors problems) {
+        String version = resource.path("apiVersion").asText(kind.apiVersion());
+        String name = resource.path("kind").asText(kind.kind());
+        if (!version.equals(kind.apiVersion())) {
+            problems.add("apiVersion", "expected " + kind.apiVersion() + ", found \"" + ValidationErrors.clip(version) + "\"");
+        }
+        if (!name.equals(kind.kind())) {
+            problems.add("kind", "expected " + kind.kind() + ", found \"" + ValidationErrors.clip(name) + "\"");
+        }
+        resource.put("apiVersion", kind.apiVersion());
+        resource.put("kind", kind.kind());
+    }
+
+    /** Defaults the namespace, and generates a name when {@code generateName} is given instead of one. */
+    private static void metadata(ResourceKind kind, ObjectNode resource, List<String> warnings) {
+        if (!(resource.get("metadata") instanceof ObjectNode meta)) {
+            return;
+        }
+        if (kind.namespaced()) {
+            if (meta.path("namespace").asText("").isEmpty()) {
+                meta.put("namespace", "default");
+            }
+        } else if (meta.has("namespace")) {
+            warnings.add("metadata.namespace has no effect: a " + kind.kind() + " is not namespaced");
+            meta.remove("namespace");
+        }
+        String prefix = meta.path("generateName").asText("");
+        if (!prefix.isEmpty() && meta.path("name").asText("").isEmpty()) {
+            StringBuilder name = new StringBuilder(prefix);
+            for (int i = 0; i < 5; i++) {
+                name.append(LETTERS.charAt(ThreadLocalRandom.current().nextInt(LETTERS.length())));
+            }
+            meta.put("name", name.toString());
+        }
+    }
+
+    private static String nameOf(ObjectNode resource) {
+        String name = resource.path("metadata").path("name").asText("");
+        return name.isEmpty() ? "without a name" : name;
+    }
+
+    /**
+     * Whether anything except metadata and status differs, so that {@code metadata.generation} must be incremented.
+     */
+    public static boolean specChanged(ObjectNode before, ObjectNode after) {
+        ObjectNode one = before.deepCopy();
+        ObjectNode other = after.deepCopy();
+        List<String> outside = List.of("metadata", "status", "apiVersion", "kind");
+        return !one.remove(outside).equals(other.remove(outside));
+    }
+
+    /**
+     * An admitted resource.
+     *
+     * @param resource the resource with defaults
+     * @param warnings warnings for the user, such as fields that have no effect on one machine, a sentence each
+     */
+    public record Admitted(ObjectNode resource, List<String> warnings) {}
+}
