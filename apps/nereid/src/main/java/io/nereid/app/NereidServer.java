@@ -12,7 +12,7 @@ import io.nereid.explain.request.ExplainSettings;
 import io.nereid.observe.Observability;
 import io.nereid.protocols.mlflow.MlflowCodec;
 import io.nereid.protocols.v1.V1Codec;
-import io.nereid.protocols.v1.V1Options;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v2.V2Codec;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.recording.Recorder;

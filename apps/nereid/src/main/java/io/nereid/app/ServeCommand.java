@@ -7,7 +7,7 @@ import io.nereid.base.ServingException;
 import io.nereid.base.Units;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.json.FloatStyle;
-import io.nereid.protocols.v1.V1Options;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.protocols.v2.options.V2Options;
 import io.nereid.repository.RepositorySource;
 import io.nereid.tensor.ByteBudget;

@@ -6,7 +6,7 @@ import io.nereid.base.ServingException;
 import io.nereid.engine.options.EngineOptions;
 import io.nereid.lifecycle.LabelRule;
 import io.nereid.lifecycle.TransitionPolicy;
-import io.nereid.protocols.v1.V1Options;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.repository.FileSystemStoragePathSource;
 import io.nereid.repository.layout.ModelServerConfig;
 import io.nereid.repository.tfserving.BatchingParameters;
@@ -22,12 +22,12 @@ import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Option;
 
 /**
- * The options of {@code tensorflow_model_server} that name something this server has, under the same names. Those that do
- * not are in {@link RefusedFlags}. Set by picocli, then only read.
+ * The options of {@code tensorflow_model_server} that this server supports, under the same names. The unsupported ones
+ * are in {@link RefusedFlags}. Set by picocli, then only read.
  */
 @SuppressWarnings("NullAway.Init") // options are set by picocli
 final class TfsFlags {
-    /** Which of old and new versions goes first. */
+    /** The aspired version policy: the order in which new versions are loaded and old ones unloaded. */
     enum Aspired {
         availability_preserving,
         resource_preserving,
@@ -44,14 +44,14 @@ final class TfsFlags {
             names = {"--model_config_file_poll_wait_seconds", "--model-config-file-poll-wait-seconds"},
             paramLabel = "N",
             defaultValue = "0",
-            description = "Read that file again every so many seconds; 0 for never (default: ${DEFAULT-VALUE}).")
+            description = "Poll interval of that file in seconds; 0 to read it once (default: ${DEFAULT-VALUE}).")
     int modelConfigFilePollWaitSeconds;
 
     @Option(
             names = "--model_name",
             paramLabel = "NAME",
             defaultValue = "default",
-            description = "What the model of --model_base_path is called (default: ${DEFAULT-VALUE}).")
+            description = "Name of the model of --model_base_path (default: ${DEFAULT-VALUE}).")
     String modelName;
 
     @Option(
@@ -64,7 +64,7 @@ final class TfsFlags {
             names = "--file_system_poll_wait_seconds",
             paramLabel = "N",
             defaultValue = "1",
-            description = "Time between two looks for new versions of listed models; 0 looks once (default:"
+            description = "Poll interval for new versions of listed models; 0 to read them once (default:"
                     + " ${DEFAULT-VALUE}).")
     int fileSystemPollWaitSeconds;
 
@@ -83,7 +83,7 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "End when a listed model has no versions at the start (default: false).")
+            description = "Exit when a listed model has no versions at startup (default: false).")
     boolean failIfZeroVersions;
 
     @Option(
@@ -92,8 +92,7 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description =
-                    "Let a label be given for the first time to a version that does not serve yet (default: false).")
+            description = "Allow a new label on a version that is not available yet (default: false).")
     boolean labelsForUnavailable;
 
     @Option(
@@ -102,26 +101,27 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Let labels stand for whatever they are said to stand for (default: false).")
+            description = "Allow any version label assignment (default: false).")
     boolean forceLabels;
 
     @Option(
             names = "--aspired_version_policy",
             paramLabel = "POLICY",
-            description = "availability_preserving loads the new version before the old one goes, resource_preserving"
-                    + " after; all_or_nothing shows all new versions at once (the default).")
+            description = "availability_preserving loads the new version before the old one is unloaded,"
+                    + " resource_preserving"
+                    + " after; all_or_nothing makes all new versions visible at once (the default).")
     Aspired aspired;
 
     @Option(
             names = "--rest_api_port",
             paramLabel = "PORT",
-            description = "A further port; it is never encrypted by --ssl_config_file.")
+            description = "An additional port; --ssl_config_file does not encrypt it.")
     Integer restApiPort;
 
     @Option(
             names = "--grpc_socket_path",
             paramLabel = "PATH",
-            description = "Listen also on a socket of the file system; never encrypted.")
+            description = "Also listen on a Unix domain socket; never encrypted.")
     Path grpcSocketPath;
 
     @Option(names = "--rest_api_num_threads", paramLabel = "N", description = "The same as --io-threads.")
@@ -131,7 +131,7 @@ final class TfsFlags {
             names = "--rest_api_timeout_in_ms",
             paramLabel = "N",
             defaultValue = "30000",
-            description = "How long a V1 REST request may take; 0 for as long as it takes (default: ${DEFAULT-VALUE}).")
+            description = "Timeout of a V1 REST request; 0 for none (default: ${DEFAULT-VALUE}).")
     long restApiTimeoutMillis;
 
     @Option(
@@ -140,7 +140,7 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Let pages of other origins use the V1 REST API (default: false).")
+            description = "Enable CORS for the V1 REST API (default: false).")
     boolean cors;
 
     @Option(
@@ -152,7 +152,7 @@ final class TfsFlags {
     @Option(
             names = "--monitoring_config_file",
             paramLabel = "FILE",
-            description = "Show metrics under TensorFlow Serving's names, too, at the path that this file says.")
+            description = "Also export metrics under TensorFlow Serving's names, at the path in this file.")
     Path monitoringConfigFile;
 
     @Option(
@@ -161,13 +161,13 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Batch as --batching_parameters_file says (without it, models are batched as usual).")
+            description = "Batch by --batching_parameters_file (without it, each model's configuration applies).")
     boolean enableBatching;
 
     @Option(
             names = "--batching_parameters_file",
             paramLabel = "FILE",
-            description = "How requests are batched, in TensorFlow Serving's format.")
+            description = "Batching parameters in TensorFlow Serving's format.")
     Path batchingParametersFile;
 
     @Option(
@@ -176,7 +176,7 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Batch as batching_params.pbtxt in a version's directory says; other models are not batched.")
+            description = "Batch by batching_params.pbtxt in a version's directory; other models are not batched.")
     boolean perModelBatching;
 
     @Option(
@@ -192,14 +192,14 @@ final class TfsFlags {
             names = "--num_request_iterations_for_warmup",
             paramLabel = "N",
             defaultValue = "1",
-            description = "How often each of these requests is run (default: ${DEFAULT-VALUE}).")
+            description = "Number of runs of each warmup request (default: ${DEFAULT-VALUE}).")
     int warmupIterations;
 
     @Option(
             names = "--num_model_warmup_threads",
             paramLabel = "N",
             defaultValue = "1",
-            description = "How many of them run at once (default: ${DEFAULT-VALUE}).")
+            description = "Number of concurrent warmup requests (default: ${DEFAULT-VALUE}).")
     int warmupThreads;
 
     @Option(
@@ -208,7 +208,7 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Run them in batches of every allowed size as well (default: false).")
+            description = "Also run warmup requests in batches of every allowed size (default: false).")
     boolean warmupAllBatchSizes;
 
     @Option(names = "--num_load_threads", paramLabel = "N", description = "The same as --load-threads.")
@@ -217,22 +217,26 @@ final class TfsFlags {
     @Option(
             names = "--num_initial_load_threads",
             paramLabel = "N",
-            description = "As that, for the models of the start.")
+            description = "The same, for the models at startup.")
     Integer numInitialLoadThreads;
 
-    @Option(names = "--num_unload_threads", paramLabel = "N", hidden = true, description = "There are two.")
+    @Option(
+            names = "--num_unload_threads",
+            paramLabel = "N",
+            hidden = true,
+            description = "There are two unload" + " threads.")
     Integer numUnloadThreads;
 
     @Option(
             names = "--max_num_load_retries",
             paramLabel = "N",
-            description = "How often a failed load is tried again (default: as --model-load-retry-count).")
+            description = "Number of retries of a failed load (default: as --model-load-retry-count).")
     Integer maxLoadRetries;
 
     @Option(
             names = "--load_retry_interval_micros",
             paramLabel = "N",
-            description = "Time between two tries (default: 1 s).")
+            description = "Time between two attempts (default: 1 s).")
     Long loadRetryIntervalMicros;
 
     @Option(names = "--total_model_memory_limit_bytes", paramLabel = "N", description = "The same as --model-memory.")
@@ -242,7 +246,7 @@ final class TfsFlags {
             names = "--reload_timeout_seconds",
             paramLabel = "N",
             defaultValue = "60",
-            description = "How long a reload of the list waits for its new models (default: ${DEFAULT-VALUE}).")
+            description = "Time limit for new models when the list is reloaded (default: ${DEFAULT-VALUE}).")
     int reloadTimeoutSeconds;
 
     @Option(
@@ -251,7 +255,7 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Answer TensorFlow Serving's gRPC calls with raw tensor_content (default: false).")
+            description = "Return raw tensor_content in TensorFlow Serving's gRPC responses (default: false).")
     boolean tensorContent;
 
     @Option(
@@ -260,13 +264,13 @@ final class TfsFlags {
             fallbackValue = "true",
             defaultValue = "false",
             paramLabel = "true|false",
-            description = "Refuse signatures whose method is none of predict, classify and regress (default: false).")
+            description = "Reject signatures whose method is not predict, classify or regress (default: false).")
     boolean methodCheck;
 
     @Option(
             names = "--saved_model_tags",
             paramLabel = "TAG,…",
-            description = "Which graph of a SavedModel is served (default: serve).")
+            description = "Tags of the SavedModel's graph to serve (default: serve).")
     String savedModelTags;
 
     @Option(
@@ -278,7 +282,7 @@ final class TfsFlags {
     @Option(
             names = "--tensorflow_inter_op_parallelism",
             paramLabel = "N",
-            description = "Operators of one run at once.")
+            description = "Operators of one run in parallel.")
     Integer interOpParallelism;
 
     @Option(
@@ -286,7 +290,7 @@ final class TfsFlags {
             arity = "0..1",
             fallbackValue = "true",
             hidden = true,
-            description = "The health service is always there.")
+            description = "The health service is always enabled.")
     Boolean healthCheck;
 
     @Option(
@@ -294,18 +298,20 @@ final class TfsFlags {
             arity = "0..1",
             fallbackValue = "true",
             hidden = true,
-            description = "Nothing of the kind is kept.")
+            description = "Without effect.")
     Boolean withoutEffect;
 
     @Option(names = "--enable_profiler", arity = "0..1", fallbackValue = "true", hidden = true)
     Boolean profiler;
 
-    /** Whether a list of models was given, or a single one. */
+    /** Whether a model list or a single model is given. */
     boolean lists() {
         return modelConfigFile != null || (modelBasePath != null && !modelBasePath.isEmpty());
     }
 
-    /** The list of models at the start; empty when none was given. The file wins where both were given. */
+    /**
+     * Returns the model list at startup; empty when none is given. The file takes precedence over --model_base_path.
+     */
     List<ServedModel> models() {
         if (modelConfigFile != null) {
             return ModelServerConfig.read(modelConfigFile);
@@ -317,7 +323,7 @@ final class TfsFlags {
                 modelName, absolute(modelBasePath), ModelServerConfig.ANY_PLATFORM, null, Map.of(), null));
     }
 
-    /** A path of the command line counts from where the program was started; that of a file must be absolute. */
+    /** Resolves a path of the command line against the working directory; paths in files must be absolute already. */
     private static String absolute(String path) {
         return path.contains("://")
                 ? path
@@ -332,7 +338,7 @@ final class TfsFlags {
                                         ? "--batching_parameters_file"
                                         : "--enable_per_model_batching_parameters")
                                 + " needs --enable_batching",
-                        "add --enable_batching, or leave it out to have models batched as usual");
+                        "add --enable_batching, or omit it to batch by each model's configuration");
             }
             return null;
         }
@@ -341,12 +347,12 @@ final class TfsFlags {
                 : BatchingParameters.read(batchingParametersFile);
     }
 
-    /** What these options say about the engine. */
+    /** Applies these options to the engine's options. */
     void apply(EngineOptions.Builder engine, Map<String, Map<String, String>> backendSettings) {
         if (profiler != null && profiler) {
             throw ServingException.invalidArgument(
-                    "--enable_profiler is not supported: there is no TensorFlow profiler here",
-                    "leave it out; --trace-config traces requests");
+                    "--enable_profiler is not supported: this server does not have TensorFlow's profiler",
+                    "omit it; --trace-config traces requests");
         }
         BatchingParameters batching = batching();
         engine.servedModels(models())
@@ -382,12 +388,12 @@ final class TfsFlags {
         }
         Map<String, String> all = backendSettings.computeIfAbsent("", b -> new HashMap<>());
         if (lists() && batching == null) {
-            // Nobody has said a word about batches, so a client's own batch may be as large as TensorFlow Serving's.
+            // Without batching options, a client's batch may be as large as TensorFlow Serving's default allows.
             all.putIfAbsent("default-max-batch-size", Integer.toString(BatchingParameters.DEFAULT.maxBatchSize()));
         }
         Map<String, String> tensorflow = backendSettings.computeIfAbsent("tensorflow", b -> new HashMap<>());
         if (lists()) {
-            // As tensorflow_model_server: whether a shape fits is the graph's matter.
+            // As in tensorflow_model_server, the graph itself checks the shapes.
             tensorflow.putIfAbsent("check-shapes", "false");
         }
         put(tensorflow, "tags", savedModelTags);
@@ -401,7 +407,7 @@ final class TfsFlags {
         }
     }
 
-    /** What these options say about the V1 protocol. */
+    /** Applies these options to the V1 protocol's options. */
     void apply(V1Options.Builder v1) {
         v1.cors(cors)
                 .timeoutNanos(TimeUnit.MILLISECONDS.toNanos(restApiTimeoutMillis))

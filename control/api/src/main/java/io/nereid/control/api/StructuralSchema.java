@@ -16,7 +16,7 @@ import java.util.Set;
  * The structural schema of a value: checks types, required fields and unknown fields. Rules that relate several values
  * belong to the validators. Immutable.
  */
-abstract class StructuralSchema {
+public abstract class StructuralSchema {
     /** Any value. */
     static final StructuralSchema ANY = new StructuralSchema() {
         @Override
@@ -28,7 +28,7 @@ abstract class StructuralSchema {
         @Override
         void check(JsonNode node, String path, ValidationErrors problems) {
             if (!node.isObject()) {
-                problems.addShape(Problems.wrongType(path, "an object", node));
+                problems.addShape(ValidationErrors.wrongType(path, "an object", node));
             }
         }
     };
@@ -39,7 +39,8 @@ abstract class StructuralSchema {
         void check(JsonNode node, String path, ValidationErrors problems) {
             if (!node.isTextual()) {
                 boolean quotable = node.isNumber() || node.isBoolean();
-                problems.addShape(Problems.wrongType(path, "a string", node) + (quotable ? "; put it in quotes" : ""));
+                problems.addShape(
+                        ValidationErrors.wrongType(path, "a string", node) + (quotable ? "; put it in quotes" : ""));
             }
         }
     };
@@ -61,8 +62,8 @@ abstract class StructuralSchema {
         @Override
         void check(JsonNode node, String path, ValidationErrors problems) {
             if (!node.isBoolean()) {
-                problems.addShape(
-                        Problems.wrongType(path, "true or false", node) + (node.isTextual() ? "; leave out the quotes" : ""));
+                problems.addShape(ValidationErrors.wrongType(path, "true or false", node)
+                        + (node.isTextual() ? "; leave out the quotes" : ""));
             }
         }
     };
@@ -81,7 +82,7 @@ abstract class StructuralSchema {
         @Override
         void check(JsonNode node, String path, ValidationErrors problems) {
             if (!node.isTextual() && !(node.isIntegralNumber() && node.canConvertToInt())) {
-                problems.addShape(Problems.wrongType(path, "an integer or a string", node));
+                problems.addShape(ValidationErrors.wrongType(path, "an integer or a string", node));
             }
         }
     };
@@ -91,7 +92,7 @@ abstract class StructuralSchema {
         @Override
         void check(JsonNode node, String path, ValidationErrors problems) {
             if (!node.isTextual() && !node.isNumber()) {
-                problems.addShape(Problems.wrongType(path, "a quantity such as 500m or 2Gi", node));
+                problems.addShape(ValidationErrors.wrongType(path, "a quantity such as 500m or 2Gi", node));
                 return;
             }
             try {
@@ -119,10 +120,10 @@ abstract class StructuralSchema {
             @Override
             void check(JsonNode node, String path, ValidationErrors problems) {
                 if (!node.isIntegralNumber()) {
-                    problems.addShape(
-                            Problems.wrongType(path, "an integer", node) + (node.isTextual() ? "; leave out the quotes" : ""));
+                    problems.addShape(ValidationErrors.wrongType(path, "an integer", node)
+                            + (node.isTextual() ? "; leave out the quotes" : ""));
                 } else if (!node.canConvertToLong() || node.longValue() < from || node.longValue() > to) {
-                    problems.addShape(Problems.wrongType(path, "an integer from " + from + " to " + to, node));
+                    problems.addShape(ValidationErrors.wrongType(path, "an integer from " + from + " to " + to, node));
                 }
             }
         };
@@ -135,7 +136,7 @@ abstract class StructuralSchema {
             void check(JsonNode node, String path, ValidationErrors problems) {
                 TEXT.check(node, path, problems);
                 if (node.isTextual() && !known.contains(node.textValue())) {
-                    problems.add(path, Problems.unknownValue(node.textValue(), known));
+                    problems.add(path, ValidationErrors.unknownValue(node.textValue(), known));
                 }
             }
         };
@@ -146,7 +147,7 @@ abstract class StructuralSchema {
             @Override
             void check(JsonNode node, String path, ValidationErrors problems) {
                 if (!(node instanceof ArrayNode array)) {
-                    problems.addShape(Problems.wrongType(path, "a list", node));
+                    problems.addShape(ValidationErrors.wrongType(path, "a list", node));
                     return;
                 }
                 for (int i = 0; i < array.size(); i++) {
@@ -161,11 +162,12 @@ abstract class StructuralSchema {
             @Override
             void check(JsonNode node, String path, ValidationErrors problems) {
                 if (!(node instanceof ObjectNode object)) {
-                    problems.addShape(Problems.wrongType(path, "an object", node));
+                    problems.addShape(ValidationErrors.wrongType(path, "an object", node));
                     return;
                 }
                 object.properties()
-                        .forEach(entry -> value.check(entry.getValue(), path + "." + Problems.clip(entry.getKey()), problems));
+                        .forEach(entry -> value.check(
+                                entry.getValue(), path + "." + ValidationErrors.clip(entry.getKey()), problems));
             }
         };
     }
@@ -223,14 +225,14 @@ abstract class StructuralSchema {
         @Override
         public void check(JsonNode node, String path, ValidationErrors problems) {
             if (!(node instanceof ObjectNode object)) {
-                problems.addShape(Problems.wrongType(path, "an object", node));
+                problems.addShape(ValidationErrors.wrongType(path, "an object", node));
                 return;
             }
             String prefix = path.isEmpty() ? "" : path + ".";
             object.properties().forEach(entry -> {
                 StructuralSchema type = fields.get(entry.getKey());
                 if (type == null) {
-                    problems.add(prefix + Problems.clip(entry.getKey()), unknownField(entry.getKey()));
+                    problems.add(prefix + ValidationErrors.clip(entry.getKey()), unknownField(entry.getKey()));
                 } else if (!entry.getValue().isNull()) {
                     type.check(entry.getValue(), prefix + entry.getKey(), problems);
                 }
@@ -252,8 +254,9 @@ abstract class StructuralSchema {
                     return "unknown field; did you mean '" + known + "'?";
                 }
             }
-            String suggestion =
-                    name.length() > LONGEST_NAME ? "" : NameSuggestions.didYouMean(name, fields.keySet(), "");
+            String suggestion = name.length() > ValidationErrors.LONGEST_NAME
+                    ? ""
+                    : NameSuggestions.didYouMean(name, fields.keySet(), "");
             if (!suggestion.isEmpty()) {
                 return "unknown field; " + suggestion;
             }

@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.nereid.protocols.v1;
 
+import io.nereid.protocols.v1.common.TfServingMetrics;
+import io.nereid.protocols.v1.common.V1Options;
+import io.nereid.protocols.v1.grpc.GrpcServices;
+import io.nereid.protocols.v1.rest.RestApiHandler;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.transport.api.GrpcMethod;
@@ -11,17 +15,22 @@ import java.util.List;
 import java.util.concurrent.Executor;
 
 /**
- * TensorFlow Serving's APIs, of which KServe's V1 protocol is a part: models listed, their status and signatures told,
- * and requests in tensors or in examples answered. Thread-safe.
+ * TensorFlow Serving's REST and gRPC APIs, of which KServe's V1 protocol is a part: predict, classify, regress, model
+ * status and metadata, and the reload of the model list. Thread-safe.
+ *
+ * <pre>{@code
+ * V1Options options = V1Options.builder(Clock.system()).cors(true).metricsPath("").build();
+ * ProtocolCodec codec = new V1Codec(engine, control, codecPool, options);
+ * }</pre>
  */
 public final class V1Codec implements ProtocolCodec {
-    private final RestApi rest;
+    private final RestApiHandler rest;
     private final GrpcServices grpc;
 
-    /** A codec around the engine's two doors; {@code codecPool} runs what would hold an event loop up. */
+    /** Creates a codec for an engine; {@code codecPool} runs work that would block an event loop for too long. */
     public V1Codec(InferenceEngine engine, ModelControl control, Executor codecPool, V1Options options) {
-        TfsMetrics metrics = new TfsMetrics(options);
-        this.rest = new RestApi(engine, control, codecPool, options, metrics);
+        TfServingMetrics metrics = new TfServingMetrics(options);
+        this.rest = new RestApiHandler(engine, control, codecPool, options, metrics);
         this.grpc = new GrpcServices(engine, control, codecPool, options, metrics);
     }
 

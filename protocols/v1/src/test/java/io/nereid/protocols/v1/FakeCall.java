@@ -15,29 +15,28 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** One gRPC call in memory, with the client's side of it. Confined to one thread. */
-final class FakeCall implements GrpcCall {
+public final class FakeCall implements GrpcCall {
     private final String path;
     private @Nullable GrpcListener listener;
-    long deadline = Long.MAX_VALUE;
-    byte[] answer = {};
+    public long deadline = Long.MAX_VALUE;
+    public byte[] answer = {};
 
-    @Nullable
-    ErrorCode code;
+    public @Nullable ErrorCode code;
 
-    String text = "";
-    /** Whether nobody held on to the request once the handler had returned. */
-    boolean freed;
+    public String text = "";
+    /** Whether the request was not retained beyond the return of the handler. */
+    public boolean freed;
 
-    FakeCall(String path) {
+    public FakeCall(String path) {
         this.path = path;
     }
 
     /** Sends a request to the method of a name, whatever its service. */
-    static FakeCall send(V1Codec codec, String method, byte[] request) {
+    public static FakeCall send(V1Codec codec, String method, byte[] request) {
         return new FakeCall(method).start(codec, request);
     }
 
-    FakeCall start(V1Codec codec, byte[] request) {
+    public FakeCall start(V1Codec codec, byte[] request) {
         GrpcMethod method = codec.grpcMethods().stream()
                 .filter(m -> m.path().endsWith("/" + path))
                 .findFirst()
@@ -56,7 +55,7 @@ final class FakeCall implements GrpcCall {
         return this;
     }
 
-    void cancel() {
+    public void cancel() {
         code = ErrorCode.CANCELLED;
         GrpcListener begun = listener;
         if (begun != null) {

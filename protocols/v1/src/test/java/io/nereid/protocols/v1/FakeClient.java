@@ -11,17 +11,17 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Does what the transport does: the first route that fits, and the mapping of what its handler throws. */
-final class FakeClient {
+/** Acts as the transport: calls the first route that matches and maps the exceptions of its handler. */
+public final class FakeClient {
     private final List<HttpRoute> routes;
 
-    FakeClient(V1Codec codec) {
+    public FakeClient(V1Codec codec) {
         routes = new ArrayList<>(codec.httpRoutes());
         routes.sort(Comparator.comparing((HttpRoute r) -> r.method().equals(HttpRoute.ANY))
                 .thenComparing((HttpRoute r) -> -r.template().length()));
     }
 
-    FakeExchange call(String method, String path, String body) {
+    public FakeExchange call(String method, String path, String body) {
         return call(method, path, body, "", "");
     }
 
@@ -29,7 +29,7 @@ final class FakeClient {
         return call(method, path, body, Map.of(header, value));
     }
 
-    FakeExchange call(String method, String path, String body, Map<String, String> headers) {
+    public FakeExchange call(String method, String path, String body, Map<String, String> headers) {
         for (HttpRoute route : routes) {
             Matcher m = Pattern.compile(
                             route.template().replace("/{rest...}", "(?:/.*)?").replaceAll("\\{[a-z]+}", "([^/:]+)"))

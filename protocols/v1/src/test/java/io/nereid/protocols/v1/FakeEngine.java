@@ -25,24 +25,24 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 
-/** Models that give back what they get, under the outputs' names. Confined to a test. */
-final class FakeEngine implements InferenceEngine, ModelControl {
+/** Models that return their inputs under the names of the outputs. Confined to a test. */
+public final class FakeEngine implements InferenceEngine, ModelControl {
     private final Map<String, ModelMetadata> models = new TreeMap<>();
     private final Map<String, ServableState> states = new TreeMap<>();
     private final Map<String, Function<InferenceRequest, List<Tensor>>> answers = new TreeMap<>();
     private final Map<String, Map<String, Label>> labels = new TreeMap<>();
     final List<Shape> shapes = new ArrayList<>();
     final List<InferenceRequest> requests = new ArrayList<>();
-    /** Those of every answer. */
+    /** The parameters of every response. */
     Map<String, Object> parameters = Map.of();
 
-    void add(String name, List<TensorSpec> inputs, List<TensorSpec> outputs) {
+    public void add(String name, List<TensorSpec> inputs, List<TensorSpec> outputs) {
         ServableId id = new ServableId(name, 3);
         models.put(name, new ModelMetadata(id, "fake", inputs, outputs, 0, Map.of()));
         states.put(name, new ServableState(id, ServableState.Phase.AVAILABLE, null, "fake", 1, 1));
     }
 
-    /** A model of any metadata that answers what {@code answer} makes of a request, whose inputs it need not close. */
+    /** A model of any metadata that responds with the result of {@code answer}, which need not close the inputs. */
     void add(ModelMetadata metadata, Function<InferenceRequest, List<Tensor>> answer) {
         String name = metadata.id().model();
         models.put(name, metadata);

@@ -8,7 +8,7 @@ import java.util.List;
 import java.util.Objects;
 
 /** An exchange without a socket. Confined to a test. */
-final class FakeExchange extends MemoryExchange {
+public final class FakeExchange extends MemoryExchange {
     FakeExchange(String method, String path, List<String> parameters, String body) {
         super(method, path, parameters, region(body));
     }
@@ -19,7 +19,7 @@ final class FakeExchange extends MemoryExchange {
         return this;
     }
 
-    HttpReply answer() {
+    public HttpReply answer() {
         return Objects.requireNonNull(replied(), "no reply");
     }
 }

@@ -28,14 +28,14 @@ import java.util.concurrent.CompletionStage;
 import java.util.function.UnaryOperator;
 
 /** The model of TensorFlow Serving's own tests, version 3, with signatures of each kind. Confined to one test. */
-final class HalfPlusTwo implements InferenceEngine, ModelControl {
-    final List<InferenceRequest> requests = new ArrayList<>();
-    final List<Runnable> held = new ArrayList<>();
-    List<ServedModel> configured = List.of();
-    List<ModelChange> changes = List.of();
-    UnaryOperator<Tensor> answer = UnaryOperator.identity();
-    boolean holding;
-    int cancelled;
+public final class HalfPlusTwo implements InferenceEngine, ModelControl {
+    public final List<InferenceRequest> requests = new ArrayList<>();
+    public final List<Runnable> held = new ArrayList<>();
+    public List<ServedModel> configured = List.of();
+    public List<ModelChange> changes = List.of();
+    public UnaryOperator<Tensor> answer = UnaryOperator.identity();
+    public boolean holding;
+    public int cancelled;
 
     static ModelMetadata model() {
         List<TensorSpec> x = List.of(new TensorSpec("x", DataType.FP32, Shape.of(-1)));

@@ -5,6 +5,7 @@ package io.nereid.protocols.v1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ServableId;
@@ -126,7 +127,7 @@ class RestExamplesTest {
     }
 
     @Test
-    void theContextIsPartOfEveryExampleThatDoesNotSayOtherwise() {
+    void theContextIsPartOfEveryExampleThatDoesNotOverrideIt() {
         assertThat(post(
                         "regress",
                         "{\"context\":{\"x\":4.0,\"c\":\"shared\"},\"examples\":[{},{\"x\":6.0}],"
@@ -175,22 +176,22 @@ class RestExamplesTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
-            {}                                  | JSON Value: {} When method is classify, key 'examples' is expected and was not found
-            {"examples":{}}                     | JSON Value: {"examples":{}} Expecting 'examples' value to be an list/array
-            {"examples":[]}                     | JSON Value: {"examples":[]} 'examples' value is an empty array
-            {"examples":[1]}                    | Example must be JSON object but got JSON Number
-            {"examples":[{"x":1}],"context":[]} | Example must be JSON object but got JSON Array
-            {"examples":[{"x":null}]}           | Feature: x has element with unexpected JSON type: Null
-            {"examples":[{"x":[[1]]}]}          | Feature: x has element with unexpected JSON type: Array
-            {"examples":[{"x":{"y":1}}]}        | Feature: x has element with unexpected JSON type: Object
-            {"examples":[{"x":{"b64":"*"}}]}    | Unable to base64 decode
-            {"examples":[{"x":[1,2.5]}]}        | Unexpected element type in feature: x expecting type: int64
-            {"examples":[{"x":[1.5,2]}]}        | Unexpected element type in feature: x expecting type: float
-            {"examples":[{"x":["a",2]}]}        | Unexpected element type in feature: x expecting type: bytes
-            {"examples":[{"x":9223372036854775808}]} | Feature: x has uint64 element. Only int64 is supported.
-            {"examples":[{"x":1}],"signature_name":"no"} | No signature was found with the name: no
-            {"examples":[{"y":1}]}              | x
-            """)
+        {}                                  | JSON Value: {} When method is classify, key 'examples' is expected and was not found
+        {"examples":{}}                     | JSON Value: {"examples":{}} Expecting 'examples' value to be an list/array
+        {"examples":[]}                     | JSON Value: {"examples":[]} 'examples' value is an empty array
+        {"examples":[1]}                    | Example must be JSON object but got JSON Number
+        {"examples":[{"x":1}],"context":[]} | Example must be JSON object but got JSON Array
+        {"examples":[{"x":null}]}           | Feature: x has element with unexpected JSON type: Null
+        {"examples":[{"x":[[1]]}]}          | Feature: x has element with unexpected JSON type: Array
+        {"examples":[{"x":{"y":1}}]}        | Feature: x has element with unexpected JSON type: Object
+        {"examples":[{"x":{"b64":"*"}}]}    | Unable to base64 decode
+        {"examples":[{"x":[1,2.5]}]}        | Unexpected element type in feature: x expecting type: int64
+        {"examples":[{"x":[1.5,2]}]}        | Unexpected element type in feature: x expecting type: float
+        {"examples":[{"x":["a",2]}]}        | Unexpected element type in feature: x expecting type: bytes
+        {"examples":[{"x":9223372036854775808}]} | Feature: x has uint64 element. Only int64 is supported.
+        {"examples":[{"x":1}],"signature_name":"no"} | No signature was found with the name: no
+        {"examples":[{"y":1}]}              | x
+        """)
     void examplesThatAreNoneAreTheClientsFault(String body, String text) {
         FakeExchange x = client.call("POST", "/v1/models/half_plus_two:classify", body);
         assertThat(x.status()).isEqualTo(400);
@@ -223,7 +224,7 @@ class RestExamplesTest {
     }
 
     @Test
-    void aServerThatChecksMethodsRefusesSignaturesOfOthers() {
+    void aServerThatChecksMethodsRejectsOtherSignatures() {
         FakeClient strict = new FakeClient(new V1Codec(
                 engine,
                 engine,

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ModelRef;
@@ -109,7 +110,7 @@ class RestPathsTest {
         "OPTIONS,/v1/models/m:predict",
         "POST,/v1/models/%zz:Predict"
     })
-    void whatIsNoPathIsAMalformedRequest(String method, String path) {
+    void unknownPathsAreMalformedRequests(String method, String path) {
         FakeExchange x = client.call(method, path, "{\"instances\":[[1,2]]}");
         assertThat(x.status()).isEqualTo(400);
         assertThat(x.text()).startsWith("{\"error\":\"Malformed request: " + method + " " + path);
@@ -123,7 +124,7 @@ class RestPathsTest {
     }
 
     @Test
-    void anUnknownModelIsToldInTheWordsOfBothFamilies() {
+    void anUnknownModelIsReportedInTheWordingOfBothServers() {
         FakeExchange x = client.call("POST", "/v1/models/none:predict", "{\"instances\":[[1,2]]}");
         assertThat(x.status()).isEqualTo(404);
         assertThat(x.text())
@@ -146,7 +147,7 @@ class RestPathsTest {
     }
 
     @Test
-    void theStatusIsToldOfAllVersionsOfOneAndOfThatOfALabel() {
+    void theStatusCoversAllVersionsOneVersionOrALabel() {
         String one = "\"model_version_status\":[{\"version\":\"3\",\"state\":\"AVAILABLE\","
                 + "\"status\":{\"error_code\":\"OK\",\"error_message\":\"\"}}]}";
         for (String path : List.of("/v1/models/m", "/v1/models/m/versions/3", "/v1/models/m/labels/stable")) {
@@ -163,7 +164,7 @@ class RestPathsTest {
     }
 
     @Test
-    void metadataTellsEverySignatureWithAllItsFields() {
+    void metadataHasEverySignatureWithAllItsFields() {
         String expected = "{\"model_spec\":{\"name\":\"two\",\"signature_name\":\"\",\"version\":\"123\"},"
             + "\"metadata\":{\"signature_def\":{\"signature_def\":{"
             + "\"regress_x_to_y\":{\"inputs\":{\"inputs\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{\"dim\":["
@@ -185,7 +186,7 @@ class RestPathsTest {
     }
 
     @Test
-    void browsersOfOtherOriginsAreLetInOnlyWhenTheOperatorSaysSo() {
+    void crossOriginRequestsAreAllowedOnlyIfConfigured() {
         assertThat(client.call("GET", "/v1/models/m", "").replyHeader("access-control-allow-origin"))
                 .isNull();
         FakeClient open = client(V1Options.builder(Clock.system()).cors(true).build());

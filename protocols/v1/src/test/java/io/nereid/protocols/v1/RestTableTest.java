@@ -5,6 +5,7 @@ package io.nereid.protocols.v1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ServableId;
 import io.nereid.spi.TensorSpec;
@@ -41,7 +42,7 @@ class RestTableTest {
     }
 
     @Test
-    void rowsOfAnotherLengthAreRefused() {
+    void rowsOfAnotherLengthAreRejected() {
         FakeExchange x = ask("age,city", "{\"instances\":[[1,\"Bern\"],[2]]}");
         assertThat(x.status()).isEqualTo(400);
         assertThat(x.text()).contains("Failed to process element: 1", "It has 1 values (expected: 2)", "age,city");

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
 import io.nereid.json.FloatStyle;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.ModelMetadata;
 import io.nereid.spi.ModelMetadata.Signature;
 import io.nereid.spi.ServableId;
@@ -31,7 +32,7 @@ class RestTensorTest {
         return new TensorSpec(name, type, Shape.SCALAR, false, false, null, true);
     }
 
-    /** What a model of one type gives back for what it was sent. */
+    /** The output of a model of one type for an input. */
     private String echo(DataType type, String body) {
         engine.add("m", List.of(any("x", type)), List.of(any("y", type)));
         return client.call("POST", "/v1/models/m:predict", body).text();
@@ -39,26 +40,26 @@ class RestTensorTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
-            FP32  | [1, 2.5, 3e2, -4]                  | [1.0,2.5,300.0,-4.0]
-            FP32  | [0.2, 6.8, 1.0e-5]                 | [0.2,6.8,0.00001]
-            FP32  | [1e39, -1e39, 1e-50]               | [Infinity,-Infinity,0.0]
-            FP32  | [NaN, Infinity, -Infinity]         | [NaN,Infinity,-Infinity]
-            FP32  | [16777217, 123456789]              | [16777216.0,123456790.0]
-            FP64  | [0.1, 1e300, 9007199254740993]     | [0.1,1e300,9007199254740992.0]
-            FP16  | [0.5, 2048]                       | [0.5,2048.0]
-            BF16  | [0.5, 3]                           | [0.5,3.0]
-            INT8  | [-128, 127]                        | [-128,127]
-            INT16 | [-32768, 32767]                    | [-32768,32767]
-            INT32 | [-2147483648, 2147483647]          | [-2147483648,2147483647]
-            INT64 | [-9223372036854775808, 9223372036854775807] | [-9223372036854775808,9223372036854775807]
-            UINT8 | [0, 255]                           | [0,255]
-            UINT16 | [0, 65535]                        | [0,65535]
-            UINT32 | [0, 4294967295]                   | [0,4294967295]
-            UINT64 | [0, 18446744073709551615]         | [0,18446744073709551615]
-            BOOL  | [true, false]                      | [true,false]
-            BYTES | ["a", {"b64": "aGk="}, "", "\\u00e9"] | ["a","hi","","é"]
-            FP32  | [[[1], [2]], [[3], [4]]]           | [[[1.0],[2.0]],[[3.0],[4.0]]]
-            """)
+        FP32  | [1, 2.5, 3e2, -4]                  | [1.0,2.5,300.0,-4.0]
+        FP32  | [0.2, 6.8, 1.0e-5]                 | [0.2,6.8,0.00001]
+        FP32  | [1e39, -1e39, 1e-50]               | [Infinity,-Infinity,0.0]
+        FP32  | [NaN, Infinity, -Infinity]         | [NaN,Infinity,-Infinity]
+        FP32  | [16777217, 123456789]              | [16777216.0,123456790.0]
+        FP64  | [0.1, 1e300, 9007199254740993]     | [0.1,1e300,9007199254740992.0]
+        FP16  | [0.5, 2048]                       | [0.5,2048.0]
+        BF16  | [0.5, 3]                           | [0.5,3.0]
+        INT8  | [-128, 127]                        | [-128,127]
+        INT16 | [-32768, 32767]                    | [-32768,32767]
+        INT32 | [-2147483648, 2147483647]          | [-2147483648,2147483647]
+        INT64 | [-9223372036854775808, 9223372036854775807] | [-9223372036854775808,9223372036854775807]
+        UINT8 | [0, 255]                           | [0,255]
+        UINT16 | [0, 65535]                        | [0,65535]
+        UINT32 | [0, 4294967295]                   | [0,4294967295]
+        UINT64 | [0, 18446744073709551615]         | [0,18446744073709551615]
+        BOOL  | [true, false]                      | [true,false]
+        BYTES | ["a", {"b64": "aGk="}, "", "\\u00e9"] | ["a","hi","","é"]
+        FP32  | [[[1], [2]], [[3], [4]]]           | [[[1.0],[2.0]],[[3.0],[4.0]]]
+        """)
     void valuesOfEveryTypeTravelBothWaysInRowsAndInColumns(DataType type, String values, String expected) {
         assertThat(echo(type, "{\"instances\":" + values + "}")).isEqualTo("{\"predictions\":" + expected + "}");
         assertThat(echo(type, "{\"inputs\":" + values + "}")).startsWith("{\"outputs\":[");
@@ -67,18 +68,18 @@ class RestTensorTest {
 
     @ParameterizedTest
     @CsvSource(delimiter = '|', quoteCharacter = '`', textBlock = """
-            INT8   | 128    | int8
-            UINT8  | -1     | uint8
-            INT32  | 2147483648 | int32
-            INT64  | 9223372036854775808 | int64
-            UINT64 | 18446744073709551616 | uint64
-            INT32  | "1"    | int32
-            BOOL   | "true" | bool
-            BOOL   | 2      | bool
-            BYTES  | true   | string
-            FP64   | null   | double
-            FP32   | {"a":1} | float
-            """)
+        INT8   | 128    | int8
+        UINT8  | -1     | uint8
+        INT32  | 2147483648 | int32
+        INT64  | 9223372036854775808 | int64
+        UINT64 | 18446744073709551616 | uint64
+        INT32  | "1"    | int32
+        BOOL   | "true" | bool
+        BOOL   | 2      | bool
+        BYTES  | true   | string
+        FP64   | null   | double
+        FP32   | {"a":1} | float
+        """)
     void aValueOfAnotherKindIsNamedWithBothKinds(DataType type, String value, String expected) {
         engine.add("m", List.of(any("x", type)), List.of(any("y", type)));
         FakeExchange x = client.call("POST", "/v1/models/m:predict", "{\"inputs\":[" + value + "]}");
@@ -220,7 +221,7 @@ class RestTensorTest {
     }
 
     @Test
-    void textBehindTheBodyIsIgnoredWhenTheOperatorSaysSo() {
+    void textAfterTheBodyIsIgnoredIfConfigured() {
         assertThat(echo(DataType.FP32, "{\"inputs\":[1]} and more")).contains("JSON Parse error: ");
         client = client(V1Options.builder(Clock.system()).trailingText(true).build());
         assertThat(echo(DataType.FP32, "{\"inputs\":[1]} and more")).isEqualTo("{\"outputs\":[1.0]}");
@@ -252,7 +253,7 @@ class RestTensorTest {
     }
 
     @Test
-    void anAnswerOfABatchSaysWhichAsKServesBatcherDoes() {
+    void aResponseOfABatchHasItsIdAsWithKServesBatcher() {
         engine.parameters = Map.of("batch_id", "7b1e", "other", 4L);
         assertThat(echo(DataType.INT32, "{\"instances\":[1,2]}"))
                 .isEqualTo("{\"message\":\"\",\"batchId\":\"7b1e\",\"predictions\":[1,2]}");

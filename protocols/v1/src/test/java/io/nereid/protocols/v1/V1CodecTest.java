@@ -5,6 +5,7 @@ package io.nereid.protocols.v1;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.MemoryRegion;
@@ -74,7 +75,7 @@ class V1CodecTest {
     }
 
     @Test
-    void bytesThatAreNotTextAreRefusedWithARemedy() {
+    void bytesThatAreNotTextAreRejectedWithARemedy() {
         FakeExchange x = post("text", ":predict", "{\"instances\":[{\"b64\":\"/w==\"}]}");
         assertThat(x.status()).isEqualTo(400);
         assertThat(x.text())

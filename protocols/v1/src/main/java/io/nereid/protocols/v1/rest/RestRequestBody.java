@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ServingException;
 import io.nereid.json.JsonReader;
@@ -9,11 +9,11 @@ import io.nereid.tensor.MemoryRegion;
 import java.nio.charset.StandardCharsets;
 
 /**
- * The body of a REST request: one object, whose fields may come in any order. Finds where the known ones are; their values
- * are read from there. Reused; confined to one thread.
+ * The body of a REST request: a JSON object whose fields may come in any order. {@link #open} checks its syntax and
+ * records the positions of the known fields, whose values are then read from there. Reused; confined to one thread.
  */
-final class RestBody {
-    /** Not given. */
+final class RestRequestBody {
+    /** The position of a field that is absent. */
     static final int NONE = -1;
 
     private static final int KEPT = 1 << 20;
@@ -30,18 +30,18 @@ final class RestBody {
     private int context;
     private int examples;
 
-    RestBody(boolean trailingText) {
+    RestRequestBody(boolean trailingText) {
         this.trailingText = trailingText;
     }
 
-    /** Reads the body through, checking all of its syntax, and finds its fields. */
+    /** Checks the syntax of the whole body and finds its fields. */
     void open(MemoryRegion body) {
         begin(body.size());
         body.getBytes(0, text, 0, length);
         read();
     }
 
-    /** As {@link #open(MemoryRegion)}, of the first bytes of an array. */
+    /** As {@link #open(MemoryRegion)}, for the first {@code size} bytes of an array. */
     void open(byte[] body, int size) {
         begin(size);
         System.arraycopy(body, 0, text, 0, length);
@@ -118,7 +118,7 @@ final class RestBody {
         return name;
     }
 
-    /** Gives the memory of a large body back; for the end of every request. */
+    /** Releases the memory of a large body; called at the end of every request. */
     void close() {
         if (text.length > KEPT) {
             text = new byte[4096];
@@ -126,12 +126,12 @@ final class RestBody {
         }
     }
 
-    /** The reader, which stands anywhere. */
+    /** The reader, at an unspecified position. */
     JsonReader reader() {
         return reader;
     }
 
-    /** Another reader of the same body, at its beginning; for those who ask what was wrong with it. */
+    /** Another reader at the beginning of the same body, for the description of errors. */
     JsonReader secondReader() {
         JsonReader second = new JsonReader();
         second.reset(text, 0, length);
@@ -143,27 +143,27 @@ final class RestBody {
         return signature;
     }
 
-    /** Whether it has none of the fields that hold what a model is asked. */
-    boolean asksNothing() {
+    /** Whether the body has none of the fields that hold input. */
+    boolean hasNoInput() {
         return instances == NONE && inputs == NONE && examples == NONE;
     }
 
-    /** Where the value of {@code instances} is, or {@link #NONE}. */
+    /** The position of the value of {@code instances}, or {@link #NONE}. */
     int instances() {
         return instances;
     }
 
-    /** Where the value of {@code inputs} is, or {@link #NONE}. */
+    /** The position of the value of {@code inputs}, or {@link #NONE}. */
     int inputs() {
         return inputs;
     }
 
-    /** Where the value of {@code context} is, or {@link #NONE}. */
+    /** The position of the value of {@code context}, or {@link #NONE}. */
     int context() {
         return context;
     }
 
-    /** Where the value of {@code examples} is, or {@link #NONE}. */
+    /** The position of the value of {@code examples}, or {@link #NONE}. */
     int examples() {
         return examples;
     }
@@ -180,7 +180,7 @@ final class RestBody {
             second.skipValue();
             to = second.position();
         } catch (ServingException e) {
-            // Not a value: whatever is there is shown.
+            // Not a value: show the text from there on.
         }
         return new String(text, from, Math.min(to - from, LONGEST_EXCERPT), StandardCharsets.UTF_8)
                 + (to - from > LONGEST_EXCERPT ? "..." : "");

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -10,6 +10,10 @@ import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
+import io.nereid.protocols.v1.FakeCall;
+import io.nereid.protocols.v1.HalfPlusTwo;
+import io.nereid.protocols.v1.V1Codec;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
 import io.nereid.spi.ModelConfig.VersionPolicy;
 import io.nereid.spi.ModelControl.ModelChange;
@@ -97,7 +101,7 @@ class GrpcServicesTest {
         return inside(out);
     }
 
-    /** What the one field of a message holds. */
+    /** The content of the only field of a message. */
     private static byte[] inside(ProtobufWriter out) {
         ProtobufReader wire = new ProtobufReader();
         wire.reset(java.nio.ByteBuffer.wrap(out.toByteArray()).order(java.nio.ByteOrder.LITTLE_ENDIAN));
@@ -205,7 +209,7 @@ class GrpcServicesTest {
     }
 
     @Test
-    void inputNamesThatDifferAreTold() {
+    void inputNamesThatDifferAreReported() {
         refused(
                 "Predict",
                 predict(HALF, List.of()),
@@ -243,7 +247,7 @@ class GrpcServicesTest {
     }
 
     @Test
-    void signatureVersionAndDeadlineReachTheEngineAndAnswersSayWhoAnswered() {
+    void signatureVersionAndDeadlineReachTheEngineAndResponsesNameTheVersion() {
         FakeCall call = new FakeCall("Predict");
         call.deadline = 77;
         call.start(codec, predict(ModelSpec.of("half", 3, "regress_x_to_y"), List.of(), "x"));
@@ -290,7 +294,7 @@ class GrpcServicesTest {
     }
 
     @Test
-    void aClientThatGoesAwayIsToldToTheEngine() {
+    void aClientThatDisconnectsCancelsTheInference() {
         model.holding = true;
         FakeCall call = FakeCall.send(codec, "Predict", predict(HALF, List.of(), "x"));
         assertThat(call.code).isNull();
@@ -429,7 +433,7 @@ class GrpcServicesTest {
     }
 
     @Test
-    void allVersionsAreToldHighestFirst() {
+    void allVersionsAreReportedHighestFirst() {
         golden("GetModelStatus", "status");
     }
 
@@ -476,7 +480,7 @@ class GrpcServicesTest {
     // Reload
 
     @Test
-    void aNewListReachesTheServerWithAllItSays() {
+    void aNewListReachesTheServerCompletely() {
         golden("HandleReloadConfigRequest", "reload");
         assertThat(model.configured).extracting(ServedModel::name).containsExactly("a", "b", "c");
         ServedModel a = model.configured.get(0);
@@ -516,7 +520,7 @@ class GrpcServicesTest {
     }
 
     @Test
-    void otherConfigurationsAndUnknownMetricsAreRefused() {
+    void otherConfigurationsAndUnknownMetricsAreRejected() {
         String text = "ServerModelConfig type not supported by HandleReloadConfigRequest. Only ModelConfigList is"
                 + " currently supported";
         refused("HandleReloadConfigRequest", fixture("reload/custom"), ErrorCode.INVALID_ARGUMENT, text);

@@ -1,14 +1,17 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.grpc;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
-import io.nereid.protocols.v1.TfsMetrics.Api;
-import io.nereid.protocols.v1.TfsMetrics.Entrypoint;
+import io.nereid.protocols.v1.common.ModelLookup;
+import io.nereid.protocols.v1.common.TfServingMetrics;
+import io.nereid.protocols.v1.common.TfServingMetrics.Api;
+import io.nereid.protocols.v1.common.TfServingMetrics.Entrypoint;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelMetadata;
@@ -21,33 +24,37 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 
-/** What every gRPC handler needs. Thread-safe: its parts are, and tools are one set for each thread. */
+/** The dependencies that all gRPC handlers share. Thread-safe: its parts are, and each thread has tools of its own. */
 final class GrpcContext {
-    /** What is kept of a writer after an unusually large message. */
+    /** The largest buffer that a writer keeps after a message. */
     private static final int KEPT = 32 << 20;
 
-    /** More bytes than this are converted off the event loop. */
+    /** The number of bytes up to which conversion runs on the event loop. */
     private static final int SMALL = 64 << 10;
 
     final InferenceEngine engine;
     final ModelControl control;
     final V1Options options;
-    final TfsMetrics metrics;
-    final RestModels models;
+    final TfServingMetrics metrics;
+    final ModelLookup models;
     private final Executor codecPool;
     private final ThreadLocal<Tools> tools = ThreadLocal.withInitial(Tools::new);
 
     GrpcContext(
-            InferenceEngine engine, ModelControl control, Executor codecPool, V1Options options, TfsMetrics metrics) {
+            InferenceEngine engine,
+            ModelControl control,
+            Executor codecPool,
+            V1Options options,
+            TfServingMetrics metrics) {
         this.engine = engine;
         this.control = control;
         this.codecPool = codecPool;
         this.options = options;
         this.metrics = metrics;
-        this.models = new RestModels(engine, control, options.methodCheck());
+        this.models = new ModelLookup(engine, control, options.methodCheck());
     }
 
-    /** What one thread uses again for every message. Confined to that thread. */
+    /** The readers and writers that one thread reuses for every message. Confined to that thread. */
     static final class Tools {
         final ProtobufReader wire = new ProtobufReader();
         final StringInterner names = new StringInterner();
@@ -61,12 +68,12 @@ final class GrpcContext {
         }
     }
 
-    /** The calling thread's own. */
+    /** The tools of the calling thread. */
     Tools tools() {
         return tools.get();
     }
 
-    /** Whether work on this many bytes must leave the thread that a call is on. */
+    /** Whether work on so many bytes must move to the codec pool, as it would hold up the event loop. */
     static boolean mustOffload(GrpcCall call, long bytes) {
         return bytes > SMALL && call.inEventLoop();
     }
@@ -80,7 +87,7 @@ final class GrpcContext {
         }
     }
 
-    /** The model that a message asks for. */
+    /** The ModelSpec of a message, which must be present and name a model. */
     static ModelSpec required(@Nullable ModelSpec spec) {
         if (spec == null) {
             throw ServingException.invalidArgument("Missing ModelSpec");
@@ -91,7 +98,7 @@ final class GrpcContext {
         return spec;
     }
 
-    /** What a model takes and gives. */
+    /** The metadata of a model. */
     ModelMetadata metadata(ModelRef ref) {
         try {
             return engine.metadata(ref);
@@ -100,7 +107,7 @@ final class GrpcContext {
         }
     }
 
-    /** A failure in the words of TensorFlow Serving, where it says that there is nothing that could answer. */
+    /** Converts NOT_FOUND to TensorFlow Serving's wording; other exceptions stay as they are. */
     static ServingException missing(ModelRef ref, ServingException e) {
         String text = e.getMessage();
         if (e.code() != ErrorCode.NOT_FOUND || text.startsWith("Servable not found for request: ")) {
@@ -120,7 +127,7 @@ final class GrpcContext {
                 remedy);
     }
 
-    /** A signature that examples are given to. */
+    /** The signature of a request with examples. */
     Signature signature(ModelMetadata metadata, String name, Api api) {
         return models.signature(metadata, name, api);
     }
@@ -129,12 +136,12 @@ final class GrpcContext {
         return signature.isEmpty() || signature.equals(ModelMetadata.DEFAULT_SIGNATURE);
     }
 
-    /** What an answer says of who answered. */
+    /** The ModelSpec of a response: the version that served it. */
     static ModelSpec answered(String model, long version, String signature) {
         return ModelSpec.of(model, version, isDefault(signature) ? ModelMetadata.DEFAULT_SIGNATURE : signature);
     }
 
-    /** Time for what is measured; 0 when nothing is. */
+    /** The time for measurements; 0 when metrics are disabled. */
     long now() {
         return metrics.measuring() ? options.clock().nanos() : 0;
     }

@@ -1,10 +1,15 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
+import io.nereid.protocols.v1.FakeClient;
+import io.nereid.protocols.v1.FakeEngine;
+import io.nereid.protocols.v1.FakeExchange;
+import io.nereid.protocols.v1.V1Codec;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -135,7 +140,7 @@ class CloudEventTest {
     }
 
     @Test
-    void anEventThatLacksSomethingIsRefused() {
+    void anIncompleteEventIsRejected() {
         Map<String, String> some = new LinkedHashMap<>(EVENT);
         some.remove("ce-source");
         refused("{\"instances\":[[1,2]]}", some, "Cloud Event Exceptions: Failed to find source in HTTP request");
@@ -166,7 +171,7 @@ class CloudEventTest {
     }
 
     @Test
-    void whatIsNoEventIsToldOfAsBefore() {
+    void errorsOfOtherRequestsAreUnchanged() {
         FakeExchange x = client(V1Options.builder(CLOCK).trailingText(true))
                 .call("POST", PATH, "{\"data_base64\":7} and more", Map.of());
         assertThat(x.text()).contains("Missing 'inputs' or 'instances' key");

@@ -1,11 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.common;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
-import io.nereid.protocols.v1.TfsMetrics.Api;
+import io.nereid.protocols.v1.common.TfServingMetrics.Api;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest.Options;
 import io.nereid.spi.ModelControl;
@@ -16,8 +16,11 @@ import io.nereid.spi.ModelRef;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
-/** Looks models and signatures up, and says what is missing in the words of both families. Thread-safe: holds nothing. */
-final class RestModels {
+/**
+ * Looks up models and signatures. Error messages contain the wording of both TensorFlow Serving and KServe, whose
+ * clients match on it. Thread-safe: immutable.
+ */
+public final class ModelLookup {
     private static final Options DEFAULT = Options.NONE.withSignature(ModelMetadata.DEFAULT_SIGNATURE);
     private static final Set<String> METHODS = Set.of(Signature.PREDICT, Signature.CLASSIFY, Signature.REGRESS);
 
@@ -25,14 +28,14 @@ final class RestModels {
     private final ModelControl control;
     private final boolean methodCheck;
 
-    RestModels(InferenceEngine engine, ModelControl control, boolean methodCheck) {
+    public ModelLookup(InferenceEngine engine, ModelControl control, boolean methodCheck) {
         this.engine = engine;
         this.control = control;
         this.methodCheck = methodCheck;
     }
 
-    /** What a model takes and gives. */
-    ModelMetadata metadata(ModelRef model) {
+    /** The metadata of a model. */
+    public ModelMetadata metadata(ModelRef model) {
         try {
             return engine.metadata(model);
         } catch (ServingException e) {
@@ -62,8 +65,8 @@ final class RestModels {
         return ServingException.of(ErrorCode.NOT_FOUND, text, e.remedy());
     }
 
-    /** A model's states. */
-    ModelStatus known(String model) {
+    /** The status of a model, which must exist. */
+    public ModelStatus known(String model) {
         ModelStatus status = status(model);
         if (status == null) {
             ServingException unknown = unknown(model);
@@ -86,15 +89,15 @@ final class RestModels {
         return ServingException.of(ErrorCode.NOT_FOUND, "Model with name " + model + " does not exist.");
     }
 
-    /** The options of a request for a signature; the default one is named too, so that rows of one value are flat. */
-    static Options options(String name) {
+    /** The options of a request for a signature; the default one is named too, which makes rows of one value flat. */
+    public static Options options(String name) {
         return name.isEmpty() || name.equals(ModelMetadata.DEFAULT_SIGNATURE)
                 ? DEFAULT
                 : Options.NONE.withSignature(name);
     }
 
-    /** A signature by the name that a request's body gives, for an API. */
-    Signature signature(ModelMetadata metadata, String name, Api api) {
+    /** The signature that a request names, checked for its API if the options demand it. */
+    public Signature signature(ModelMetadata metadata, String name, Api api) {
         String key = name.isEmpty() ? ModelMetadata.DEFAULT_SIGNATURE : name;
         Signature found = metadata.signatures().get(key);
         if (found == null) {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.common;
 
 import io.nereid.base.ErrorCode;
 import java.util.Arrays;
@@ -16,11 +16,11 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * TensorFlow Serving's metrics of requests under TensorFlow Serving's names, fed by REST and gRPC alike. Latencies are
- * told in microseconds, as there. Thread-safe: counters that are only added to, in maps that only grow.
+ * TensorFlow Serving's request metrics under its own names, for REST and gRPC. Latencies are in microseconds, as there.
+ * Thread-safe: counters that only increase, in maps that only grow.
  */
-final class TfsMetrics {
-    /** Names of models that clients made up are counted one by one only up to here. */
+public final class TfServingMetrics {
+    /** Limits the number of names, as clients can invent them; further ones are counted together. */
     private static final int MOST_MODELS = 20_000;
 
     private static final double[] LATENCY_BOUNDS = exponential(10, 1.8, 33);
@@ -33,14 +33,14 @@ final class TfsMetrics {
     private final OfModel others = new OfModel();
 
     /** The API of a request, by TensorFlow Serving's name. */
-    enum Api {
-        /** Tensors to tensors. */
+    public enum Api {
+        /** From tensors to tensors. */
         PREDICT("Predict"),
-        /** Examples to classes. */
+        /** From examples to classes. */
         CLASSIFY("Classify"),
-        /** Examples to numbers. */
+        /** From examples to numbers. */
         REGRESS("Regress"),
-        /** Several of the latter at once. */
+        /** Several classifications and regressions in one request. */
         MULTI_INFERENCE("MultiInference");
 
         private final String label;
@@ -50,36 +50,36 @@ final class TfsMetrics {
         }
     }
 
-    /** Where a request came in. */
-    enum Entrypoint {
+    /** The API by which a request arrived. */
+    public enum Entrypoint {
         REST,
         GRPC
     }
 
-    TfsMetrics(V1Options options) {
+    public TfServingMetrics(V1Options options) {
         this.measuring = options.metricsPath() != null;
         this.queueDepths = options.queueDepths();
         this.extra = options.extraMetrics();
     }
 
-    /** Whether anything is measured at all. */
-    boolean measuring() {
+    /** Whether metrics are enabled. */
+    public boolean measuring() {
         return measuring;
     }
 
-    /** A request for a model has been understood; exactly one {@link #finished} follows. */
-    void started(String model) {
+    /** Counts the start of a valid request; exactly one {@link #finished} follows. */
+    public void started(String model) {
         if (measuring) {
             of(model).inFlight.increment();
         }
     }
 
     /**
-     * A request has been answered.
+     * Counts the end of a request.
      *
-     * @param latencyNanos since its arrival; kept only of those that went well
+     * @param latencyNanos the time since its arrival; recorded for successful requests only
      */
-    void finished(String model, Api api, Entrypoint entrypoint, ErrorCode status, long latencyNanos) {
+    public void finished(String model, Api api, Entrypoint entrypoint, ErrorCode status, long latencyNanos) {
         if (!measuring) {
             return;
         }
@@ -91,26 +91,26 @@ final class TfsMetrics {
         }
     }
 
-    /** A request came to nothing before it was {@link #started}. */
-    void refused(String model, ErrorCode status) {
+    /** Counts a request that was rejected before it was {@link #started}. */
+    public void rejected(String model, ErrorCode status) {
         if (measuring) {
             of(model).count(status);
         }
     }
 
     /**
-     * The model has run for a request.
+     * Records the run of a model for a request.
      *
-     * @param runtime who ran it, such as {@code onnxruntime_onnx}
+     * @param runtime the model's platform, such as {@code onnxruntime_onnx}
      */
-    void ran(String model, Api api, String runtime, long nanos) {
+    public void ran(String model, Api api, String runtime, long nanos) {
         if (measuring) {
             of(model).runtime(api, runtime).record(nanos / 1e3);
         }
     }
 
-    /** A request held that many examples. */
-    void examples(String model, long count) {
+    /** Counts the examples of a request. */
+    public void examples(String model, long count) {
         if (measuring) {
             OfModel m = of(model);
             m.exampleTotal.add(count);
@@ -126,8 +126,8 @@ final class TfsMetrics {
         return models.size() < MOST_MODELS ? models.computeIfAbsent(model, m -> new OfModel()) : others;
     }
 
-    /** The whole page, in Prometheus' text format. */
-    String page() {
+    /** The metrics in Prometheus' text format. */
+    public String page() {
         Map<String, OfModel> all = new TreeMap<>(models);
         if (others.counted()) {
             all.put("", others);
@@ -238,7 +238,7 @@ final class TfsMetrics {
         return e < 0 ? digits : digits + text.substring(e);
     }
 
-    /** Of one model. Thread-safe as its counters are. */
+    /** The metrics of one model. Thread-safe, as its counters are. */
     private static final class OfModel {
         private final AtomicReferenceArray<@Nullable LongAdder> counts =
                 new AtomicReferenceArray<>(ErrorCode.values().length);
@@ -291,12 +291,12 @@ final class TfsMetrics {
         }
     }
 
-    /** Counts by bounds. Thread-safe as its counters are. */
+    /** A Prometheus histogram. Thread-safe, as its counters are. */
     private static final class Histogram {
         private final double[] bounds;
         private final LongAdder[] buckets;
         private final LongAdder count = new LongAdder();
-        /** In thousandths. */
+        /** The sum in thousandths, as an adder of integers is cheaper than one of doubles. */
         private final LongAdder sum = new LongAdder();
 
         Histogram(double[] bounds) {

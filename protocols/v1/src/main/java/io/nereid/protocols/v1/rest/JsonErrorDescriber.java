@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ServingException;
 import io.nereid.json.ByteSink;
@@ -16,30 +16,30 @@ import java.util.stream.LongStream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Says in TensorFlow Serving's words what is wrong with a value that could not be read as a tensor. Goes over the value
- * again, piece by piece, so it is asked only after a failure. Confined to one thread.
+ * Describes, in TensorFlow Serving's wording, why a JSON value cannot be read as a tensor. It reads the value again,
+ * element by element, so it is used only after a failure of the fast reader. Confined to one thread.
  */
-final class JsonFault {
-    private final RestBody body;
+final class JsonErrorDescriber {
+    private final RestRequestBody body;
     private final JsonReader reader;
     private final TensorReader tensors;
     private final ByteSink sink = new ByteSink(64);
     private final DataType type;
 
-    JsonFault(RestBody body, DataType type) {
+    JsonErrorDescriber(RestRequestBody body, DataType type) {
         this.body = body;
         this.reader = body.secondReader();
         this.tensors = new TensorReader(reader, true, true);
         this.type = type;
     }
 
-    /** The fault of the value at a position, or the reader's own words when TensorFlow Serving would see none. */
+    /** The error of the value at a position; {@code seen} when TensorFlow Serving would accept the value. */
     ServingException ofValue(int at, ServingException seen) {
         String fault = fault(at);
         return fault == null ? seen : ServingException.invalidArgument(fault, seen.describe());
     }
 
-    /** The fault of the rows that begin at a position; no row is an object of named values. */
+    /** The error of the list of rows at a position; rows are values, not objects of named values. */
     ServingException ofRows(int at, ServingException seen) {
         List<Integer> rows = elements(at);
         long[] first = {};
@@ -67,7 +67,7 @@ final class JsonFault {
         return seen;
     }
 
-    /** How two shapes that should be one differ, or null. */
+    /** Describes the difference of two shapes that should be equal; null when they are. */
     static @Nullable String difference(long[] expected, long[] found) {
         long size = LongStream.of(expected).reduce(1, (a, b) -> a * b);
         long got = LongStream.of(found).reduce(1, (a, b) -> a * b);
@@ -129,7 +129,7 @@ final class JsonFault {
         }
     }
 
-    /** The dimensions that the first elements of all levels suggest. */
+    /** The dimensions by the first element of each level, which TensorFlow Serving takes as the expected shape. */
     private long[] shape(int at) {
         List<Long> dims = new ArrayList<>();
         int next = at;
@@ -166,7 +166,7 @@ final class JsonFault {
         return isBase64(reader);
     }
 
-    /** Whether the object that comes next has one field {@code b64}, a string. Reads it through. */
+    /** Whether the next object has the only field {@code b64}, with a string. Consumes the object. */
     static boolean isBase64(JsonReader reader) {
         boolean base64 = false;
         int fields = 0;
@@ -183,7 +183,7 @@ final class JsonFault {
         return typeOf(reader);
     }
 
-    /** TensorFlow Serving's word for the kind of value that comes next. Consumes truth values. */
+    /** TensorFlow Serving's name for the type of the next value. Consumes a boolean. */
     static String typeOf(JsonReader reader) {
         return switch (reader.peek()) {
             case OBJECT -> "Object";

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.grpc;
 
 import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufWriter;
@@ -12,11 +12,11 @@ import io.nereid.transport.api.GrpcMethod.Kind;
 import io.nereid.transport.api.ResponseBody;
 import java.util.function.BiConsumer;
 
-/** The client's side of a call with one message. Its methods are called on the event loop, one at a time. */
-abstract class GrpcUnary implements GrpcListener {
+/** The handler of a unary call: checks that exactly one message arrives. Confined to the call's event loop. */
+abstract class GrpcUnaryHandler implements GrpcListener {
     private boolean started;
 
-    /** The one message; the transport drops it when this returns. */
+    /** Handles the message; the transport releases it when this returns. */
     abstract void message(MemoryRegion message);
 
     @Override
@@ -37,12 +37,12 @@ abstract class GrpcUnary implements GrpcListener {
 
     @Override
     public void onCancel() {
-        // Where nothing can be stopped, the answer is dropped.
+        // By default a call cannot be cancelled; its response is dropped.
     }
 
-    /** A method whose handler answers now, or sees to it that the call is answered. */
+    /** A method whose handler answers the call, now or later. */
     static GrpcMethod method(String path, BiConsumer<GrpcCall, MemoryRegion> handler) {
-        return new GrpcMethod(path, Kind.UNARY, call -> new GrpcUnary() {
+        return new GrpcMethod(path, Kind.UNARY, call -> new GrpcUnaryHandler() {
             @Override
             void message(MemoryRegion message) {
                 handler.accept(call, message);
@@ -50,7 +50,7 @@ abstract class GrpcUnary implements GrpcListener {
         });
     }
 
-    /** Answers a call with what was written. */
+    /** Ends a call with the message in {@code out}. */
     static void send(GrpcCall call, ProtobufWriter out) {
         call.sendAndClose(new ResponseBody(out.array(), out.length()));
     }

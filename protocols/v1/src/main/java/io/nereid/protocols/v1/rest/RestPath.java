@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -14,9 +14,10 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A path below {@code /v1/models} in another spelling than the routes', such as with a verb in capitals. Immutable.
+ * A path below {@code /v1/models} in another spelling than that of the routes: TensorFlow Serving matches paths without
+ * regard to case. Immutable.
  *
- * @param model which model and version
+ * @param model the model and version
  * @param verb {@code classify}, {@code regress}, {@code predict}, {@code metadata}, or empty for the status
  */
 record RestPath(ModelRef model, String verb) {
@@ -25,9 +26,9 @@ record RestPath(ModelRef model, String verb) {
             Pattern.CASE_INSENSITIVE);
 
     /**
-     * Reads the path of an exchange.
+     * Parses the path of an exchange.
      *
-     * @throws ServingException INVALID_ARGUMENT when there is nothing of that verb and path
+     * @throws ServingException INVALID_ARGUMENT for a method and path that do not exist
      */
     static RestPath of(HttpExchange x) {
         Matcher m = PATH.matcher(x.path());
@@ -41,7 +42,7 @@ record RestPath(ModelRef model, String verb) {
         return new RestPath(new ModelRef(decoded(x, m.group(1)), version, label), verb.toLowerCase(Locale.ROOT));
     }
 
-    /** A version as it stands in a path. */
+    /** Parses a version number. */
     static long version(HttpExchange x, String text) {
         boolean digits = !text.isEmpty() && text.chars().allMatch(c -> c >= '0' && c <= '9');
         if (digits) {

@@ -1,13 +1,17 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.common;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
-import io.nereid.protocols.v1.TfsMetrics.Api;
-import io.nereid.protocols.v1.TfsMetrics.Entrypoint;
+import io.nereid.protocols.v1.FakeClient;
+import io.nereid.protocols.v1.FakeEngine;
+import io.nereid.protocols.v1.FakeExchange;
+import io.nereid.protocols.v1.V1Codec;
+import io.nereid.protocols.v1.common.TfServingMetrics.Api;
+import io.nereid.protocols.v1.common.TfServingMetrics.Entrypoint;
 import io.nereid.spi.TensorSpec;
 import io.nereid.tensor.DataType;
 import io.nereid.tensor.Shape;
@@ -15,13 +19,13 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-class TfsMetricsTest {
+class TfServingMetricsTest {
     private final V1Options options = V1Options.builder(Clock.system())
             .metricsPath("")
             .queueDepths(() -> Map.of("m", 7L))
             .extraMetrics(() -> ":tensorflow:serving:request_log_count{model_name=\"m\",status_code=\"OK\"} 3\n")
             .build();
-    private final TfsMetrics metrics = new TfsMetrics(options);
+    private final TfServingMetrics metrics = new TfServingMetrics(options);
 
     @Test
     void requestsAreCountedByModelAndStatus() {
@@ -30,7 +34,7 @@ class TfsMetricsTest {
         metrics.started("m");
         metrics.finished("m", Api.PREDICT, Entrypoint.REST, ErrorCode.OK, 50_000);
         metrics.finished("m", Api.PREDICT, Entrypoint.GRPC, ErrorCode.UNAVAILABLE, 50_000);
-        metrics.refused("other \"one\"", ErrorCode.NOT_FOUND);
+        metrics.rejected("other \"one\"", ErrorCode.NOT_FOUND);
         assertThat(metrics.page().lines())
                 .contains(
                         "# TYPE :tensorflow:serving:request_count counter",
@@ -87,10 +91,10 @@ class TfsMetricsTest {
 
     @Test
     void aServerWithoutThePageMeasuresNothing() {
-        TfsMetrics off = new TfsMetrics(V1Options.defaults(Clock.system()));
+        TfServingMetrics off = new TfServingMetrics(V1Options.defaults(Clock.system()));
         off.started("m");
         off.finished("m", Api.PREDICT, Entrypoint.REST, ErrorCode.OK, 1);
-        off.refused("m", ErrorCode.NOT_FOUND);
+        off.rejected("m", ErrorCode.NOT_FOUND);
         assertThat(off.measuring()).isFalse();
         assertThat(off.page()).doesNotContain("model_name");
     }

@@ -1,14 +1,16 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.grpc;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufReader;
 import io.nereid.protobuf.ProtobufWriter;
 import io.nereid.protobuf.StringInterner;
-import io.nereid.protocols.v1.ExampleOutputs.Scored;
-import io.nereid.protocols.v1.TfsMetrics.Api;
+import io.nereid.protocols.v1.common.ExampleOutputs;
+import io.nereid.protocols.v1.common.ExampleOutputs.Scored;
+import io.nereid.protocols.v1.common.ModelLookup;
+import io.nereid.protocols.v1.common.TfServingMetrics.Api;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -29,10 +31,11 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One Classify, Regress or MultiInference: one or more tasks over the same examples, run at the same time, answered
- * together. Thread-safe: each task has its own answer, and whoever ends last, or fails first, answers the call.
+ * One Classify, Regress or MultiInference call: one or more tasks over the same examples, which run concurrently and
+ * have one response. Thread-safe: each task has its own result; the last one that ends, or the first one that fails,
+ * ends the call.
  */
-final class GrpcExamples extends GrpcUnary {
+final class GrpcExampleInference extends GrpcUnaryHandler {
     private final GrpcContext context;
     private final GrpcCall call;
     private final Api api;
@@ -42,7 +45,7 @@ final class GrpcExamples extends GrpcUnary {
     private String model = "";
     private int count;
 
-    GrpcExamples(GrpcContext context, GrpcCall call, Api api) {
+    GrpcExampleInference(GrpcContext context, GrpcCall call, Api api) {
         this.context = context;
         this.call = call;
         this.api = api;
@@ -78,7 +81,7 @@ final class GrpcExamples extends GrpcUnary {
             read(message, begun, requests);
         } catch (ServingException e) {
             requests.forEach(InferenceRequest::release);
-            context.metrics.refused(model, e.code());
+            context.metrics.rejected(model, e.code());
             throw e;
         }
         context.metrics.started(model);
@@ -191,7 +194,7 @@ final class GrpcExamples extends GrpcUnary {
                 Map.of(),
                 call.deadlineNanos(),
                 call.arrivedNanos(),
-                RestModels.options(name));
+                ModelLookup.options(name));
     }
 
     @Override
@@ -202,6 +205,7 @@ final class GrpcExamples extends GrpcUnary {
         }
     }
 
+    /** Ends the call with the first failure of a task; -1 marks a call that has ended. */
     private void failed(ServingException e) {
         if (open.getAndSet(-1) > 0) {
             call.fail(e);
@@ -210,6 +214,7 @@ final class GrpcExamples extends GrpcUnary {
         }
     }
 
+    /** Counts a task that has ended; sends the response after the last one, unless another task has failed. */
     private void ended() {
         int left = open.get();
         while (left > 0 && !open.compareAndSet(left, left == 1 ? -1 : left - 1)) {
@@ -240,12 +245,12 @@ final class GrpcExamples extends GrpcUnary {
         return out;
     }
 
-    /** One signature's work. Its sink is called by one thread at a time. */
+    /** The inference of one signature. The engine calls it on one thread at a time. */
     private final class Task implements ResponseSink {
         private final ModelSpec spec;
         private final String method;
         private String platform = "";
-        private long asked;
+        private long startedAt;
         private boolean done;
         private volatile InferenceEngine.@Nullable Call inference;
         private ModelSpec answered = ModelSpec.of("");
@@ -266,7 +271,7 @@ final class GrpcExamples extends GrpcUnary {
         }
 
         void start(InferenceRequest request) {
-            asked = context.now();
+            startedAt = context.now();
             InferenceEngine.Call begun = context.engine.infer(request, this);
             inference = begun;
             if (cancelled) {
@@ -289,7 +294,7 @@ final class GrpcExamples extends GrpcUnary {
                 }
                 done = true;
                 if (context.metrics.measuring()) {
-                    context.metrics.ran(model, api, platform, context.now() - asked);
+                    context.metrics.ran(model, api, platform, context.now() - startedAt);
                 }
                 answered = GrpcContext.answered(
                         response.servable().model(), response.servable().version(), spec.signature());

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
@@ -12,17 +12,17 @@ import io.nereid.transport.api.HttpReply;
 import java.util.List;
 
 /**
- * A model's status with the keys of KServe ({@code name}, {@code ready}) and of TensorFlow Serving, of all its versions
- * or of those that a version or a label stands for. Immutable.
+ * The status of a model as JSON, with the keys of KServe ({@code name}, {@code ready}) and of TensorFlow Serving: for
+ * all versions, or for those that a version number or a label selects. Immutable.
  */
 final class StatusJson {
     private final String model;
     private final List<ServableState> versions;
 
     /**
-     * The status of what {@code ref} asks for.
+     * Selects the versions that {@code ref} refers to.
      *
-     * @throws ServingException NOT_FOUND for a version that nobody knows, INVALID_ARGUMENT for such a label
+     * @throws ServingException NOT_FOUND for an unknown version, INVALID_ARGUMENT for an unknown label
      */
     StatusJson(ModelStatus status, ModelRef ref) {
         this.model = status.model();
@@ -53,7 +53,7 @@ final class StatusJson {
         }
     }
 
-    /** The versions told. */
+    /** The selected versions. */
     List<ServableState> versions() {
         return versions;
     }

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
@@ -26,16 +26,16 @@ import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The body of {@code :predict} and of its answer. Row format: {@code instances} holds one value, or one object of named
- * values, per row. Column format: {@code inputs} holds the one value, or an object of named values. Reused; confined to
- * one thread.
+ * Decodes the body of {@code :predict} and encodes its response. Row format: {@code instances} holds one value, or one
+ * object of named values, for each row. Column format: {@code inputs} holds the only value, or an object of named
+ * values. Reused; confined to one thread.
  */
-final class PredictFormat {
+final class PredictJson {
     private static final int KEPT = 1 << 20;
-    /** The answer's parameter that names the run in which it was made. */
+    /** The response parameter with the id of the batch that the request was run in. */
     private static final String BATCH_ID = "batch_id";
 
-    private final RestBody body;
+    private final RestRequestBody body;
     private final JsonReader reader;
     private final TensorReader tensors;
     private final JsonWriter writer = new JsonWriter(1024);
@@ -43,7 +43,7 @@ final class PredictFormat {
     private int used;
     private String featureNames = "";
 
-    PredictFormat(RestBody body, FloatStyle floats) {
+    PredictJson(RestRequestBody body, FloatStyle floats) {
         this.body = body;
         this.reader = body.reader();
         this.tensors = new TensorReader(reader, true, true);
@@ -52,10 +52,10 @@ final class PredictFormat {
 
     /** Whether the body is in row format; the answer takes the same. */
     boolean rows() {
-        return body.instances() != RestBody.NONE;
+        return body.instances() != RestRequestBody.NONE;
     }
 
-    /** The named tensors of the open body, owned by the caller. */
+    /** Decodes the named tensors of the open body; the caller owns them. */
     List<Tensor> decode(Signature signature) {
         return decode(signature, "");
     }
@@ -129,7 +129,7 @@ final class PredictFormat {
                             + " tensorinfo_map",
                     "send objects with the keys " + names());
         }
-        // the rows together are one array
+        // the list of rows is itself a tensor: read it in one step
         Column column = columns.get(0);
         reader.seek(at);
         try {
@@ -155,7 +155,7 @@ final class PredictFormat {
         return table.size() == featureNames.split(",", -1).length ? table : List.of();
     }
 
-    /** Reads rows that are lists of a value for each column; the reader stands at the first. */
+    /** Reads rows that are lists with a value for each column; the reader is at the first row. */
     private List<Tensor> readTable(List<Column> table) {
         int row = 0;
         do {
@@ -193,7 +193,7 @@ final class PredictFormat {
         return result;
     }
 
-    /** Reads rows that are objects of named values; the reader stands at the first. */
+    /** Reads rows that are objects of named values; the reader is at the first row. */
     private List<Tensor> readNamedRows() {
         int row = 0;
         do {
@@ -316,18 +316,18 @@ final class PredictFormat {
         return columns.subList(0, used).stream().map(c -> c.spec.name()).toList();
     }
 
-    /** Whether an object of named values comes next, and neither a value nor {@code {"b64": …}}, which is one. */
+    /** Whether the next value is an object of named values, and not <code>{"b64": …}</code>, which is a value. */
     private boolean objectOfNames() {
         if (reader.peek() != JsonToken.OBJECT || !reader.firstKeyIs("b64")) {
             return reader.peek() == JsonToken.OBJECT;
         }
         int at = reader.position();
-        boolean value = JsonFault.isBase64(reader);
+        boolean value = JsonErrorDescriber.isBase64(reader);
         reader.seek(at);
         return !value;
     }
 
-    /** The body of an answer; the outputs stay with the caller. */
+    /** Encodes a response; the caller still owns the outputs. */
     HttpReply encode(List<Tensor> outputs, boolean asRows) {
         return encode(outputs, asRows, Map.of());
     }
@@ -335,7 +335,7 @@ final class PredictFormat {
     /**
      * As {@link #encode(List, boolean)}.
      *
-     * @param parameters those of the answer, of which a batch's id is told as KServe's batcher tells it
+     * @param parameters the response's parameters; a batch id is written in the form of KServe's batcher
      */
     HttpReply encode(List<Tensor> outputs, boolean asRows, Map<String, Object> parameters) {
         if (outputs.isEmpty()) {
@@ -418,7 +418,7 @@ final class PredictFormat {
         }
     }
 
-    /** What has been read of one input. */
+    /** The values read so far for one input. */
     private final class Column {
         private final ByteSink sink = new ByteSink(256);
         private TensorSpec spec;
@@ -435,7 +435,7 @@ final class PredictFormat {
             sink.reset();
         }
 
-        /** Reads a value, of the shape of the one before. */
+        /** Reads a value, which must have the shape of the one before. */
         void read() {
             int at = reader.position();
             try {
@@ -446,7 +446,8 @@ final class PredictFormat {
             if (count++ == 0) {
                 dims = tensors.dims();
             } else if (!sameShape()) {
-                throw ServingException.invalidArgument(String.valueOf(JsonFault.difference(dims, tensors.dims())));
+                throw ServingException.invalidArgument(
+                        String.valueOf(JsonErrorDescriber.difference(dims, tensors.dims())));
             }
         }
 
@@ -458,8 +459,8 @@ final class PredictFormat {
             return same;
         }
 
-        JsonFault fault() {
-            return new JsonFault(body, spec.dataType());
+        JsonErrorDescriber fault() {
+            return new JsonErrorDescriber(body, spec.dataType());
         }
 
         ServingException named(ServingException e) {

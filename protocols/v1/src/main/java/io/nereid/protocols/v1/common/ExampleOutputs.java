@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.common;
 
 import io.nereid.base.ServingException;
 import io.nereid.spi.ModelMetadata.Signature;
@@ -14,11 +14,11 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A model's outputs as classes with scores, or as one number for each example. TensorFlow's signatures name them
- * ({@code classes}, {@code scores}, {@code outputs}); of other models the first output of a fitting type is taken.
- * Holds nothing.
+ * Converts a model's outputs to classes with scores, or to one number for each example. Signatures of TensorFlow name
+ * the outputs ({@code classes}, {@code scores}, {@code outputs}); for other models the first output of a suitable type
+ * is used. Holds no state.
  */
-final class ExampleOutputs {
+public final class ExampleOutputs {
     private static final byte[] NO_LABEL = {};
 
     private ExampleOutputs() {}
@@ -26,10 +26,10 @@ final class ExampleOutputs {
     /**
      * One class of one example.
      *
-     * @param label its name in UTF-8; empty when the model gives none
-     * @param score 0 when the model gives none
+     * @param label its name in UTF-8; empty when the model does not name classes
+     * @param score its score; 0 when the model does not return scores
      */
-    record Scored(byte[] label, float score) {
+    public record Scored(byte[] label, float score) {
         @Override
         public boolean equals(@Nullable Object o) {
             return o instanceof Scored s && Arrays.equals(label, s.label) && score == s.score;
@@ -41,7 +41,7 @@ final class ExampleOutputs {
         }
     }
 
-    /** Refuses a signature of another method, for servers that check it. */
+    /** Rejects a signature of another method; called if the options demand the check. */
     static void check(Signature signature, String method) {
         if (!signature.method().equals(method)) {
             String what = method.equals(Signature.CLASSIFY) ? "classification" : "regression";
@@ -53,9 +53,9 @@ final class ExampleOutputs {
     /**
      * The classes of each example.
      *
-     * @throws ServingException INVALID_ARGUMENT when the outputs are none
+     * @throws ServingException INVALID_ARGUMENT when the outputs are not classes or scores
      */
-    static List<List<Scored>> classes(List<Tensor> outputs, long examples) {
+    public static List<List<Scored>> classes(List<Tensor> outputs, long examples) {
         Tensor labels = named(outputs, "classes");
         Tensor scores = named(outputs, "scores");
         boolean derived = labels == null && scores == null;
@@ -113,9 +113,9 @@ final class ExampleOutputs {
     /**
      * One number for each example.
      *
-     * @throws ServingException INVALID_ARGUMENT when the outputs are none
+     * @throws ServingException INVALID_ARGUMENT when no output has one number for each example
      */
-    static float[] values(List<Tensor> outputs, long examples) {
+    public static float[] values(List<Tensor> outputs, long examples) {
         Tensor found = named(outputs, "outputs");
         if (found == null) {
             found = ofType(outputs, false);
@@ -177,7 +177,7 @@ final class ExampleOutputs {
         return null;
     }
 
-    /** The first output of texts or of numbers, floats before integers. */
+    /** The first output of strings, or the first of numbers, where floats come before integers. */
     private static @Nullable Tensor ofType(List<Tensor> outputs, boolean texts) {
         Tensor integers = null;
         for (Tensor t : outputs) {

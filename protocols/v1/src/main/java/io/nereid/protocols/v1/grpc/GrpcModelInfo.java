@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.grpc;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
@@ -28,14 +28,14 @@ import java.util.Objects;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** What is told about models: their signatures and their versions' states. Thread-safe: holds nothing that changes. */
-final class GrpcModels {
+/** Handles GetModelMetadata and GetModelStatus. Thread-safe: immutable. */
+final class GrpcModelInfo {
     private static final String SIGNATURES = "signature_def";
     private static final String TYPE_URL = "type.googleapis.com/tensorflow.serving.SignatureDefMap";
 
     private final GrpcContext context;
 
-    GrpcModels(GrpcContext context) {
+    GrpcModelInfo(GrpcContext context) {
         this.context = context;
     }
 
@@ -67,7 +67,7 @@ final class GrpcModels {
         out.end(map);
         out.end(any);
         out.end(entry);
-        GrpcUnary.send(call, out);
+        GrpcUnaryHandler.send(call, out);
     }
 
     private static @Nullable ModelSpec read(GrpcContext.Tools tools, MemoryRegion message, List<String> fields) {
@@ -144,7 +144,7 @@ final class GrpcModels {
             out.end(status);
             out.end(version);
         }
-        GrpcUnary.send(call, out);
+        GrpcUnaryHandler.send(call, out);
     }
 
     private List<ServableState> states(ModelSpec spec) {

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ServingException;
 import io.nereid.json.ByteSink;
@@ -9,8 +9,9 @@ import io.nereid.json.FloatStyle;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
 import io.nereid.json.JsonWriter;
-import io.nereid.protocols.v1.ExampleOutputs.Scored;
-import io.nereid.protocols.v1.TfsMetrics.Api;
+import io.nereid.protocols.v1.common.ExampleOutputs;
+import io.nereid.protocols.v1.common.ExampleOutputs.Scored;
+import io.nereid.protocols.v1.common.TfServingMetrics.Api;
 import io.nereid.tensor.Tensor;
 import io.nereid.tfdata.Example;
 import io.nereid.tfdata.ExampleList;
@@ -23,30 +24,30 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The body of {@code :classify} and {@code :regress}, which holds examples, and of their answers. Whole numbers are
- * INT64 features, other numbers FLOAT, strings and {@code {"b64": …}} BYTES, as they are written. Reused; confined to
- * one thread.
+ * Decodes the body of {@code :classify} and {@code :regress}, which holds examples, and encodes their responses.
+ * Numbers written without a decimal point become INT64 features, other numbers FLOAT, strings and <code>{"b64":
+ * …}</code> BYTES. Reused; confined to one thread.
  */
-final class ExamplesFormat {
-    private final RestBody body;
+final class ExamplesJson {
+    private final RestRequestBody body;
     private final JsonReader reader;
     private final JsonWriter writer = new JsonWriter(1024);
     private final ByteSink sink = new ByteSink(64);
 
-    ExamplesFormat(RestBody body, FloatStyle floats) {
+    ExamplesJson(RestRequestBody body, FloatStyle floats) {
         this.body = body;
         this.reader = body.reader();
         writer.floatStyle(floats);
     }
 
-    /** The examples of the open body. */
+    /** Decodes the examples of the open body. */
     ExampleList decode() {
         Example context = null;
-        if (body.context() != RestBody.NONE) {
+        if (body.context() != RestRequestBody.NONE) {
             reader.seek(body.context());
             context = example();
         }
-        if (body.examples() == RestBody.NONE) {
+        if (body.examples() == RestRequestBody.NONE) {
             throw ServingException.invalidArgument("JSON Value: " + body.excerpt(0)
                     + " When method is classify, key 'examples' is expected and was not found");
         }
@@ -70,7 +71,7 @@ final class ExamplesFormat {
     private Example example() {
         if (reader.peek() != JsonToken.OBJECT) {
             throw ServingException.invalidArgument(
-                    "Example must be JSON object but got JSON " + JsonFault.typeOf(reader));
+                    "Example must be JSON object but got JSON " + JsonErrorDescriber.typeOf(reader));
         }
         Map<String, Feature> features = new LinkedHashMap<>();
         reader.beginObject();
@@ -92,7 +93,7 @@ final class ExamplesFormat {
         return new Example(features);
     }
 
-    /** The values of one feature, which are all of one kind. */
+    /** The values of one feature; all have the same kind. */
     private final class Values {
         private final String name;
         private Feature.Kind kind = Feature.Kind.NONE;
@@ -108,14 +109,14 @@ final class ExamplesFormat {
         void read() {
             switch (reader.peek()) {
                 case STRING -> {
-                    be(Feature.Kind.BYTES);
+                    setKind(Feature.Kind.BYTES);
                     sink.reset();
                     int unused = reader.readStringBytes(sink);
                     addBytes();
                 }
                 case OBJECT -> readBase64();
                 case BOOLEAN -> {
-                    be(Feature.Kind.INT64);
+                    setKind(Feature.Kind.INT64);
                     addLong(reader.readBoolean() ? 1 : 0);
                 }
                 case NUMBER -> readNumber();
@@ -125,14 +126,14 @@ final class ExamplesFormat {
 
         private void readNumber() {
             if (!reader.isIntegral()) {
-                be(Feature.Kind.FLOAT);
+                setKind(Feature.Kind.FLOAT);
                 if (count == floats.length) {
                     floats = Arrays.copyOf(floats, Math.max(4, 2 * count));
                 }
                 floats[count++] = (float) reader.readDouble();
                 return;
             }
-            be(Feature.Kind.INT64);
+            setKind(Feature.Kind.INT64);
             try {
                 addLong(reader.readLong());
             } catch (ServingException e) {
@@ -143,12 +144,12 @@ final class ExamplesFormat {
 
         private void readBase64() {
             int at = reader.position();
-            boolean base64 = JsonFault.isBase64(reader);
+            boolean base64 = JsonErrorDescriber.isBase64(reader);
             reader.seek(at);
             if (!base64) {
                 throw unexpected();
             }
-            be(Feature.Kind.BYTES);
+            setKind(Feature.Kind.BYTES);
             reader.beginObject();
             boolean unusedField = reader.nextField();
             sink.reset();
@@ -174,21 +175,21 @@ final class ExamplesFormat {
             longs[count++] = value;
         }
 
-        private void be(Feature.Kind wanted) {
-            if (kind != Feature.Kind.NONE && kind != wanted) {
+        private void setKind(Feature.Kind next) {
+            if (kind != Feature.Kind.NONE && kind != next) {
                 String text = kind == Feature.Kind.BYTES ? "bytes" : kind == Feature.Kind.FLOAT ? "float" : "int64";
                 throw ServingException.invalidArgument(
                         "Unexpected element type in feature: " + name + " expecting type: " + text,
-                        kind == Feature.Kind.INT64 && wanted == Feature.Kind.FLOAT
+                        kind == Feature.Kind.INT64 && next == Feature.Kind.FLOAT
                                 ? "write every number of the list with a decimal point"
                                 : null);
             }
-            kind = wanted;
+            kind = next;
         }
 
         private ServingException unexpected() {
-            return ServingException.invalidArgument(
-                    "Feature: " + name + " has element with unexpected JSON type: " + JsonFault.typeOf(reader));
+            return ServingException.invalidArgument("Feature: " + name + " has element with unexpected JSON type: "
+                    + JsonErrorDescriber.typeOf(reader));
         }
 
         Feature feature() {
@@ -200,7 +201,7 @@ final class ExamplesFormat {
         }
     }
 
-    /** The body of an answer; the outputs stay with the caller. */
+    /** Encodes a response; the caller still owns the outputs. */
     HttpReply encode(Api api, List<Tensor> outputs, long examples) {
         writer.reset();
         writer.beginObject().name("results").beginArray();

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.grpc;
 
 import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufReader;
@@ -20,15 +20,15 @@ import java.util.Map;
 import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
-/** Replaces the list of served models: HandleReloadConfigRequest. Thread-safe: holds nothing that changes. */
-final class GrpcReload {
+/** Handles HandleReloadConfigRequest, which replaces the list of served models. Thread-safe: immutable. */
+final class ReloadConfigHandler {
     private final GrpcContext context;
 
-    GrpcReload(GrpcContext context) {
+    ReloadConfigHandler(GrpcContext context) {
         this.context = context;
     }
 
-    /** Reads the request, has it done and answers when it is. */
+    /** Reads the request, applies the new list and answers the call when all models are available or have failed. */
     void reload(GrpcCall call, MemoryRegion message) {
         ProtobufReader wire = new ProtobufReader();
         StringInterner names = context.tools().names;
@@ -45,8 +45,8 @@ final class GrpcReload {
                 case 2 << 3 | ProtobufReader.BYTES -> {
                     String metric = wire.readText(names);
                     throw ServingException.invalidArgument(
-                            "metric '" + metric + "' is none whose increase during a reload is told",
-                            "leave metric_names empty and read the metrics' page before and after");
+                            "the increase of metric '" + metric + "' during a reload cannot be reported",
+                            "leave metric_names empty and read the metrics page before and after");
                 }
                 default -> wire.skipField(tag);
             }
@@ -62,7 +62,7 @@ final class GrpcReload {
             }
             ProtobufWriter out = new ProtobufWriter();
             out.end(out.begin(1));
-            GrpcUnary.send(call, out);
+            GrpcUnaryHandler.send(call, out);
         });
     }
 
@@ -70,7 +70,7 @@ final class GrpcReload {
         return ServingException.from(t instanceof CompletionException && t.getCause() != null ? t.getCause() : t);
     }
 
-    /** One error that tells of all models that do not serve as wanted; null when all do. */
+    /** One error for all models that did not become available; null when all did. */
     private static @Nullable ServingException failed(List<ModelChange> changes) {
         ServingException first = null;
         StringBuilder texts = new StringBuilder();
@@ -92,7 +92,7 @@ final class GrpcReload {
                 : ServingException.of(
                         first.code(),
                         count + " of " + changes.size() + " model(s) did not become available: {" + texts + "}",
-                        "the others serve as the new list says");
+                        "the others are served according to the new list");
     }
 
     private static ServingException unsupported() {
@@ -100,7 +100,7 @@ final class GrpcReload {
                 + " Only ModelConfigList is currently supported");
     }
 
-    /** The models of a ModelServerConfig; null when it names no list. */
+    /** The models of a ModelServerConfig; null when it does not contain a list. */
     private static @Nullable List<ServedModel> config(
             ProtobufReader wire, StringInterner names, @Nullable List<ServedModel> before) {
         List<ServedModel> models = before;
@@ -177,8 +177,8 @@ final class GrpcReload {
         }
         if (type != 1) {
             throw ServingException.invalidArgument(
-                    "Model " + model + " has model_type " + type + ", which is not served (expected: 1, TENSORFLOW)",
-                    "say model_platform instead");
+                    "Model " + model + " has model_type " + type + ", which is not supported (expected: 1, TENSORFLOW)",
+                    "use model_platform instead");
         }
         return "tensorflow";
     }

@@ -1,8 +1,11 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ServingException;
+import io.nereid.protocols.v1.common.ModelLookup;
+import io.nereid.protocols.v1.common.TfServingMetrics;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.ModelControl;
 import io.nereid.spi.ModelControl.ModelStatus;
@@ -19,10 +22,10 @@ import java.util.concurrent.Executor;
 import java.util.function.Function;
 
 /**
- * The REST half: paths, and what is answered without running a model. Where KServe and TensorFlow Serving share a path,
- * one answer carries the keys of both. Thread-safe: holds nothing that changes.
+ * The REST API: its routes, and the handlers of model list, status and metadata. Where KServe and TensorFlow Serving
+ * share a path, the response has the keys of both. Thread-safe: immutable.
  */
-final class RestApi {
+public final class RestApiHandler {
     private static final String[] CORS = {
         "access-control-allow-origin", "*",
         "access-control-allow-methods", "POST, GET",
@@ -31,19 +34,24 @@ final class RestApi {
 
     private final ModelControl control;
     private final V1Options options;
-    private final TfsMetrics metrics;
-    private final RestModels models;
-    private final RestInference inference;
+    private final TfServingMetrics metrics;
+    private final ModelLookup models;
+    private final RestPredictionHandler inference;
 
-    RestApi(InferenceEngine engine, ModelControl control, Executor codecPool, V1Options options, TfsMetrics metrics) {
+    public RestApiHandler(
+            InferenceEngine engine,
+            ModelControl control,
+            Executor codecPool,
+            V1Options options,
+            TfServingMetrics metrics) {
         this.control = control;
         this.options = options;
         this.metrics = metrics;
-        this.models = new RestModels(engine, control, options.methodCheck());
-        this.inference = new RestInference(engine, models, codecPool, options, metrics, this::reply);
+        this.models = new ModelLookup(engine, control, options.methodCheck());
+        this.inference = new RestPredictionHandler(engine, models, codecPool, options, metrics, this::reply);
     }
 
-    List<HttpRoute> routes() {
+    public List<HttpRoute> routes() {
         List<HttpRoute> routes = new ArrayList<>();
         routes.add(HttpRoute.get("/v1/models", guarded(this::list)));
         routes.add(new HttpRoute(HttpRoute.ANY, "/v1/models/{rest...}", guarded(this::other)));
@@ -67,9 +75,10 @@ final class RestApi {
     private void addRoutes(List<HttpRoute> routes, String path, Function<HttpExchange, ModelRef> model) {
         routes.add(HttpRoute.get(path, guarded(x -> status(x, model.apply(x)))));
         routes.add(HttpRoute.get(path + "/metadata", guarded(x -> metadata(x, model.apply(x)))));
-        for (TfsMetrics.Api api : RestInference.APIS) {
+        for (TfServingMetrics.Api api : RestPredictionHandler.APIS) {
             routes.add(HttpRoute.post(
-                    path + ":" + RestInference.verb(api), guarded(x -> inference.start(x, model.apply(x), api))));
+                    path + ":" + RestPredictionHandler.verb(api),
+                    guarded(x -> inference.start(x, model.apply(x), api))));
         }
     }
 
@@ -77,7 +86,8 @@ final class RestApi {
         if (!options.cors()) {
             return handler;
         }
-        // pages may read an error only with the headers, which the transport's own answers lack
+        // web pages can read an error only if it has these headers, which the transport's own error responses do not
+        // have
         return x -> {
             try {
                 handler.handle(x);
@@ -103,7 +113,7 @@ final class RestApi {
         return all;
     }
 
-    /** What no route takes as it is spelled. */
+    /** Handles preflight requests, and paths that no route matches literally. */
     private void other(HttpExchange x) {
         if (options.cors() && x.method().equals("OPTIONS")) {
             String origin = x.header("origin");
@@ -118,7 +128,7 @@ final class RestApi {
         switch (path.verb()) {
             case "" -> status(x, path.model());
             case "metadata" -> metadata(x, path.model());
-            default -> inference.start(x, path.model(), RestInference.api(path.verb()));
+            default -> inference.start(x, path.model(), RestPredictionHandler.api(path.verb()));
         }
     }
 

@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.common;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
@@ -12,19 +12,20 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What an operator may say about the V1 protocol and TensorFlow Serving's API. Immutable.
+ * The options of the V1 protocol and TensorFlow Serving's API. Immutable.
  *
- * @param clock tells the latencies that are measured
- * @param cors whether browsers' pages of other origins may use the REST API
- * @param metricsPath where the page with TensorFlow Serving's metrics is; null for no such page, and nothing is measured
- * @param timeoutNanos how long a REST request may take; 0 for as long as it takes
- * @param floatStyle how REST answers print FP32, FP16 and BF16
- * @param trailingText whether text behind the body of a REST request is ignored, as TensorFlow Serving does, not refused
- * @param methodCheck whether a signature whose method is none of predict, classify and regress is refused
- * @param tensorContent whether gRPC answers carry numbers as raw bytes instead of as typed lists
- * @param events how answers to CloudEvents are told
- * @param extraMetrics further lines of the page, in Prometheus' text format, each ended by a line feed
- * @param queueDepths requests that wait to be run, by model, for the page
+ * @param clock measures latencies
+ * @param cors whether to allow cross-origin requests of web pages to the REST API
+ * @param metricsPath the path of TensorFlow Serving's metrics; null to serve and measure none
+ * @param timeoutNanos the time limit of a REST request; 0 for none
+ * @param floatStyle how REST responses print FP32, FP16 and BF16
+ * @param trailingText whether text after the body of a REST request is ignored, as TensorFlow Serving does, and not
+ *     rejected
+ * @param methodCheck whether to reject signatures whose method is not predict, classify or regress
+ * @param tensorContent whether gRPC responses hold numbers as raw bytes ({@code tensor_content}), not as typed lists
+ * @param events the attributes of responses to CloudEvents
+ * @param extraMetrics further lines of the metrics, in Prometheus' text format, each ended by a line feed
+ * @param queueDepths queued requests, by model, for the metrics
  */
 public record V1Options(
         Clock clock,
@@ -39,17 +40,19 @@ public record V1Options(
         Supplier<String> extraMetrics,
         Supplier<Map<String, Long>> queueDepths) {
     /**
-     * What an answer to a CloudEvent says of itself. Immutable.
+     * The attributes of responses to CloudEvents. Immutable.
      *
-     * @param type its type
-     * @param source its source; null for {@code io.kserve.inference.} and the model's name
-     * @param merge whether it repeats the request's attributes, but for id, time, type and source
+     * @param type the type
+     * @param source the source; null for {@code io.kserve.inference.} followed by the model's name
+     * @param merge whether to copy the request's attributes, but for id, time, type and source
      */
     public record Events(String type, @Nullable String source, boolean merge) {
-        /** What KServe says when it is told nothing. */
+        /** KServe's defaults. */
         public static final Events DEFAULT = new Events("io.kserve.inference.response", null, false);
 
-        /** As the variables {@code CE_TYPE}, {@code CE_SOURCE} and {@code CE_MERGE} of an environment say. */
+        /**
+         * The attributes that the environment variables {@code CE_TYPE}, {@code CE_SOURCE} and {@code CE_MERGE} set.
+         */
         public static Events of(Map<String, String> environment) {
             return new Events(
                     environment.getOrDefault("CE_TYPE", DEFAULT.type),
@@ -58,10 +61,10 @@ public record V1Options(
         }
     }
 
-    /** Where TensorFlow Serving has its page unless it is told otherwise. */
+    /** The default path of TensorFlow Serving's metrics. */
     public static final String METRICS_PATH = "/monitoring/prometheus/metrics";
 
-    /** Begins with what TensorFlow Serving does when it is told nothing, but for the time limit, which is none. */
+    /** A builder with TensorFlow Serving's defaults, but without a time limit. */
     public static Builder builder(Clock clock) {
         return new Builder(clock);
     }
@@ -71,7 +74,7 @@ public record V1Options(
         return builder(clock).build();
     }
 
-    /** Gathers options. Confined to one thread. */
+    /** A builder of options. Confined to one thread. */
     public static final class Builder {
         private final Clock clock;
         private boolean cors;
@@ -142,8 +145,8 @@ public record V1Options(
         }
 
         /** See {@link V1Options#events}. */
-        public Builder events(Events told) {
-            events = told;
+        public Builder events(Events attributes) {
+            events = attributes;
             return this;
         }
 
@@ -159,7 +162,7 @@ public record V1Options(
             return this;
         }
 
-        /** The options. */
+        /** Builds the options. */
         public V1Options build() {
             return new V1Options(
                     clock,

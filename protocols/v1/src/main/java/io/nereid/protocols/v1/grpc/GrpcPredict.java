@@ -1,12 +1,13 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.grpc;
 
 import io.nereid.base.ErrorCode;
 import io.nereid.base.NameSuggestions;
 import io.nereid.base.ServingException;
 import io.nereid.protobuf.ProtobufWriter;
-import io.nereid.protocols.v1.TfsMetrics.Api;
+import io.nereid.protocols.v1.common.ModelLookup;
+import io.nereid.protocols.v1.common.TfServingMetrics.Api;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceRequest.RequestedOutput;
@@ -31,18 +32,18 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One Predict, from the message to the answer. Thread-safe: the steps follow one another, and only cancellation comes
- * in from the side.
+ * One Predict call, from the request message to the response. Thread-safe: the steps run one after the other, possibly
+ * on different threads; only {@link #onCancel} runs concurrently.
  */
-final class GrpcPredict extends GrpcUnary implements ResponseSink {
-    /** Tensors of fewer bytes are copied into the answer's text: one write of one piece is faster than of several. */
+final class GrpcPredict extends GrpcUnaryHandler implements ResponseSink {
+    /** Smaller tensors are copied into the message's buffer: one piece is written faster than several. */
     private static final int COPIED = 1024;
 
     private final GrpcContext context;
     private final GrpcCall call;
     private ModelSpec spec = ModelSpec.of("");
     private String platform = "";
-    private long asked;
+    private long startedAt;
     private boolean counted;
     private boolean ended;
     private volatile InferenceEngine.@Nullable Call inference;
@@ -61,7 +62,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
             reader.clear();
             message.retain();
             try {
-                context.offload(() -> readElsewhere(message));
+                context.offload(() -> readOnPool(message));
             } catch (ServingException e) {
                 message.release();
                 throw e;
@@ -71,7 +72,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
         }
     }
 
-    private void readElsewhere(MemoryRegion message) {
+    private void readOnPool(MemoryRegion message) {
         try {
             if (!cancelled) {
                 PredictMessageReader reader = context.tools().predict;
@@ -92,12 +93,12 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
             request = request(reader);
         } catch (ServingException e) {
             reader.clear();
-            context.metrics.refused(spec.name(), e.code());
+            context.metrics.rejected(spec.name(), e.code());
             throw e;
         }
         context.metrics.started(spec.name());
         counted = true;
-        asked = context.now();
+        startedAt = context.now();
         InferenceEngine.Call begun = context.engine.infer(request, this);
         inference = begun;
         if (cancelled) {
@@ -136,7 +137,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
                 Map.of(),
                 call.deadlineNanos(),
                 call.arrivedNanos(),
-                RestModels.options(spec.signature()));
+                ModelLookup.options(spec.signature()));
     }
 
     private static void checkInputs(List<TensorSpec> needed, List<String> sent) {
@@ -221,7 +222,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
             return;
         }
         if (context.metrics.measuring()) {
-            context.metrics.ran(spec.name(), Api.PREDICT, platform, context.now() - asked);
+            context.metrics.ran(spec.name(), Api.PREDICT, platform, context.now() - startedAt);
         }
         if (cancelled || !GrpcContext.mustOffload(call, bytesToConvert(response))) {
             encode(response);
@@ -257,7 +258,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
                     e instanceof IllegalStateException
                             ? ServingException.of(
                                     ErrorCode.RESOURCE_EXHAUSTED,
-                                    "the answer takes 2 GiB or more, which a message cannot",
+                                    "the response has 2 GiB or more, which is more than a message can have",
                                     "ask for fewer rows, or for some outputs with output_filter")
                             : ServingException.from(e));
             return;
@@ -266,7 +267,7 @@ final class GrpcPredict extends GrpcUnary implements ResponseSink {
         context.finished(spec.name(), Api.PREDICT, ErrorCode.OK, call);
     }
 
-    /** The answer, which owns the outputs from then on; they stay with the response when this throws. */
+    /** Encodes the response and takes its outputs over, unless it throws. */
     private ResponseBody content(InferenceResponse response) {
         ProtobufWriter out = context.tools().writer();
         List<Tensor> outputs = response.outputs();

@@ -1,12 +1,15 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.Clock;
 import io.nereid.base.ErrorCode;
 import io.nereid.base.ServingException;
-import io.nereid.protocols.v1.TfsMetrics.Api;
-import io.nereid.protocols.v1.TfsMetrics.Entrypoint;
+import io.nereid.protocols.v1.common.ModelLookup;
+import io.nereid.protocols.v1.common.TfServingMetrics;
+import io.nereid.protocols.v1.common.TfServingMetrics.Api;
+import io.nereid.protocols.v1.common.TfServingMetrics.Entrypoint;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.spi.InferenceEngine;
 import io.nereid.spi.InferenceRequest;
 import io.nereid.spi.InferenceResponse;
@@ -26,32 +29,32 @@ import java.util.function.BiConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * {@code :predict}, {@code :classify} and {@code :regress}: from the body over the engine to the answer. Small requests
- * stay on the event loop. Thread-safe: what it reuses belongs to one thread each.
+ * Handles {@code :predict}, {@code :classify} and {@code :regress}: decodes the body, calls the engine, encodes the
+ * response. Small requests stay on the event loop. Thread-safe: readers and writers are per thread.
  */
-final class RestInference {
-    /** What there is. */
+final class RestPredictionHandler {
+    /** The APIs that REST offers. */
     static final List<Api> APIS = List.of(Api.PREDICT, Api.CLASSIFY, Api.REGRESS);
 
-    /** Larger bodies are decoded, and their answers encoded, off the event loop. */
+    /** Larger bodies are decoded, and larger responses encoded, on the codec pool. */
     private static final int SMALL = 64 << 10;
 
     private final InferenceEngine engine;
-    private final RestModels models;
+    private final ModelLookup models;
     private final Executor codecPool;
-    private final TfsMetrics metrics;
+    private final TfServingMetrics metrics;
     private final V1Options options;
     private final Clock clock;
     private final long timeoutNanos;
     private final BiConsumer<HttpExchange, HttpReply> reply;
     private final ThreadLocal<Formats> formats;
 
-    RestInference(
+    RestPredictionHandler(
             InferenceEngine engine,
-            RestModels models,
+            ModelLookup models,
             Executor codecPool,
             V1Options options,
-            TfsMetrics metrics,
+            TfServingMetrics metrics,
             BiConsumer<HttpExchange, HttpReply> reply) {
         this.engine = engine;
         this.models = models;
@@ -64,7 +67,7 @@ final class RestInference {
         this.formats = ThreadLocal.withInitial(() -> new Formats(options));
     }
 
-    /** How an API is spelled in a path. */
+    /** The verb of an API in a path. */
     static String verb(Api api) {
         return switch (api) {
             case PREDICT -> "predict";
@@ -73,7 +76,7 @@ final class RestInference {
         };
     }
 
-    /** The API that is spelled so. */
+    /** The API of a verb. */
     static Api api(String verb) {
         return switch (verb) {
             case "classify" -> Api.CLASSIFY;
@@ -82,7 +85,7 @@ final class RestInference {
         };
     }
 
-    /** Answers one exchange, now or later. */
+    /** Handles an exchange; the response is sent now or later. */
     void start(HttpExchange x, ModelRef model, Api api) {
         if (x.body().size() <= SMALL) {
             decode(x, model, api);
@@ -108,7 +111,7 @@ final class RestInference {
                 event = CloudEvent.of(x);
                 if (event == null) {
                     f.body.open(x.body());
-                    if (f.body.asksNothing()) {
+                    if (f.body.hasNoInput()) {
                         event = CloudEvent.inBody(x);
                     }
                 }
@@ -127,7 +130,7 @@ final class RestInference {
                     count = examples.size();
                     inputs = ExampleTensors.of(signature, examples, metadata.properties());
                 }
-                answer = new Answer(x, model, api, metadata, f.predict.rows(), count, asked(), event);
+                answer = new Answer(x, model, api, metadata, f.predict.rows(), count, startedAt(), event);
                 request = new InferenceRequest(
                         model,
                         "",
@@ -136,14 +139,14 @@ final class RestInference {
                         Map.of(),
                         timeoutNanos == 0 ? Long.MAX_VALUE : x.arrivedNanos() + timeoutNanos,
                         x.arrivedNanos(),
-                        RestModels.options(name));
+                        ModelLookup.options(name));
             } catch (ServingException e) {
                 throw event == null ? e : event.explained(e);
             } finally {
                 f.body.close();
             }
         } catch (ServingException e) {
-            metrics.refused(model.model(), e.code());
+            metrics.rejected(model.model(), e.code());
             throw e;
         }
         metrics.started(model.model());
@@ -153,24 +156,24 @@ final class RestInference {
         }
     }
 
-    private long asked() {
+    private long startedAt() {
         return metrics.measuring() ? clock.nanos() : 0;
     }
 
-    /** What one thread reuses. */
+    /** The readers and writers of one thread. */
     private static final class Formats {
-        private final RestBody body;
-        private final PredictFormat predict;
-        private final ExamplesFormat examples;
+        private final RestRequestBody body;
+        private final PredictJson predict;
+        private final ExamplesJson examples;
 
         Formats(V1Options options) {
-            body = new RestBody(options.trailingText());
-            predict = new PredictFormat(body, options.floatStyle());
-            examples = new ExamplesFormat(body, options.floatStyle());
+            body = new RestRequestBody(options.trailingText());
+            predict = new PredictJson(body, options.floatStyle());
+            examples = new ExamplesJson(body, options.floatStyle());
         }
     }
 
-    /** Encodes the answer to one exchange: the first one that holds something, if a model gives several. */
+    /** Encodes the response to an exchange; of several responses of a model, the first one that has outputs. */
     private final class Answer implements ResponseSink {
         private final HttpExchange exchange;
         private final ModelRef model;
@@ -178,7 +181,7 @@ final class RestInference {
         private final ModelMetadata metadata;
         private final boolean rows;
         private final long examples;
-        private final long askedNanos;
+        private final long startedNanos;
         private final @Nullable CloudEvent event;
         private volatile boolean ended;
 
@@ -189,7 +192,7 @@ final class RestInference {
                 ModelMetadata metadata,
                 boolean rows,
                 long examples,
-                long askedNanos,
+                long startedNanos,
                 @Nullable CloudEvent event) {
             this.exchange = exchange;
             this.model = model;
@@ -197,7 +200,7 @@ final class RestInference {
             this.metadata = metadata;
             this.rows = rows;
             this.examples = examples;
-            this.askedNanos = askedNanos;
+            this.startedNanos = startedNanos;
             this.event = event;
         }
 
@@ -209,7 +212,7 @@ final class RestInference {
             }
             ended = true;
             if (metrics.measuring()) {
-                metrics.ran(model.model(), api, metadata.platform(), clock.nanos() - askedNanos);
+                metrics.ran(model.model(), api, metadata.platform(), clock.nanos() - startedNanos);
             }
             long bytes = 0;
             for (Tensor t : response.outputs()) {

@@ -1,11 +1,12 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.base.ServingException;
 import io.nereid.json.ByteSink;
 import io.nereid.json.JsonReader;
 import io.nereid.json.JsonToken;
+import io.nereid.protocols.v1.common.V1Options;
 import io.nereid.tensor.MemoryRegion;
 import io.nereid.transport.api.HttpExchange;
 import io.nereid.transport.api.HttpReply;
@@ -22,9 +23,9 @@ import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request that came as a CloudEvent, and how its answer becomes one of the same mode. In binary mode the attributes
- * are headers and the body is the data; in structured mode the body is one JSON object that holds both. Answers that
- * are errors stay what they are. Immutable.
+ * A request in the form of a CloudEvent, and the conversion of its response to a CloudEvent of the same mode. In binary
+ * mode the attributes are headers and the body is the data; in structured mode the body is a JSON object with both.
+ * Error responses are not converted. Immutable.
  */
 final class CloudEvent {
     /** The content type of structured mode. */
@@ -36,7 +37,7 @@ final class CloudEvent {
     private static final List<String> OWN = List.of("id", "time", "type", "source", "specversion", "datacontenttype");
 
     private final boolean structured;
-    /** Values as they go out again: of headers the text, of JSON the JSON text. */
+    /** Values in the form in which they are sent again: the text of headers, or the JSON text. */
     private final Map<String, String> attributes;
 
     private final byte[] data;
@@ -48,9 +49,9 @@ final class CloudEvent {
     }
 
     /**
-     * The event that a request is by its headers, or null when it is none.
+     * The event of a request whose headers declare one; null when they do not.
      *
-     * @throws ServingException INVALID_ARGUMENT for an event that lacks something
+     * @throws ServingException INVALID_ARGUMENT for an incomplete event
      */
     static @Nullable CloudEvent of(HttpExchange x) {
         if (x.header("ce-specversion") != null) {
@@ -64,8 +65,8 @@ final class CloudEvent {
     }
 
     /**
-     * The event that the body of a request is although no header says so, or null: KServe takes an object for one that
-     * has all of {@code time}, {@code type}, {@code source}, {@code id}, {@code specversion} and {@code data}.
+     * The event in the body of a request whose headers do not declare one, or null: KServe treats an object as an event
+     * if it has all of {@code time}, {@code type}, {@code source}, {@code id}, {@code specversion} and {@code data}.
      */
     static @Nullable CloudEvent inBody(HttpExchange x) {
         return structured(x, false);
@@ -154,12 +155,12 @@ final class CloudEvent {
     private static void checkVersion(String version) {
         if (!version.equals("1.0") && !version.equals("0.3")) {
             throw ServingException.invalidArgument(
-                    EXCEPTIONS + "Found invalid specversion " + version, "versions 1.0 and 0.3 are known");
+                    EXCEPTIONS + "Found invalid specversion " + version, "versions 1.0 and 0.3 are supported");
         }
     }
 
-    /** Opens the event's data; {@code exchange} is the one that it came with. */
-    void open(RestBody body, HttpExchange exchange) {
+    /** Opens the event's data; {@code exchange} is the one that the event arrived with. */
+    void open(RestRequestBody body, HttpExchange exchange) {
         if (structured) {
             body.open(data, data.length);
         } else {
@@ -167,7 +168,7 @@ final class CloudEvent {
         }
     }
 
-    /** What a client of events is told of a body that could not be read. */
+    /** The exception for data that cannot be read, in KServe's wording for events. */
     ServingException explained(ServingException e) {
         String unreadable = "Unrecognized request format: ";
         return structured || !e.getMessage().startsWith(unreadable)
@@ -178,7 +179,7 @@ final class CloudEvent {
                         e.remedy());
     }
 
-    /** The answer as an event, unless it is an error. */
+    /** Converts a response to an event, unless it is an error. */
     HttpReply answer(HttpReply reply, String model, V1Options options) {
         if (reply.status() != 200) {
             return reply;

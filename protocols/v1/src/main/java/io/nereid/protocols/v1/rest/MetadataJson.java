@@ -1,6 +1,6 @@
 // Copyright the Nereid authors.
 // SPDX-License-Identifier: Apache-2.0
-package io.nereid.protocols.v1;
+package io.nereid.protocols.v1.rest;
 
 import io.nereid.json.JsonWriter;
 import io.nereid.spi.ModelMetadata;
@@ -13,7 +13,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * A model's signatures as TensorFlow Serving's REST API tells them: every field there is, 64-bit integers as strings.
+ * The signatures of a model as JSON of TensorFlow Serving's REST API, which follows protobuf's JSON mapping: every
+ * field is written, and 64-bit integers are strings. Holds no state.
  */
 final class MetadataJson {
     private MetadataJson() {}
